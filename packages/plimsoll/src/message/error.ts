@@ -1,0 +1,56 @@
+/** The one error class: a code to branch on, fields to show, and a sentence that says what to do. */
+
+/** Every way in which Plimsoll fails on purpose. A code is API: it never changes its meaning. */
+export type ErrorCode =
+  | "BODY_INVALID"
+  | "BODY_TOO_DEEP"
+  | "BODY_TOO_LARGE"
+  | "CONFIG_INVALID"
+  | "FORBIDDEN"
+  | "HANDLE_UNKNOWN"
+  | "NOT_FOUND"
+  | "PORT_IN_USE"
+  | "SESSION_UNKNOWN"
+  | "STORE_CORRUPT"
+  | "STORE_FAILED"
+  | "STORE_NEWER"
+  | "TOKENIZER_UNKNOWN"
+  | "UNAUTHORIZED"
+  | "UNSUPPORTED_MEDIA_TYPE"
+  | "UPSTREAM_FAILED"
+  | "UPSTREAM_TIMEOUT"
+  | "USAGE";
+
+export interface ErrorDetails {
+  /** The HTTP status with which the server answers; 500 where nothing better is known. */
+  readonly status?: number;
+  readonly fields?: Readonly<Record<string, string | number | boolean>>;
+  readonly cause?: unknown;
+}
+
+/** Survives two copies of the package in one process, where `instanceof` does not. */
+const brand: unique symbol = Symbol.for("plimsoll.error");
+
+export class PlimsollError extends Error {
+  readonly [brand]: true = true;
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly fields: Readonly<Record<string, string | number | boolean>>;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "PlimsollError";
+    this.code = code;
+    this.status = details.status ?? 500;
+    this.fields = details.fields ?? {};
+  }
+
+  static is(value: unknown): value is PlimsollError {
+    return typeof value === "object" && value !== null && brand in value;
+  }
+}
+
+/** The sentence of any thrown value, for logs and events. */
+export function errorMessage(value: unknown): string {
+  return value instanceof Error ? value.message : String(value);
+}

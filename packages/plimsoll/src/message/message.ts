@@ -1,0 +1,102 @@
+/** The neutral conversation: the one form into which every wire format is read. */
+
+import type { JsonValue } from "./json.ts";
+
+export type Role = "system" | "user" | "assistant" | "tool";
+
+/** Bytes that stand for something other than text: where they are, never what they look like as text. */
+export type Media =
+  | { readonly kind: "base64"; readonly mediaType: string; readonly data: string }
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "file"; readonly id: string };
+
+export interface TextPart {
+  readonly kind: "text";
+  readonly text: string;
+}
+
+export interface ToolCallPart {
+  readonly kind: "tool-call";
+  readonly id: string;
+  readonly name: string;
+  /** The arguments as JSON text. On wires where they travel as a string, byte for byte that string. */
+  readonly input: string;
+}
+
+export interface ToolResultPart {
+  readonly kind: "tool-result";
+  readonly callId: string;
+  readonly content: readonly Part[];
+  readonly isError: boolean;
+}
+
+export interface ReasoningPart {
+  readonly kind: "reasoning";
+  readonly text: string;
+  /** Present when the provider will only take the part back unchanged. */
+  readonly signature?: string;
+}
+
+export interface ImagePart {
+  readonly kind: "image";
+  readonly media: Media;
+  /** OpenAI's `detail`: it decides how many tokens the image costs. */
+  readonly detail?: "low" | "high" | "auto";
+}
+
+export interface DocumentPart {
+  readonly kind: "document";
+  readonly media: Media;
+}
+
+/** What we do not understand: kept, counted, never moved. */
+export interface OpaquePart {
+  readonly kind: "opaque";
+  readonly type: string;
+  readonly json: JsonValue;
+}
+
+export type Part =
+  | TextPart
+  | ToolCallPart
+  | ToolResultPart
+  | ReasoningPart
+  | ImagePart
+  | DocumentPart
+  | OpaquePart;
+
+export interface Message {
+  readonly role: Role;
+  readonly parts: readonly Part[];
+}
+
+/** What a provider says that a turn cost. Absent fields were not reported. */
+export interface Usage {
+  /** Everything the model read, cached or not. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+/** All text of a message that a person could read, in order; media and opaque parts are left out. */
+export function messageText(message: Message): string {
+  return message.parts.map(partText).filter(Boolean).join("\n");
+}
+
+export function partText(part: Part): string {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+      return part.text;
+    case "tool-call":
+      return `${part.name}(${part.input})`;
+    case "tool-result":
+      return part.content.map(partText).filter(Boolean).join("\n");
+    case "image":
+    case "document":
+    case "opaque":
+      return "";
+  }
+}

@@ -1,0 +1,43 @@
+// Checks what a linter cannot see: that ARCHITECTURE.md names every source file and no other, that each file says what it is for,
+// that names are not vague, that comments carry no filler, and that no error is swallowed. Run from the repository root.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+
+const source = "packages/plimsoll/src";
+const vagueName =
+  /(^|[-/])(utils?|helpers?|common|misc|shared|manager|service|core|base|impl|types|constants)([-.]|$)/;
+const filler =
+  /\b(FIXME|XXX|robust|comprehensive|seamless(ly)?|leverag(e|ing)|ensure that|for now|in production, (we|you))\b|[\u{1F300}-\u{1FAFF}]/iu;
+const swallowed = /catch\s*(\(\w+\))?\s*\{\s*(\/\/[^\n]*)?\s*\}/;
+const header = /^(#!.*\n)?\/\*\*/;
+
+const filesBelow = (folder) =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)],
+  );
+
+const files = filesBelow(source).filter((file) => file.endsWith(".ts"));
+const map = existsSync("ARCHITECTURE.md") ? readFileSync("ARCHITECTURE.md", "utf8") : "";
+const problems = [];
+
+for (const file of files) {
+  const name = relative(source, file);
+  const text = readFileSync(file, "utf8");
+  if (vagueName.test(basename(name))) problems.push(`${name}: vague file name`);
+  if (!name.endsWith(".test.ts") && !map.includes(name))
+    problems.push(`${name}: not in ARCHITECTURE.md`);
+  if (!name.endsWith(".test.ts") && !header.test(text))
+    problems.push(`${name}: no header comment that says what the file is for`);
+  if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
+  text.split("\n").forEach((line, index) => {
+    const found = filler.exec(line);
+    if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
+  });
+}
+for (const [, named] of map.matchAll(/`([\w-]+\/[\w-]+\.ts)`/g)) {
+  if (!files.some((file) => file.endsWith(`/${named}`)))
+    problems.push(`ARCHITECTURE.md names ${named}, which does not exist`);
+}
+for (const problem of problems) console.log(problem);
+console.log(`${problems.length} problems in ${files.length} files`);
+process.exit(problems.length > 0 ? 1 : 0);
