@@ -94,6 +94,8 @@ const config = {
           options: { maxLines: 70, skipBlankLines: true },
         },
         useMaxParams: { level: "warn", options: { max: 4 } },
+        // The compiler asks for brackets on index signatures (noPropertyAccessFromIndexSignature).
+        useLiteralKeys: "off",
       },
       correctness: {
         noUndeclaredDependencies: "error",

@@ -28,11 +28,9 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Survives two copies of the package in one process, where `instanceof` does not. */
-const brand: unique symbol = Symbol.for("plimsoll.error");
-
 export class PlimsollError extends Error {
-  readonly [brand]: true = true;
+  /** A mark that survives two copies of the package in one process, where `instanceof` does not. */
+  readonly isPlimsollError = true;
   readonly code: ErrorCode;
   readonly status: number;
   readonly fields: Readonly<Record<string, string | number | boolean>>;
@@ -46,7 +44,7 @@ export class PlimsollError extends Error {
   }
 
   static is(value: unknown): value is PlimsollError {
-    return typeof value === "object" && value !== null && brand in value;
+    return typeof value === "object" && value !== null && "isPlimsollError" in value;
   }
 }
 

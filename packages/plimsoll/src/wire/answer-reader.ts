@@ -1,0 +1,68 @@
+/** Watches an answer go by, as a stream or as one JSON body, and says what it was. */
+
+import type { JsonValue } from "../message/json.ts";
+import { createSseReader } from "./sse.ts";
+import type { Answer, Wire } from "./wire.ts";
+
+export interface AnswerReader {
+  /**
+   * Takes the next bytes of the answer. The result says how many of them may go on to the client at
+   * once: the rest begins the terminal event (or is the last piece known of a JSON body) and should
+   * wait until the turn is stored.
+   */
+  push(chunk: Uint8Array): number;
+  finish(): Answer;
+}
+
+/** A JSON answer larger than this is forwarded, but not read: it is recorded as cut. */
+export const maxJsonAnswerBytes: number = 64 * 1024 * 1024;
+
+export function createStreamReader(wire: Wire): AnswerReader {
+  const accumulator = wire.openAnswer();
+  let position = 0;
+  let terminalStart = -1;
+  const reader = createSseReader((event) => {
+    if (accumulator.take(event) === "terminal" && terminalStart < 0) terminalStart = event.start;
+  });
+  return {
+    push: (chunk) => {
+      reader.push(chunk);
+      const start = position;
+      position += chunk.length;
+      return terminalStart < 0 ? chunk.length : Math.max(0, terminalStart - start);
+    },
+    finish: () => accumulator.finish(),
+  };
+}
+
+/** JSON has no terminal event: any piece may be the last, so each waits for the next one. */
+export function createJsonReader(wire: Wire): AnswerReader {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    push: (chunk) => {
+      size += chunk.length;
+      if (size <= maxJsonAnswerBytes) pieces.push(chunk);
+      else pieces.length = 0;
+      return 0;
+    },
+    finish: () => {
+      const value = size <= maxJsonAnswerBytes ? parse(pieces, size) : undefined;
+      return value === undefined ? { outcome: "cut", messages: [] } : wire.readAnswer(value);
+    },
+  };
+}
+
+function parse(pieces: readonly Uint8Array[], size: number): JsonValue | undefined {
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+  }
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,184 @@
+/** Answers of the Anthropic Messages wire: the stream's events, or one JSON body, put together. */
+
+import { isObject, type JsonObject, type JsonValue, numberOr, stringOr } from "../message/json.ts";
+import type { Usage } from "../message/message.ts";
+import { parsePartialJson } from "./partial-json.ts";
+import type { Answer, AnswerAccumulator } from "./wire.ts";
+
+type Block = Record<string, JsonValue | undefined>;
+
+interface State {
+  response: Record<string, JsonValue | undefined> | undefined;
+  readonly blocks: (Block | undefined)[];
+  /** Argument text per block index; parsed when the block ends, kept as far as possible when cut. */
+  readonly inputs: Map<number, string>;
+  error: { type: string; message: string } | undefined;
+  isComplete: boolean;
+}
+
+export function createAnthropicAccumulator(): AnswerAccumulator {
+  const state: State = {
+    response: undefined,
+    blocks: [],
+    inputs: new Map(),
+    error: undefined,
+    isComplete: false,
+  };
+  return {
+    take: ({ name, data }) => {
+      // The provider's client library passes over events without a name; so does the record of what it saw.
+      if (name === "" || name === "ping") return "more";
+      const event = parseEvent(data);
+      return event === undefined ? "more" : takeEvent(state, name, event);
+    },
+    finish: () => finish(state),
+  };
+}
+
+function parseEvent(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function takeEvent(state: State, name: string, event: JsonObject): "more" | "terminal" {
+  switch (name) {
+    case "message_start":
+      if (isObject(event["message"])) state.response = { ...event["message"] };
+      return "more";
+    case "content_block_start":
+      startBlock(state, event);
+      return "more";
+    case "content_block_delta":
+      applyDelta(state, event);
+      return "more";
+    case "message_delta":
+      applyMessageDelta(state, event);
+      return "more";
+    case "message_stop":
+      state.isComplete = state.response !== undefined;
+      return "terminal";
+    case "error":
+      state.error = readError(event);
+      return "terminal";
+    default:
+      return "more";
+  }
+}
+
+function startBlock(state: State, event: JsonObject): void {
+  const index = numberOr(event["index"], -1);
+  const block = event["content_block"];
+  if (isObject(block) && index >= 0 && index < 100_000) state.blocks[index] = { ...block };
+}
+
+function applyDelta(state: State, event: JsonObject): void {
+  const index = numberOr(event["index"], -1);
+  const block = state.blocks[index];
+  const delta = event["delta"];
+  if (block === undefined || !isObject(delta)) return;
+  const append = (field: string): void => {
+    block[field] = stringOr(block[field], "") + stringOr(delta[field], "");
+  };
+  switch (delta["type"]) {
+    case "text_delta":
+      append("text");
+      return;
+    case "thinking_delta":
+      append("thinking");
+      return;
+    case "signature_delta":
+      block["signature"] = delta["signature"];
+      return;
+    case "input_json_delta":
+      state.inputs.set(
+        index,
+        (state.inputs.get(index) ?? "") + stringOr(delta["partial_json"], ""),
+      );
+      return;
+    case "citations_delta": {
+      const known = block["citations"];
+      block["citations"] = [...(Array.isArray(known) ? known : []), delta["citation"] ?? null];
+      return;
+    }
+    case "compaction_delta":
+      append("content");
+      if (delta["encrypted_content"] != null)
+        block["encrypted_content"] = delta["encrypted_content"];
+      return;
+    default:
+      return;
+  }
+}
+
+/** Usage here is cumulative and partial: what it names replaces what `message_start` said. */
+function applyMessageDelta(state: State, event: JsonObject): void {
+  const { response } = state;
+  if (response === undefined) return;
+  if (isObject(event["delta"])) Object.assign(response, event["delta"]);
+  if (isObject(event["usage"])) {
+    const known = isObject(response["usage"]) ? response["usage"] : {};
+    response["usage"] = { ...known, ...withoutNulls(event["usage"]) };
+  }
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+}
+
+function readError(event: JsonObject): { type: string; message: string } {
+  const error = isObject(event["error"]) ? event["error"] : event;
+  return { type: stringOr(error["type"], "error"), message: stringOr(error["message"], "") };
+}
+
+function finish(state: State): Answer {
+  const content = state.blocks.flatMap((block, index) =>
+    block === undefined ? [] : [finishBlock(block, state.inputs.get(index))],
+  );
+  const response = state.response && { ...state.response, content };
+  const read = response === undefined ? { messages: [] } : readMessage(response);
+  if (state.error !== undefined) return { ...read, outcome: "error", error: state.error };
+  return { ...read, outcome: state.isComplete ? "message" : "cut" };
+}
+
+function finishBlock(block: Block, input: string | undefined): JsonObject {
+  if (input === undefined || input === "") return block;
+  return { ...block, input: parsePartialJson(input) ?? {} };
+}
+
+export function readAnthropicAnswer(response: JsonValue): Answer {
+  if (!isObject(response)) return { outcome: "cut", messages: [] };
+  if (response["type"] === "error") {
+    return { outcome: "error", messages: [], error: readError(response) };
+  }
+  return { outcome: "message", ...readMessage(response) };
+}
+
+function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
+  const { content } = response;
+  const isEmpty = !Array.isArray(content) || content.length === 0;
+  const usage = readUsage(response["usage"]);
+  const stopReason = response["stop_reason"];
+  return {
+    response,
+    messages: isEmpty ? [] : [{ role: "assistant", content }],
+    ...(usage === undefined ? {} : { usage }),
+    ...(typeof stopReason === "string" ? { stopReason } : {}),
+  };
+}
+
+/** `input_tokens` leaves out what was read from or written to the cache; the neutral figure has all of it. */
+function readUsage(usage: JsonValue | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const cacheReadTokens = numberOr(usage["cache_read_input_tokens"], 0);
+  const cacheWriteTokens = numberOr(usage["cache_creation_input_tokens"], 0);
+  return {
+    inputTokens: numberOr(usage["input_tokens"], 0) + cacheReadTokens + cacheWriteTokens,
+    outputTokens: numberOr(usage["output_tokens"], 0),
+    cacheReadTokens,
+    cacheWriteTokens,
+  };
+}

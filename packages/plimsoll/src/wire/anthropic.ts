@@ -1,0 +1,261 @@
+/** The Anthropic Messages wire: requests. Its answers are in anthropic-answer.ts. */
+
+import {
+  canonicalJson,
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  stringOr,
+} from "../message/json.ts";
+import type { Media, Message, Part, Role } from "../message/message.ts";
+import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
+import { readFields } from "./body-fields.ts";
+import type { BodySlices } from "./slices.ts";
+import type { BodyParts, Wire, WireRequest } from "./wire.ts";
+
+export const anthropicWire: Wire = {
+  name: "anthropic",
+  readRequest,
+  identity: (message) =>
+    canonicalJson({ ...withoutCacheMarks(message), content: plainContent(message["content"]) }),
+  decode,
+  decodeSystem: decodeContent,
+  encode,
+  composeBody,
+  openAnswer: createAnthropicAccumulator,
+  readAnswer: readAnthropicAnswer,
+  toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
+  errorBody: (status, message) => ({
+    type: "error",
+    error: { type: errorType(status), message },
+  }),
+};
+
+function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
+  const fields = readFields(body, slices);
+  const maxOutputTokens = fields.optionalCount("max_tokens");
+  const system = fields.slice("system");
+  const tools = fields.slice("tools");
+  const clientSession = sessionOfMetadata(fields.value("metadata"));
+  return {
+    model: fields.text("model"),
+    isStream: fields.isTrue("stream"),
+    messages: fields.array("messages"),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(system === undefined ? {} : { system }),
+    ...(tools === undefined ? {} : { tools }),
+    ...(clientSession === undefined ? {} : { clientSession }),
+  };
+}
+
+/** Claude Code puts its session id at the end of `metadata.user_id`, as text or as a JSON object. */
+function sessionOfMetadata(metadata: JsonValue | undefined): string | undefined {
+  if (!isObject(metadata)) return undefined;
+  const userId = stringOr(metadata["user_id"], "");
+  return (
+    /session_([0-9A-Za-z-]{8,64})$/.exec(userId)?.[1] ??
+    /"session_id"\s*:\s*"([0-9A-Za-z-]{8,64})"/.exec(userId)?.[1]
+  );
+}
+
+/** Cache marks move every turn; they say nothing about what the conversation is. */
+function withoutCacheMarks(value: JsonObject): JsonObject {
+  const { cache_control: _mark, ...rest } = value;
+  return rest;
+}
+
+function plainContent(content: JsonValue | undefined): JsonValue {
+  if (!Array.isArray(content)) return content ?? null;
+  const blocks = content.map(plainBlock);
+  const only = blocks.length === 1 ? blocks[0] : undefined;
+  return isPlainText(only) ? stringOr(only["text"], "") : blocks;
+}
+
+function plainBlock(block: JsonValue): JsonValue {
+  if (!isObject(block)) return block;
+  const unmarked = withoutCacheMarks(block);
+  return block["type"] === "tool_result"
+    ? { ...unmarked, content: plainContent(block["content"]) }
+    : unmarked;
+}
+
+function isPlainText(block: JsonValue | undefined): block is JsonObject {
+  if (!isObject(block) || block["type"] !== "text") return false;
+  return Object.keys(block).every((key) => key === "type" || key === "text" || block[key] === null);
+}
+
+function decode(message: JsonObject): Message {
+  return { role: roleOf(message["role"]), parts: decodeContent(message["content"]) };
+}
+
+function roleOf(role: JsonValue | undefined): Role {
+  return role === "assistant" || role === "system" ? role : "user";
+}
+
+function decodeContent(content: JsonValue | undefined): readonly Part[] {
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  return Array.isArray(content) ? content.map(decodeBlock) : [];
+}
+
+function decodeBlock(block: JsonValue): Part {
+  if (!isObject(block)) return { kind: "opaque", type: typeof block, json: block };
+  const opaque: Part = { kind: "opaque", type: stringOr(block["type"], "unknown"), json: block };
+  switch (block["type"]) {
+    case "text":
+      return typeof block["text"] === "string" ? { kind: "text", text: block["text"] } : opaque;
+    case "thinking":
+      return {
+        kind: "reasoning",
+        text: stringOr(block["thinking"], ""),
+        ...(typeof block["signature"] === "string" ? { signature: block["signature"] } : {}),
+      };
+    case "tool_use":
+      return {
+        kind: "tool-call",
+        id: stringOr(block["id"], ""),
+        name: stringOr(block["name"], ""),
+        input: JSON.stringify(block["input"] ?? {}),
+      };
+    case "tool_result":
+      return {
+        kind: "tool-result",
+        callId: stringOr(block["tool_use_id"], ""),
+        content: decodeContent(block["content"]),
+        isError: block["is_error"] === true,
+      };
+    case "image":
+    case "document":
+      return decodeMedia(block["type"], block) ?? opaque;
+    default:
+      return opaque;
+  }
+}
+
+function decodeMedia(kind: "image" | "document", block: JsonObject): Part | undefined {
+  const source = block["source"];
+  if (!isObject(source)) return undefined;
+  if (source["type"] === "text") return { kind: "text", text: stringOr(source["data"], "") };
+  const media = decodeSource(source);
+  return media === undefined ? undefined : { kind, media };
+}
+
+function decodeSource(source: JsonObject): Media | undefined {
+  switch (source["type"]) {
+    case "base64":
+      return {
+        kind: "base64",
+        mediaType: stringOr(source["media_type"], ""),
+        data: stringOr(source["data"], ""),
+      };
+    case "url":
+      return { kind: "url", url: stringOr(source["url"], "") };
+    case "file":
+      return { kind: "file", id: stringOr(source["file_id"], "") };
+    default:
+      return undefined;
+  }
+}
+
+/** Neighbours of one role become one message: results of parallel calls must stand together. */
+function encode(messages: readonly Message[]): readonly JsonObject[] {
+  const encoded: { role: string; content: JsonValue[] }[] = [];
+  for (const message of messages) {
+    const role = message.role === "tool" ? "user" : message.role;
+    const content = message.parts.flatMap(encodePart);
+    const last = encoded.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else if (content.length > 0) encoded.push({ role, content });
+  }
+  return encoded.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
+}
+
+function resultsFirst(content: readonly JsonValue[]): readonly JsonValue[] {
+  const isResult = (block: JsonValue): boolean =>
+    isObject(block) && block["type"] === "tool_result";
+  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
+}
+
+function encodePart(part: Part): readonly JsonValue[] {
+  switch (part.kind) {
+    case "text":
+      return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }];
+    case "tool-call":
+      return [{ type: "tool_use", id: part.id, name: part.name, input: parseInput(part.input) }];
+    case "tool-result":
+      return [
+        {
+          type: "tool_result",
+          tool_use_id: part.callId,
+          content: part.content.flatMap(encodePart),
+          ...(part.isError ? { is_error: true } : {}),
+        },
+      ];
+    case "reasoning":
+      // Reasoning without a signature of this provider's own would be refused.
+      return part.signature === undefined
+        ? []
+        : [{ type: "thinking", thinking: part.text, signature: part.signature }];
+    case "image":
+    case "document":
+      return [{ type: part.kind, source: encodeSource(part.media) }];
+    case "opaque":
+      return [part.json];
+  }
+}
+
+function parseInput(input: string): JsonValue {
+  try {
+    return JSON.parse(input) as JsonValue;
+  } catch {
+    return { input };
+  }
+}
+
+function encodeSource(media: Media): JsonObject {
+  switch (media.kind) {
+    case "base64":
+      return { type: "base64", media_type: media.mediaType, data: media.data };
+    case "url":
+      return { type: "url", url: media.url };
+    case "file":
+      return { type: "file", file_id: media.id };
+  }
+}
+
+function composeBody(parts: BodyParts): JsonObject {
+  return {
+    model: parts.model,
+    max_tokens: parts.maxOutputTokens,
+    ...(parts.system === undefined ? {} : { system: parts.system }),
+    ...(parts.tools.length === 0
+      ? {}
+      : {
+          tools: parts.tools.map((tool) => ({
+            name: tool.name,
+            ...(tool.description === undefined ? {} : { description: tool.description }),
+            input_schema: tool.parameters,
+          })),
+        }),
+    messages: parts.messages,
+    ...parts.extra,
+  };
+}
+
+function errorType(status: number): string {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 529:
+      return "overloaded_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}

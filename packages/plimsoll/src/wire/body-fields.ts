@@ -1,0 +1,63 @@
+/** Typed reading of the top-level fields of a body, with a sentence for each wrong type. */
+
+import { PlimsollError } from "../message/error.ts";
+import type { JsonValue } from "../message/json.ts";
+import { type BodySlices, parseJson, type Slice } from "./slices.ts";
+
+export interface FieldReader {
+  text(name: string): string;
+  optionalText(name: string): string | undefined;
+  isTrue(name: string): boolean;
+  optionalCount(name: string): number | undefined;
+  array(name: string): readonly Slice[];
+  /** Absent, null and missing are the same. */
+  slice(name: string): Slice | undefined;
+  value(name: string): JsonValue | undefined;
+}
+
+export function readFields(body: Uint8Array, slices: BodySlices): FieldReader {
+  const value = (name: string): JsonValue | undefined => {
+    const slice = slices.fields.get(name);
+    return slice === undefined ? undefined : (parseJson(body, slice) ?? undefined);
+  };
+  const slice = (name: string): Slice | undefined => {
+    const found = slices.fields.get(name);
+    const isNull =
+      found !== undefined && found.end - found.start === 4 && body[found.start] === 0x6e;
+    return isNull ? undefined : found;
+  };
+  const optionalText = (name: string): string | undefined => {
+    const found = value(name);
+    if (found !== undefined && typeof found !== "string") throw wrongType(name, "a string");
+    return found;
+  };
+  return {
+    value,
+    slice,
+    optionalText,
+    text: (name) => {
+      const found = optionalText(name);
+      if (found === undefined) throw wrongType(name, "a string");
+      return found;
+    },
+    isTrue: (name) => value(name) === true,
+    optionalCount: (name) => {
+      const found = value(name);
+      if (found === undefined) return undefined;
+      if (typeof found !== "number" || !(found >= 0)) throw wrongType(name, "a positive number");
+      return Math.floor(found);
+    },
+    array: (name) => {
+      const found = slices.elements.get(name);
+      if (found === undefined) throw wrongType(name, "an array");
+      return found;
+    },
+  };
+}
+
+function wrongType(name: string, wanted: string): PlimsollError {
+  return new PlimsollError("BODY_INVALID", `\`${name}\` must be ${wanted}.`, {
+    status: 400,
+    fields: { field: name },
+  });
+}

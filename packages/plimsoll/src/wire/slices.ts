@@ -1,0 +1,258 @@
+/**
+ * Reads a request body as slices: where each top-level field, and each element of a top-level array,
+ * begins and ends. Nothing is parsed and nothing is copied, so a known prefix costs one linear pass.
+ *
+ * Structure is checked (brackets, strings, depth); the grammar inside a slice is not: whoever needs
+ * the value parses the slice, and a known slice was parsed when it was first seen.
+ */
+
+import { PlimsollError } from "../message/error.ts";
+import type { JsonValue } from "../message/json.ts";
+
+/** Half-open range of bytes in the body. */
+export interface Slice {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface BodySlices {
+  /** The value of each top-level field. A field given twice counts as its last value, as in JSON.parse. */
+  readonly fields: ReadonlyMap<string, Slice>;
+  /** The elements of each top-level field that is an array. */
+  readonly elements: ReadonlyMap<string, readonly Slice[]>;
+}
+
+/** V8 parses far deeper, but its JSON.stringify overflows the stack at some thousands. */
+export const maxDepth = 200;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const inObject = 1;
+const inArray = 2;
+/** Most keys and short values end within this many bytes; longer strings are worth a native search. */
+const shortString = 24;
+
+const decoder = new TextDecoder();
+
+/** Takes the body while it arrives: call `advance` with what there is so far, then `finish`. */
+export interface SliceReader {
+  /** `bytes` holds the body from its start; only what lies beyond the last call is read. */
+  advance(bytes: Uint8Array): void;
+  finish(bytes: Uint8Array): BodySlices;
+}
+
+interface Scan {
+  position: number;
+  depth: number;
+  /** -1 outside strings, else where the string began. */
+  stringStart: number;
+  /** Start of the open value of a top-level field, and of the open element of a top-level array; -1 when none is. */
+  fieldStart: number;
+  elementStart: number;
+  /** One past the last byte that was not white space. */
+  significantEnd: number;
+  key: string | undefined;
+  isAfterColon: boolean;
+  hasEnded: boolean;
+  readonly stack: Uint8Array;
+  readonly fields: Map<string, Slice>;
+  readonly elements: Map<string, Slice[]>;
+}
+
+export function createSliceReader(): SliceReader {
+  const scan: Scan = {
+    position: 0,
+    depth: 0,
+    stringStart: -1,
+    fieldStart: -1,
+    elementStart: -1,
+    significantEnd: 0,
+    key: undefined,
+    isAfterColon: false,
+    hasEnded: false,
+    stack: new Uint8Array(maxDepth + 1),
+    fields: new Map(),
+    elements: new Map(),
+  };
+  return {
+    advance: (bytes) => scanBytes(scan, bytes),
+    finish: (bytes) => {
+      scanBytes(scan, bytes);
+      if (!scan.hasEnded) throw malformed("it ends before its JSON object does");
+      return { fields: scan.fields, elements: scan.elements };
+    },
+  };
+}
+
+/** The whole body at once. */
+export function readSlices(bytes: Uint8Array): BodySlices {
+  return createSliceReader().finish(bytes);
+}
+
+function scanBytes(scan: Scan, bytes: Uint8Array): void {
+  while (scan.position < bytes.length) {
+    if (scan.stringStart >= 0) {
+      if (!skipString(scan, bytes)) return;
+      continue;
+    }
+    const byte = bytes[scan.position] as number;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) readStructure(scan, byte);
+    scan.position++;
+  }
+}
+
+function readStructure(scan: Scan, byte: number): void {
+  if (scan.depth === 0 && (scan.hasEnded || byte !== openBrace)) {
+    throw malformed(
+      scan.hasEnded ? "something follows its JSON object" : "it must be one JSON object",
+    );
+  }
+  switch (byte) {
+    case comma:
+      endItem(scan);
+      return;
+    case closeBrace:
+    case closeBracket:
+      close(scan, byte === closeBrace ? inObject : inArray);
+      return;
+    case colon:
+      if (scan.depth === 1) scan.isAfterColon = true;
+      return;
+    default:
+      beginItem(scan);
+      if (byte === quote) scan.stringStart = scan.position;
+      else if (byte === openBrace) open(scan, inObject);
+      else if (byte === openBracket) open(scan, inArray);
+      else scan.significantEnd = scan.position + 1;
+  }
+}
+
+function isTopLevelArray(scan: Scan): boolean {
+  return scan.depth === 2 && scan.stack[2] === inArray;
+}
+
+function beginItem(scan: Scan): void {
+  if (scan.depth === 1 && scan.isAfterColon && scan.fieldStart < 0) {
+    scan.fieldStart = scan.position;
+  } else if (scan.elementStart < 0 && isTopLevelArray(scan)) {
+    scan.elementStart = scan.position;
+  }
+}
+
+function endItem(scan: Scan): void {
+  if (scan.depth === 1) endField(scan);
+  else if (isTopLevelArray(scan)) endElement(scan);
+}
+
+function endField(scan: Scan): void {
+  if (scan.key === undefined || scan.fieldStart < 0) {
+    throw malformed(`a field is incomplete at byte ${scan.position}`);
+  }
+  scan.fields.set(scan.key, { start: scan.fieldStart, end: scan.significantEnd });
+  scan.key = undefined;
+  scan.fieldStart = -1;
+  scan.isAfterColon = false;
+}
+
+function endElement(scan: Scan): void {
+  if (scan.elementStart < 0) throw malformed(`an element is missing at byte ${scan.position}`);
+  const elements = scan.elements.get(scan.key ?? "");
+  elements?.push({ start: scan.elementStart, end: scan.significantEnd });
+  scan.elementStart = -1;
+}
+
+function open(scan: Scan, kind: number): void {
+  if (scan.depth === maxDepth) {
+    throw new PlimsollError(
+      "BODY_TOO_DEEP",
+      `The body nests deeper than ${maxDepth} levels: flatten it.`,
+      { status: 400 },
+    );
+  }
+  scan.depth++;
+  scan.stack[scan.depth] = kind;
+  if (scan.key !== undefined && isTopLevelArray(scan)) scan.elements.set(scan.key, []);
+}
+
+function close(scan: Scan, kind: number): void {
+  if (scan.stack[scan.depth] !== kind) {
+    throw malformed(`a bracket does not match at byte ${scan.position}`);
+  }
+  if (scan.depth === 1) {
+    if (scan.key !== undefined) endField(scan);
+    scan.hasEnded = true;
+  } else if (scan.elementStart >= 0 && isTopLevelArray(scan)) {
+    endElement(scan);
+  }
+  scan.depth--;
+  scan.significantEnd = scan.position + 1;
+}
+
+/** Moves to the end of the open string. False: it does not end in what has arrived so far. */
+function skipString(scan: Scan, bytes: Uint8Array): boolean {
+  const end = findStringEnd(bytes, Math.max(scan.position, scan.stringStart + 1));
+  if (end < 0) {
+    scan.position = resumePosition(bytes, scan.stringStart + 1);
+    return false;
+  }
+  if (scan.depth === 1 && !scan.isAfterColon) scan.key = parseKey(bytes, scan.stringStart, end + 1);
+  scan.stringStart = -1;
+  scan.significantEnd = end + 1;
+  scan.position = end + 1;
+  return true;
+}
+
+function findStringEnd(bytes: Uint8Array, from: number): number {
+  const nearEnd = Math.min(bytes.length, from + shortString);
+  let position = from;
+  while (position < nearEnd) {
+    const byte = bytes[position];
+    if (byte === quote) return position;
+    position += byte === backslash ? 2 : 1;
+  }
+  while (position < bytes.length) {
+    const found = bytes.indexOf(quote, position);
+    if (found < 0) return -1;
+    if (backslashesBefore(bytes, found, position) % 2 === 0) return found;
+    position = found + 1;
+  }
+  return -1;
+}
+
+/** `from` lies outside any escape, so only the backslashes from there on count. */
+function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
+  let count = 0;
+  while (position - count > from && bytes[position - count - 1] === backslash) count++;
+  return count;
+}
+
+/** An escape may be cut between two pieces: then its backslash is read again with the next piece. */
+function resumePosition(bytes: Uint8Array, stringStart: number): number {
+  return bytes.length - (backslashesBefore(bytes, bytes.length, stringStart) % 2);
+}
+
+function parseKey(bytes: Uint8Array, start: number, end: number): string {
+  return parseJson(bytes, { start, end }) as string;
+}
+
+/** The value of a slice. Contract: a slice that is not JSON throws BODY_INVALID. */
+export function parseJson(bytes: Uint8Array, slice: Slice): JsonValue {
+  try {
+    return JSON.parse(decoder.decode(bytes.subarray(slice.start, slice.end))) as JsonValue;
+  } catch (cause) {
+    throw malformed(`bytes ${slice.start} to ${slice.end} are not valid JSON`, cause);
+  }
+}
+
+function malformed(what: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("BODY_INVALID", `The body is not valid JSON: ${what}.`, {
+    status: 400,
+    cause,
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * An incremental reader of server-sent events that only observes: it is given the bytes that are
+ * forwarded anyway, in whatever pieces they arrive, and never changes or delays them.
+ */
+
+export interface SseEvent {
+  readonly name: string;
+  readonly data: string;
+  /** Where the event's first line began, counted from the start of the stream. */
+  readonly start: number;
+}
+
+export interface SseReader {
+  push(chunk: Uint8Array): void;
+}
+
+/** An event larger than this is passed over: the stream goes on, and the caller is told once. */
+export const maxEventBytes: number = 16 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const byteOrderMark = [0xef, 0xbb, 0xbf];
+
+interface State {
+  /** Bytes of the line that has not ended yet. */
+  pending: Uint8Array[];
+  pendingBytes: number;
+  /** Position in the stream of the next byte to come. */
+  position: number;
+  lineStart: number;
+  isAfterCarriageReturn: boolean;
+  eventStart: number;
+  eventBytes: number;
+  name: string;
+  data: string[];
+}
+
+export function createSseReader(
+  onEvent: (event: SseEvent) => void,
+  onOversize?: () => void,
+): SseReader {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const state: State = {
+    pending: [],
+    pendingBytes: 0,
+    position: 0,
+    lineStart: 0,
+    isAfterCarriageReturn: false,
+    eventStart: -1,
+    eventBytes: 0,
+    name: "",
+    data: [],
+  };
+
+  const endLine = (line: Uint8Array): void => {
+    const start = state.lineStart;
+    const bytes = start === 0 && startsWithMark(line) ? line.subarray(3) : line;
+    if (bytes.length === 0) {
+      dispatch(state, onEvent);
+      return;
+    }
+    if (state.eventStart < 0) state.eventStart = start;
+    state.eventBytes += bytes.length;
+    if (state.eventBytes > maxEventBytes) {
+      state.data = [];
+      onOversize?.();
+      return;
+    }
+    readLine(state, decoder.decode(bytes));
+  };
+
+  return {
+    push: (chunk) => {
+      const hasReturns = chunk.includes(carriageReturn);
+      let from = 0;
+      if (state.isAfterCarriageReturn && chunk.length > 0) {
+        state.isAfterCarriageReturn = false;
+        if (chunk[0] === lineFeed) {
+          from = 1;
+          state.lineStart++;
+        }
+      }
+      while (from < chunk.length) {
+        const end = findLineEnd(chunk, from, hasReturns);
+        if (end < 0) break;
+        endLine(takeLine(state, chunk.subarray(from, end)));
+        from = end + 1;
+        if (chunk[end] === carriageReturn) {
+          if (from === chunk.length) state.isAfterCarriageReturn = true;
+          else if (chunk[from] === lineFeed) from++;
+        }
+        state.lineStart = state.position + from;
+      }
+      keepRest(state, chunk.subarray(from));
+      state.position += chunk.length;
+    },
+  };
+}
+
+/** A carriage return alone ends a line too, but almost no stream has any: asked once per chunk. */
+function findLineEnd(chunk: Uint8Array, from: number, hasReturns: boolean): number {
+  const feed = chunk.indexOf(lineFeed, from);
+  if (!hasReturns) return feed;
+  const carriage = chunk.indexOf(carriageReturn, from);
+  if (carriage < 0) return feed;
+  return feed < 0 ? carriage : Math.min(feed, carriage);
+}
+
+function takeLine(state: State, rest: Uint8Array): Uint8Array {
+  if (state.pendingBytes === 0) return rest;
+  const line = new Uint8Array(state.pendingBytes + rest.length);
+  let offset = 0;
+  for (const piece of [...state.pending, rest]) {
+    line.set(piece, offset);
+    offset += piece.length;
+  }
+  state.pending = [];
+  state.pendingBytes = 0;
+  return line;
+}
+
+/** Memory stays bounded on a line that never ends: its bytes are counted, but no longer kept. */
+function keepRest(state: State, rest: Uint8Array): void {
+  if (rest.length === 0) return;
+  if (state.pendingBytes + rest.length > maxEventBytes) {
+    state.eventBytes += rest.length + state.pendingBytes;
+    state.pending = [];
+    state.pendingBytes = 0;
+    return;
+  }
+  state.pending.push(rest.slice());
+  state.pendingBytes += rest.length;
+}
+
+function readLine(state: State, line: string): void {
+  const colon = line.indexOf(":");
+  if (colon === 0) return;
+  const field = colon < 0 ? line : line.slice(0, colon);
+  const raw = colon < 0 ? "" : line.slice(colon + 1);
+  const value = raw.startsWith(" ") ? raw.slice(1) : raw;
+  if (field === "data") state.data.push(value);
+  else if (field === "event") state.name = value;
+}
+
+function dispatch(state: State, onEvent: (event: SseEvent) => void): void {
+  const { name, data, eventStart } = state;
+  const isOversize = state.eventBytes > maxEventBytes;
+  state.name = "";
+  state.data = [];
+  state.eventStart = -1;
+  state.eventBytes = 0;
+  if (data.length > 0 && !isOversize) onEvent({ name, data: data.join("\n"), start: eventStart });
+}
+
+function startsWithMark(line: Uint8Array): boolean {
+  return byteOrderMark.every((byte, index) => line[index] === byte);
+}

@@ -1,0 +1,10 @@
+/** The table of wires: a new one is one implementation and one line here. */
+
+import { anthropicWire } from "./anthropic.ts";
+import { openaiChatWire } from "./openai-chat.ts";
+import type { Wire, WireName } from "./wire.ts";
+
+export const wires: Readonly<Record<WireName, Wire>> = {
+  anthropic: anthropicWire,
+  "openai-chat": openaiChatWire,
+};
