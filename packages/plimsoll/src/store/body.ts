@@ -1,0 +1,54 @@
+/** How bytes lie in the store: compressed when that pays, and checked against their hash on every read. */
+
+import { hash } from "node:crypto";
+import { promisify } from "node:util";
+import { zstdCompress, zstdDecompress } from "node:zlib";
+import { PlimsollError } from "../message/error.ts";
+import type { StoredBody } from "./store.ts";
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+/** Below this, compressing costs more time than the disk would. */
+const compressFromBytes = 4096;
+/** Nothing larger was ever stored: the inbound limit is 256 MiB. */
+const maxBodyBytes = 512 * 1024 * 1024;
+
+export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
+  if (bytes.length < compressFromBytes) return { codec: "raw", bytes };
+  const packed = await compress(bytes);
+  return packed.length < bytes.length ? { codec: "zstd", bytes: packed } : { codec: "raw", bytes };
+}
+
+export interface BodyToRead extends StoredBody {
+  /** SHA-256 of the unpacked bytes. */
+  readonly hash: string;
+  /** Says what it is in the error: a handle, or session and number. */
+  readonly name: string;
+}
+
+/** SQLite does not notice flipped bytes in a blob; this does. */
+export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
+  const bytes = await unpack(stored);
+  if (bytes === undefined || sha256(bytes) !== stored.hash) {
+    throw new PlimsollError(
+      "STORE_CORRUPT",
+      `The stored bytes of ${stored.name} do not match their hash: restore the database from a backup.`,
+      { fields: { name: stored.name } },
+    );
+  }
+  return bytes;
+}
+
+async function unpack(stored: BodyToRead): Promise<Uint8Array | undefined> {
+  if (stored.codec === "raw") return stored.bytes;
+  try {
+    return await decompress(stored.bytes, { maxOutputLength: maxBodyBytes });
+  } catch {
+    return undefined;
+  }
+}
+
+export function sha256(bytes: Uint8Array | string): string {
+  return hash("sha256", bytes, "hex");
+}

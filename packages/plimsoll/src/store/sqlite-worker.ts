@@ -1,0 +1,168 @@
+/** The thread that owns the SQLite connection: opens, migrates, and runs what it is asked, in order. */
+
+import { existsSync } from "node:fs";
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import Database from "better-sqlite3";
+import { PlimsollError } from "../message/error.ts";
+import { migrations, schemaVersion } from "./migrations.ts";
+import { keptEvents, type SqlRow, type SqlStatement } from "./sql-store.ts";
+import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
+
+type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
+
+/** Statements are few and fixed, but for lists of marks whose length varies. */
+const maxPrepared = 500;
+const eventsBetweenTrims = 1000;
+const port = parentPort;
+if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
+const reply = (message: WorkerReply): void => port.postMessage(message);
+
+function open(options: SqliteOptions): Database.Database {
+  const isReadOnly = options.isReadOnly === true;
+  const database = new Database(options.file, { readonly: isReadOnly, timeout: 5000 });
+  const version = Number(database.pragma("user_version", { simple: true }));
+  if (version > schemaVersion) {
+    throw new PlimsollError(
+      "STORE_NEWER",
+      `${options.file} was written by a newer Plimsoll (schema ${version}, this one knows ${schemaVersion}): update Plimsoll.`,
+    );
+  }
+  if (isReadOnly) return database;
+  database.pragma("journal_mode = WAL");
+  database.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
+  migrate(database, options.file, version);
+  return database;
+}
+
+/** Each step is one transaction, so a crash leaves either the old version or the new one. */
+function migrate(database: Database.Database, file: string, version: number): void {
+  const steps = migrations.filter((step) => step.version > version);
+  if (steps.length > 0 && version > 0) backUp(database, file, version);
+  for (const step of steps) {
+    database
+      .transaction(() => {
+        for (const statement of step.statements) database.exec(statement);
+        database.pragma(`user_version = ${step.version}`);
+      })
+      .immediate();
+  }
+}
+
+function backUp(database: Database.Database, file: string, version: number): void {
+  const target = `${file}.v${version}.bak`;
+  if (!existsSync(target)) database.prepare("VACUUM INTO ?").run(target);
+}
+
+const database = openOrReport();
+const prepared = new Map<string, Database.Statement>();
+let eventsSinceTrim = 0;
+
+function openOrReport(): Database.Database {
+  try {
+    const opened = open(workerData as SqliteOptions);
+    reply({ id: 0, rows: [] });
+    return opened;
+  } catch (error) {
+    reply({ id: 0, error: describe(error) });
+    process.exit(1);
+  }
+}
+
+function describe(error: unknown): { code: string; message: string } {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
+  return { code, message: error instanceof Error ? error.message : String(error) };
+}
+
+function run(statement: SqlStatement): readonly SqlRow[] {
+  const compiled = prepare(statement.sql);
+  if (compiled.reader) return compiled.all(...statement.values) as SqlRow[];
+  compiled.run(...statement.values);
+  return [];
+}
+
+function prepare(sql: string): Database.Statement {
+  const known = prepared.get(sql);
+  if (known !== undefined) return known;
+  if (prepared.size >= maxPrepared) prepared.clear();
+  const compiled = database.prepare(sql);
+  prepared.set(sql, compiled);
+  return compiled;
+}
+
+/** One durable write for all that wait. A transaction that fails takes none of the others with it. */
+function commit(transactions: readonly Transaction[]): void {
+  const replies: WorkerReply[] = [];
+  const isShared = transactions.length > 1;
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    for (const transaction of transactions) {
+      replies.push(isShared ? runGuarded(transaction) : runAll(transaction));
+    }
+    trimEvents(transactions);
+    database.exec("COMMIT");
+    replies.forEach(reply);
+  } catch (error) {
+    if (database.inTransaction) database.exec("ROLLBACK");
+    for (const { id } of transactions) reply({ id, error: describe(error) });
+  }
+}
+
+function runAll(transaction: Transaction): WorkerReply {
+  return { id: transaction.id, rows: transaction.statements.map(run) };
+}
+
+function runGuarded(transaction: Transaction): WorkerReply {
+  database.exec("SAVEPOINT one");
+  try {
+    const done = runAll(transaction);
+    database.exec("RELEASE one");
+    return done;
+  } catch (error) {
+    // A full disk may have ended the whole transaction: then there is nothing to go back to.
+    if (!database.inTransaction) throw error;
+    database.exec("ROLLBACK TO one");
+    database.exec("RELEASE one");
+    return { id: transaction.id, error: describe(error) };
+  }
+}
+
+function trimEvents(transactions: readonly Transaction[]): void {
+  eventsSinceTrim += transactions.length;
+  if (eventsSinceTrim < eventsBetweenTrims) return;
+  eventsSinceTrim = 0;
+  run({
+    sql: "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?",
+    values: [keptEvents],
+  });
+}
+
+function answer(request: Exclude<WorkerRequest, Transaction>): void {
+  try {
+    if (request.kind === "query") reply({ id: request.id, rows: [run(request.statement)] });
+    else {
+      database.close();
+      reply({ id: request.id, rows: [] });
+    }
+  } catch (error) {
+    reply({ id: request.id, error: describe(error) });
+  }
+}
+
+/** Takes everything that has arrived, in order; neighbouring transactions go together. */
+port.on("message", (firstRequest: WorkerRequest) => {
+  let waiting: Transaction[] = [];
+  const flush = (): void => {
+    if (waiting.length > 0) commit(waiting);
+    waiting = [];
+  };
+  let next: WorkerRequest | undefined = firstRequest;
+  while (next !== undefined) {
+    if (next.kind === "transact") waiting.push(next);
+    else {
+      flush();
+      answer(next);
+    }
+    next = receiveMessageOnPort(port)?.message as WorkerRequest | undefined;
+  }
+  flush();
+});

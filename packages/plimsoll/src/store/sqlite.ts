@@ -1,0 +1,139 @@
+/**
+ * SQLite behind a worker thread: a commit waits for the disk there, never on the event loop that
+ * streams answers. Commits that wait together share one transaction.
+ */
+
+import { closeSync, existsSync, openSync } from "node:fs";
+import { Worker } from "node:worker_threads";
+import { PlimsollError } from "../message/error.ts";
+import { createSqlStore, type SqlDriver, type SqlRow, type SqlStatement } from "./sql-store.ts";
+import type { Store } from "./store.ts";
+
+export interface SqliteOptions {
+  readonly file: string;
+  /** full: a commit survives power loss; normal: it survives a crash of the process. */
+  readonly durability?: "full" | "normal";
+  /** Never creates, migrates or writes. */
+  readonly isReadOnly?: boolean;
+}
+
+/** What the worker is asked. `close` ends it. */
+export type WorkerRequest =
+  | { readonly id: number; readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
+  | { readonly id: number; readonly kind: "query"; readonly statement: SqlStatement }
+  | { readonly id: number; readonly kind: "close" };
+
+export type WorkerReply =
+  | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
+  | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
+
+interface Waiting {
+  readonly resolve: (rows: readonly (readonly SqlRow[])[]) => void;
+  readonly reject: (error: PlimsollError) => void;
+}
+
+/** More than this waiting for the disk means that it has stopped: say so instead of filling memory. */
+const maxWaiting = 10_000;
+/** The id of the first message, which says whether the database could be opened. */
+const openReply = 0;
+
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  if (!options.isReadOnly) createPrivately(options.file);
+  const waiting = new Map<number, Waiting>();
+  let lastId: number = openReply;
+  let failure: PlimsollError | undefined;
+  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), {
+    workerData: options,
+  });
+  worker.unref();
+
+  const fail = (error: PlimsollError): void => {
+    failure ??= error;
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  };
+  worker.on("message", (reply: WorkerReply) => {
+    const request = waiting.get(reply.id);
+    waiting.delete(reply.id);
+    if (waiting.size === 0) worker.unref();
+    if ("error" in reply) request?.reject(storeError(reply.error, options.file));
+    else request?.resolve(reply.rows);
+  });
+  worker.on("error", (cause) => fail(storeStopped(options.file, cause)));
+  worker.on("exit", () => fail(storeStopped(options.file)));
+
+  const wait = (id: number): Promise<readonly (readonly SqlRow[])[]> =>
+    new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      worker.ref();
+    });
+  const ask = (
+    request:
+      | { kind: "transact"; statements: readonly SqlStatement[] }
+      | { kind: "query"; statement: SqlStatement }
+      | { kind: "close" },
+  ): Promise<readonly (readonly SqlRow[])[]> => {
+    if (failure !== undefined) return Promise.reject(failure);
+    if (waiting.size >= maxWaiting) {
+      return Promise.reject(
+        new PlimsollError(
+          "STORE_FAILED",
+          `${maxWaiting} writes wait for the disk: check that it is not stuck.`,
+        ),
+      );
+    }
+    const id = ++lastId;
+    const reply = wait(id);
+    worker.postMessage({ ...request, id } satisfies WorkerRequest);
+    return reply;
+  };
+
+  await wait(openReply);
+  const driver: SqlDriver = {
+    kind: "sqlite",
+    transact: (statements) => ask({ kind: "transact", statements }),
+    query: async (statement) => (await ask({ kind: "query", statement }))[0] ?? [],
+    close: async () => {
+      if (failure === undefined) await ask({ kind: "close" });
+      failure ??= storeStopped(options.file);
+      await worker.terminate();
+    },
+  };
+  return createSqlStore(driver);
+}
+
+/** SQLite gives its journal files the permissions of the database: only the user may read them. */
+function createPrivately(file: string): void {
+  if (file !== ":memory:" && !existsSync(file)) closeSync(openSync(file, "a", 0o600));
+}
+
+function storeStopped(file: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("STORE_FAILED", `The store ${file} is closed: start Plimsoll again.`, {
+    cause,
+  });
+}
+
+function storeError(error: { code: string; message: string }, file: string): PlimsollError {
+  switch (error.code) {
+    case "STORE_NEWER":
+      return new PlimsollError("STORE_NEWER", error.message);
+    case "SQLITE_NOTADB":
+    case "SQLITE_CORRUPT":
+      return new PlimsollError(
+        "STORE_CORRUPT",
+        `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
+      );
+    case "SQLITE_CANTOPEN":
+      return new PlimsollError(
+        "STORE_FAILED",
+        `${file} cannot be opened: check that the folder exists and is yours, or choose another with --data.`,
+      );
+    case "SQLITE_FULL":
+      return new PlimsollError("STORE_FAILED", `The disk of ${file} is full: free some space.`);
+    default:
+      return new PlimsollError(
+        "STORE_FAILED",
+        `The store failed: ${error.message} (${error.code}).`,
+      );
+  }
+}

@@ -1,0 +1,351 @@
+/** One conformance suite over every store. */
+
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import type { PlimsollEvent } from "../message/event.ts";
+import { packBody, sha256 } from "./body.ts";
+import { createMemoryStore } from "./memory.ts";
+import { schemaVersion } from "./migrations.ts";
+import { openSqliteStore } from "./sqlite.ts";
+import type { NodeRecord, Store, TurnRecord, Write } from "./store.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plimsoll-store-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let fileNumber = 0;
+const freshFile = (): string => join(folder, `store-${++fileNumber}.db`);
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+const openers: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: async () => createMemoryStore(),
+  sqlite: () => openSqliteStore({ file: freshFile() }),
+};
+
+function session(
+  id: string,
+  changes: { tenant?: string; clientKey?: string; updatedAt?: number } = {},
+): Write {
+  const { tenant = "t1", updatedAt = 1 } = changes;
+  return {
+    kind: "session",
+    session: {
+      id,
+      tenant,
+      wire: "anthropic",
+      createdAt: 1,
+      updatedAt,
+      ...(changes.clientKey ? { clientKey: changes.clientKey } : {}),
+    },
+  };
+}
+
+function node(seq: number, text: string, changes: Partial<NodeRecord> = {}): NodeRecord {
+  return {
+    seq,
+    parent: seq === 1 ? null : seq - 1,
+    role: "user",
+    source: "request",
+    turn: "turn_1",
+    identity: `identity-${text}`,
+    chain: `chain-${seq}-${text}`,
+    hash: sha256(text),
+    bytes: text.length,
+    tokens: 3,
+    certainty: "exact",
+    isComplete: true,
+    at: 5,
+    ...changes,
+  };
+}
+
+async function message(
+  id: string,
+  seq: number,
+  text: string,
+  changes: Partial<NodeRecord> = {},
+): Promise<Write> {
+  return {
+    kind: "message",
+    session: id,
+    tenant: "t1",
+    node: node(seq, text, changes),
+    body: await packBody(bytesOf(text)),
+  };
+}
+
+function turn(id: string, startedAt: number): TurnRecord {
+  const measurement = {
+    system: 1,
+    skills: 0,
+    tools: 2,
+    conversation: 3,
+    total: 6,
+    certainty: "exact",
+  } as const;
+  return {
+    id,
+    branch: "main",
+    relation: "new",
+    requestTip: 1,
+    model: "m\u0000\ud800",
+    outcome: "passthrough",
+    status: "complete",
+    measurement,
+    limit: 10,
+    window: 20,
+    startedAt,
+    endedAt: startedAt + 1,
+  };
+}
+
+const event: PlimsollEvent = { type: "session-start", session: "ses_a", at: 1, wire: "anthropic" };
+
+for (const [name, opener] of Object.entries(openers)) {
+  describe(`${name} store`, () => {
+    const fresh = async (): Promise<Store> => {
+      const store = await opener();
+      open.push(store);
+      return store;
+    };
+
+    test("what one commit wrote is read back whole", async () => {
+      const store = await fresh();
+      const large = `${"log line\n".repeat(2000)}\u0000end`;
+      await store.commit([
+        session("ses_a", { clientKey: "k" }),
+        {
+          kind: "branch",
+          session: "ses_a",
+          branch: { id: "main", relation: "new", forkSeq: null, tipSeq: 2, createdAt: 1 },
+        },
+        await message("ses_a", 1, "hello"),
+        await message("ses_a", 2, large, {
+          looseChain: "loose",
+          role: "assistant",
+          source: "answer",
+        }),
+        {
+          kind: "head",
+          session: "ses_a",
+          hash: sha256("head"),
+          body: await packBody(bytesOf("head")),
+        },
+        { kind: "turn", session: "ses_a", turn: turn("turn_1", 1) },
+        {
+          kind: "counters",
+          session: "ses_a",
+          branch: "main",
+          counters: { current: 1, pending: 2, new: 3, schema: 4, reasoning: 5 },
+        },
+        {
+          kind: "edit",
+          session: "ses_a",
+          edit: { seq: 1, branch: "main", at: 1, edit: { kind: "remove" } },
+        },
+        { kind: "event", tenant: "t1", event },
+      ]);
+      const page = await store.messages("ses_a", { limit: 10 });
+      expect(page.map(({ body }) => new TextDecoder().decode(body))).toEqual(["hello", large]);
+      expect(page.map(({ body: _body, ...rest }) => rest)).toEqual([
+        node(1, "hello"),
+        node(2, large, { looseChain: "loose", role: "assistant", source: "answer" }),
+      ]);
+      expect(await store.sessionByClientKey("t1", "k")).toMatchObject({ id: "ses_a" });
+      expect(await store.snapshot("ses_a")).toMatchObject({
+        branches: [{ id: "main", tipSeq: 2 }],
+        nodes: [{ seq: 1 }, { seq: 2 }],
+      });
+      expect(await store.head("ses_a", sha256("head"))).toEqual(bytesOf("head"));
+      expect(await store.turns("ses_a", 5)).toEqual([turn("turn_1", 1)]);
+      expect(await store.counters("ses_a", "main")).toMatchObject({ current: 1, schema: 4 });
+      expect(await store.edits("ses_a")).toMatchObject([{ seq: 1, edit: { kind: "remove" } }]);
+      expect(await store.figures()).toEqual({ sessions: 1, messages: 2, archiveBytes: 0 });
+      expect((await store.bodies("ses_a", [2, 9])).get(2)).toHaveLength(large.length);
+    });
+
+    test("a commit that fails leaves nothing behind", async () => {
+      const store = await fresh();
+      await store.commit([session("ses_a"), await message("ses_a", 1, "first")]);
+      const doomed = [await message("ses_a", 2, "second"), await message("ses_a", 1, "again")];
+      await expect(store.commit(doomed)).rejects.toMatchObject({ code: "STORE_FAILED" });
+      expect(await store.messages("ses_a", { limit: 10 })).toHaveLength(1);
+    });
+
+    test("commits that wait together do not fail together", async () => {
+      const store = await fresh();
+      await store.commit([session("ses_a"), await message("ses_a", 1, "first")]);
+      const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+      const writes = await Promise.all(
+        texts.map((text, index) => message("ses_a", index === 7 ? 1 : index + 2, text)),
+      );
+      const settled = await Promise.allSettled(writes.map((write) => store.commit([write])));
+      expect(settled.map(({ status }) => status === "rejected")).toEqual(
+        texts.map((_, index) => index === 7),
+      );
+      expect(await store.messages("ses_a", { limit: 100 })).toHaveLength(20);
+    });
+
+    test("a branch and a session move, messages never change", async () => {
+      const store = await fresh();
+      const branch = {
+        id: "main",
+        relation: "new",
+        forkSeq: null,
+        tipSeq: 1,
+        createdAt: 1,
+      } as const;
+      await store.commit([session("ses_a"), { kind: "branch", session: "ses_a", branch }]);
+      await store.commit([
+        session("ses_a", { updatedAt: 9 }),
+        { kind: "branch", session: "ses_a", branch: { ...branch, tipSeq: 4, relation: "rewind" } },
+      ]);
+      expect(await store.snapshot("ses_a")).toMatchObject({
+        session: { updatedAt: 9 },
+        branches: [{ tipSeq: 4, relation: "new" }],
+      });
+    });
+
+    test("chains are found in their own tenant only, strict and loose", async () => {
+      const store = await fresh();
+      await store.commit([
+        session("ses_a"),
+        await message("ses_a", 1, "a", { chain: "c1", looseChain: "l1" }),
+      ]);
+      expect(await store.findChains("t1", ["c1", "zz"])).toEqual([
+        { session: "ses_a", seq: 1, chain: "c1", looseChain: "l1" },
+      ]);
+      expect(await store.findChains("t1", ["l1"])).toHaveLength(1);
+      expect(await store.findChains("t2", ["c1", "l1"])).toEqual([]);
+    });
+
+    test("the archive answers its own tenant and the owner, and nobody else", async () => {
+      const store = await fresh();
+      const entry = {
+        handle: "pl_1",
+        tenant: "t1",
+        session: "ses_a",
+        hash: sha256("gone"),
+        bytes: 4,
+        at: 1,
+      };
+      await store.commit([{ kind: "archive", entry, body: await packBody(bytesOf("gone")) }]);
+      await store.commit([{ kind: "archive", entry, body: await packBody(bytesOf("gone")) }]);
+      expect((await store.archived("t1", "pl_1"))?.body).toEqual(bytesOf("gone"));
+      expect((await store.archived(undefined, "pl_1"))?.body).toEqual(bytesOf("gone"));
+      expect(await store.archived("t2", "pl_1")).toBeUndefined();
+      expect(await store.archived("t1", "pl_2")).toBeUndefined();
+    });
+
+    test("sessions are listed newest first, page by page, per tenant", async () => {
+      const store = await fresh();
+      await store.commit(
+        [1, 2, 3, 4].map((at) =>
+          session(`ses_${at}`, { updatedAt: at, tenant: at === 4 ? "t2" : "t1" }),
+        ),
+      );
+      const ids = async (query: Parameters<Store["sessions"]>[0]): Promise<string[]> =>
+        (await store.sessions(query)).map(({ id }) => id);
+      expect(await ids({ limit: 2 })).toEqual(["ses_4", "ses_3"]);
+      expect(await ids({ limit: 9, before: { updatedAt: 3, id: "ses_3" } })).toEqual([
+        "ses_2",
+        "ses_1",
+      ]);
+      expect(await ids({ tenant: "t2", limit: 9 })).toEqual(["ses_4"]);
+    });
+
+    test("events are numbered as they are written, and can be asked for again", async () => {
+      const store = await fresh();
+      const { events: first } = await store.commit([{ kind: "event", tenant: "t1", event }]);
+      const { events: next } = await store.commit([
+        { kind: "event", tenant: "t2", event },
+        { kind: "event", tenant: "t1", event },
+      ]);
+      expect([...first, ...next]).toEqual([1, 2, 3]);
+      expect((await store.events({ after: 1, limit: 9 })).map(({ seq }) => seq)).toEqual([2, 3]);
+      expect(
+        (await store.events({ after: 0, limit: 9, tenant: "t1" })).map(({ seq }) => seq),
+      ).toEqual([1, 3]);
+      expect(await store.events({ after: 0, limit: 9, session: "ses_b" })).toEqual([]);
+    });
+
+    test("wrong bytes are never given out", async () => {
+      const store = await fresh();
+      const body = await packBody(bytesOf("changed"));
+      await store.commit([
+        session("ses_a"),
+        { kind: "message", session: "ses_a", tenant: "t1", node: node(1, "original"), body },
+      ]);
+      await expect(store.messages("ses_a", { limit: 1 })).rejects.toMatchObject({
+        code: "STORE_CORRUPT",
+      });
+    });
+
+    test("a closed store says so", async () => {
+      const store = await opener();
+      await store.close();
+      await expect(store.commit([session("ses_a")])).rejects.toMatchObject({
+        code: "STORE_FAILED",
+      });
+    });
+  });
+}
+
+describe("sqlite files", () => {
+  test("only the user can read them, and what was committed is there after opening again", async () => {
+    const file = freshFile();
+    const store = await openSqliteStore({ file });
+    await store.commit([session("ses_a"), await message("ses_a", 1, "kept")]);
+    const modes = readdirSync(folder).filter((name) => join(folder, name).startsWith(file));
+    expect(modes.map((name) => statSync(join(folder, name)).mode & 0o077)).toEqual(
+      modes.map(() => 0),
+    );
+    await store.close();
+    const again = await openSqliteStore({ file, isReadOnly: true });
+    open.push(again);
+    expect(await again.messages("ses_a", { limit: 5 })).toHaveLength(1);
+  });
+
+  test("a newer schema is refused with a sentence", async () => {
+    const file = freshFile();
+    const database = new Database(file);
+    database.pragma(`user_version = ${schemaVersion + 1}`);
+    database.close();
+    await expect(openSqliteStore({ file })).rejects.toMatchObject({
+      code: "STORE_NEWER",
+      message: expect.stringContaining("update Plimsoll"),
+    });
+  });
+
+  test("a file that is no database is refused and left alone", async () => {
+    const file = freshFile();
+    writeFileSync(
+      file,
+      "this is a letter to my aunt, not a database, and it is long enough to be read".repeat(20),
+    );
+    await expect(openSqliteStore({ file })).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+    expect(statSync(file).size).toBeGreaterThan(1000);
+  });
+
+  test("flipped bytes on disk are noticed when they are read", async () => {
+    const file = freshFile();
+    const store = await openSqliteStore({ file });
+    await store.commit([session("ses_a"), await message("ses_a", 1, "precious ".repeat(100))]);
+    await store.close();
+    const copy = `${file}.copy`;
+    copyFileSync(file, copy);
+    const database = new Database(copy);
+    database.prepare("UPDATE messages SET body = ?").run(Buffer.from("pretious ".repeat(100)));
+    database.close();
+    const damaged = await openSqliteStore({ file: copy });
+    open.push(damaged);
+    await expect(damaged.messages("ses_a", { limit: 1 })).rejects.toMatchObject({
+      code: "STORE_CORRUPT",
+    });
+  });
+});

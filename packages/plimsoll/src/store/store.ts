@@ -1,0 +1,228 @@
+/** What is kept, and the one interface through which it is kept. Every store passes store.test.ts. */
+
+import type {
+  MeasurementSummary,
+  Outcome,
+  PlimsollEvent,
+  Relation,
+  TurnStatus,
+} from "../message/event.ts";
+import type { JsonObject } from "../message/json.ts";
+import type { Role, Usage } from "../message/message.ts";
+
+export interface SessionRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly wire: string;
+  readonly agent?: string;
+  /** The client's own name for the conversation; unique within a tenant. */
+  readonly clientKey?: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A pointer into the session's tree of messages, like a branch in git. */
+export interface BranchRecord {
+  readonly id: string;
+  readonly agent?: string;
+  readonly relation: Relation;
+  /** The last message shared with the branch it came from; null for a root of its own. */
+  readonly forkSeq: number | null;
+  readonly tipSeq: number | null;
+  readonly createdAt: number;
+}
+
+/** A message in the tree, without its bytes. */
+export interface NodeRecord {
+  readonly seq: number;
+  readonly parent: number | null;
+  readonly role: Role;
+  /** request: as a client sent it; answer: as an upstream answered it. */
+  readonly source: "request" | "answer";
+  readonly turn: string;
+  /** Hash of the canonical content. */
+  readonly identity: string;
+  /** Hash over the identities from the root to here: equal chains are equal histories. */
+  readonly chain: string;
+  /** The same, with digits in the leading system prompt left out of account. Absent: equal to `chain`. */
+  readonly looseChain?: string;
+  /** SHA-256 of the bytes, checked on every read. */
+  readonly hash: string;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly certainty: MeasurementSummary["certainty"];
+  /** False for an answer that was cut off. */
+  readonly isComplete: boolean;
+  readonly at: number;
+}
+
+export interface MessageRecord extends NodeRecord {
+  readonly body: Uint8Array;
+}
+
+export interface TurnRecord {
+  readonly id: string;
+  readonly branch: string;
+  readonly relation: Relation;
+  /** The last message of the request; the answer is a child of it. */
+  readonly requestTip: number | null;
+  /** Hash of the head: system prompt and tools. */
+  readonly head?: string;
+  readonly model: string;
+  readonly outcome: Outcome;
+  readonly status: TurnStatus;
+  readonly measurement: MeasurementSummary;
+  readonly limit: number;
+  readonly window: number;
+  readonly usage?: Usage;
+  readonly stopReason?: string;
+  readonly error?: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+/** Seed B's counters, as they stood when the last turn of a branch was committed. */
+export interface Counters {
+  readonly current: number;
+  readonly pending: number;
+  readonly new: number;
+  readonly schema: number;
+  readonly reasoning: number;
+}
+
+export interface EditRecord {
+  readonly seq: number;
+  readonly branch: string;
+  readonly at: number;
+  readonly edit: JsonObject;
+}
+
+export interface ArchiveRecord {
+  readonly handle: string;
+  readonly tenant: string;
+  readonly session: string;
+  readonly hash: string;
+  readonly bytes: number;
+  readonly at: number;
+}
+
+export interface StoredEvent {
+  readonly seq: number;
+  readonly tenant: string;
+  readonly event: PlimsollEvent;
+}
+
+/** One thing to write. Messages, edits, turns and archive entries are only ever added. */
+export type Write =
+  | { readonly kind: "session"; readonly session: SessionRecord }
+  | { readonly kind: "branch"; readonly session: string; readonly branch: BranchRecord }
+  | {
+      readonly kind: "message";
+      readonly session: string;
+      readonly tenant: string;
+      readonly node: NodeRecord;
+      readonly body: StoredBody;
+    }
+  | {
+      readonly kind: "head";
+      readonly session: string;
+      readonly hash: string;
+      readonly body: StoredBody;
+    }
+  | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
+  | {
+      readonly kind: "counters";
+      readonly session: string;
+      readonly branch: string;
+      readonly counters: Counters;
+    }
+  | { readonly kind: "edit"; readonly session: string; readonly edit: EditRecord }
+  | { readonly kind: "archive"; readonly entry: ArchiveRecord; readonly body: StoredBody }
+  | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent };
+
+/** Bytes as they lie in the store. Made by `packBody`, outside any transaction. */
+export interface StoredBody {
+  readonly codec: "raw" | "zstd";
+  readonly bytes: Uint8Array;
+}
+
+export interface SessionSummary extends SessionRecord {
+  readonly branches: number;
+  readonly messages: number;
+  readonly turns: number;
+}
+
+/** Everything needed to go on with a session, without the bodies. */
+export interface SessionSnapshot {
+  readonly session: SessionRecord;
+  readonly branches: readonly BranchRecord[];
+  readonly nodes: readonly NodeRecord[];
+}
+
+export interface Page {
+  readonly after?: number;
+  readonly limit: number;
+}
+
+/**
+ * Contract: `commit` is one durable transaction; when its promise resolves everything is on disk, when
+ * it rejects nothing is. Reads check hashes and reject with STORE_CORRUPT rather than give wrong bytes.
+ * `tenant` undefined means the owner, who sees all.
+ */
+export interface Store {
+  readonly kind: string;
+  commit(writes: readonly Write[]): Promise<CommitReceipt>;
+  session(id: string): Promise<SessionRecord | undefined>;
+  sessionByClientKey(tenant: string, clientKey: string): Promise<SessionRecord | undefined>;
+  /** Newest first. `before` is the `updatedAt` and id of the last one seen. */
+  sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
+  snapshot(id: string): Promise<SessionSnapshot | undefined>;
+  messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
+  bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
+  /** Sessions of a tenant that hold one of these chains, strict or loose. */
+  findChains(tenant: string, chains: readonly string[]): Promise<readonly ChainMatch[]>;
+  head(session: string, hash: string): Promise<Uint8Array | undefined>;
+  /** Newest first. */
+  turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
+  counters(session: string, branch: string): Promise<Counters | undefined>;
+  edits(session: string): Promise<readonly EditRecord[]>;
+  archived(tenant: string | undefined, handle: string): Promise<ArchivedContent | undefined>;
+  events(query: EventQuery): Promise<readonly StoredEvent[]>;
+  figures(): Promise<StoreFigures>;
+  close(): Promise<void>;
+}
+
+export interface CommitReceipt {
+  /** The numbers that the written events got, in order. */
+  readonly events: readonly number[];
+}
+
+export interface SessionQuery {
+  readonly tenant?: string;
+  readonly before?: { readonly updatedAt: number; readonly id: string };
+  readonly limit: number;
+}
+
+export interface ChainMatch {
+  readonly session: string;
+  readonly seq: number;
+  readonly chain: string;
+  readonly looseChain?: string;
+}
+
+export interface ArchivedContent extends ArchiveRecord {
+  readonly body: Uint8Array;
+}
+
+export interface EventQuery {
+  readonly tenant?: string;
+  readonly session?: string;
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface StoreFigures {
+  readonly sessions: number;
+  readonly messages: number;
+  readonly archiveBytes: number;
+}
