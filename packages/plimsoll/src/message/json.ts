@@ -17,16 +17,26 @@ export function numberOr<T>(value: unknown, fallback: T): number | T {
   return typeof value === "number" && Number.isFinite(value) ? value : fallback;
 }
 
-/** Canonical text: keys sorted, null fields dropped (absent and null mean the same to providers). */
-export function canonicalJson(value: JsonValue | undefined): string {
+/** Stands for a long string in canonical text; must be as good as unique for it. */
+export type LongText = (text: string) => string;
+const longFrom = 4096;
+
+/**
+ * Canonical text: keys sorted, null fields dropped (absent and null mean the same to providers).
+ * With `long`, strings of some size are replaced by what it gives, unquoted, so that no short string
+ * can look like one.
+ */
+export function canonicalJson(value: JsonValue | undefined, long?: LongText): string {
   if (value === undefined) return "null";
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (typeof value === "string" && long !== undefined && value.length >= longFrom)
+    return long(value);
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, long)).join(",")}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const fields: string[] = [];
   for (const key of Object.keys(value).sort()) {
     const field = value[key];
     if (field === null || field === undefined) continue;
-    fields.push(`${JSON.stringify(key)}:${canonicalJson(field)}`);
+    fields.push(`${JSON.stringify(key)}:${canonicalJson(field, long)}`);
   }
   return `{${fields.join(",")}}`;
 }

@@ -6,11 +6,10 @@ import type { Answer, Wire } from "./wire.ts";
 
 export interface AnswerReader {
   /**
-   * Takes the next bytes of the answer. The result says how many of them may go on to the client at
-   * once: the rest begins the terminal event (or is the last piece known of a JSON body) and should
-   * wait until the turn is stored.
+   * Takes the next bytes of the answer, and says how many of them may go on to the client at once.
+   * The rest waits: for the next piece, or, once the terminal event has begun, for the turn to be stored.
    */
-  push(chunk: Uint8Array): number;
+  push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
   finish(): Answer;
 }
 
@@ -29,7 +28,8 @@ export function createStreamReader(wire: Wire): AnswerReader {
       reader.push(chunk);
       const start = position;
       position += chunk.length;
-      return terminalStart < 0 ? chunk.length : Math.max(0, terminalStart - start);
+      if (terminalStart < 0) return { passBytes: chunk.length, isTerminal: false };
+      return { passBytes: Math.max(0, terminalStart - start), isTerminal: true };
     },
     finish: () => accumulator.finish(),
   };
@@ -44,7 +44,7 @@ export function createJsonReader(wire: Wire): AnswerReader {
       size += chunk.length;
       if (size <= maxJsonAnswerBytes) pieces.push(chunk);
       else pieces.length = 0;
-      return 0;
+      return { passBytes: 0, isTerminal: false };
     },
     finish: () => {
       const value = size <= maxJsonAnswerBytes ? parse(pieces, size) : undefined;

@@ -16,8 +16,11 @@ import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 export const anthropicWire: Wire = {
   name: "anthropic",
   readRequest,
-  identity: (message) =>
-    canonicalJson({ ...withoutCacheMarks(message), content: plainContent(message["content"]) }),
+  identity: (message, long) =>
+    canonicalJson(
+      { ...withoutCacheMarks(message), content: plainContent(message["content"]) },
+      long,
+    ),
   decode,
   decodeSystem: decodeContent,
   encode,
@@ -52,10 +55,10 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
 function sessionOfMetadata(metadata: JsonValue | undefined): string | undefined {
   if (!isObject(metadata)) return undefined;
   const userId = stringOr(metadata["user_id"], "");
-  return (
+  const id =
     /session_([0-9A-Za-z-]{8,64})$/.exec(userId)?.[1] ??
-    /"session_id"\s*:\s*"([0-9A-Za-z-]{8,64})"/.exec(userId)?.[1]
-  );
+    /"session_id"\s*:\s*"([0-9A-Za-z-]{8,64})"/.exec(userId)?.[1];
+  return id === undefined ? undefined : `claude-code:${id}`;
 }
 
 /** Cache marks move every turn; they say nothing about what the conversation is. */

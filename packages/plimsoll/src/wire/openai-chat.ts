@@ -16,7 +16,7 @@ import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 export const openaiChatWire: Wire = {
   name: "openai-chat",
   readRequest,
-  identity: (message) => canonicalJson(plainMessage(message)),
+  identity: (message, long) => canonicalJson(plainMessage(message), long),
   decode,
   decodeSystem: () => [],
   encode: (messages) => messages.flatMap(encodeMessage),
@@ -48,6 +48,15 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   };
 }
 
+/** Compatible servers show their reasoning; clients echo all, some or none of it. */
+const volatileFields = new Set([
+  "cache_control",
+  "parsed",
+  "reasoning",
+  "reasoning_content",
+  "reasoning_details",
+]);
+
 /**
  * Clients echo an answer with and without the empty extras that the provider put on it
  * (`annotations: []`, `refusal: null`, `content: ""` beside calls, `index` inside calls).
@@ -55,7 +64,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
 function plainMessage(message: JsonObject): JsonObject {
   const plain: Record<string, JsonValue | undefined> = {};
   for (const [key, value] of Object.entries(message)) {
-    if (key === "cache_control" || key === "parsed") continue;
+    if (volatileFields.has(key)) continue;
     if (Array.isArray(value) && value.length === 0 && key !== "content") continue;
     plain[key] = value;
   }

@@ -29,7 +29,7 @@ function feed(wire: WireName, bytes: Uint8Array, step: number): { answer: Answer
   let held = 0;
   for (let start = 0; start < bytes.length; start += step) {
     const chunk = bytes.subarray(start, start + step);
-    held += chunk.length - reader.push(chunk);
+    held += chunk.length - reader.push(chunk).passBytes;
   }
   return { answer: reader.finish(), held };
 }
@@ -232,8 +232,8 @@ test("a JSON answer waits piece by piece, and reads like the stream of the same 
   };
   const reader = createJsonReader(wires.anthropic);
   const bytes = bytesOf(response);
-  expect(reader.push(bytes.subarray(0, 10))).toBe(0);
-  expect(reader.push(bytes.subarray(10))).toBe(0);
+  expect(reader.push(bytes.subarray(0, 10)).passBytes).toBe(0);
+  expect(reader.push(bytes.subarray(10)).passBytes).toBe(0);
   const answer = reader.finish();
   expect(answer.usage).toEqual({
     inputTokens: 7,

@@ -1,6 +1,6 @@
 /** What a wire format must be able to do. One implementation per provider format, one conformance suite. */
 
-import type { JsonObject, JsonValue } from "../message/json.ts";
+import type { JsonObject, JsonValue, LongText } from "../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
@@ -16,7 +16,7 @@ export interface WireRequest {
   /** System prompt outside the messages, and tool schemas: what fills the window before the conversation. */
   readonly system?: Slice;
   readonly tools?: Slice;
-  /** The client's own name for the conversation, where the body carries one. */
+  /** The client's own name for the conversation, where the body carries one, as `client:name`. */
   readonly clientSession?: string;
 }
 
@@ -65,7 +65,7 @@ export interface Wire {
    * Canonical text of a message: equal for two spellings that mean the same to the provider, whatever
    * cache marks, null fields and wrappers a client adds from turn to turn.
    */
-  identity(message: JsonObject): string;
+  identity(message: JsonObject, long?: LongText): string;
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
   decodeSystem(system: JsonValue): readonly Part[];

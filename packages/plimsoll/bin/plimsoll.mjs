@@ -1,0 +1,9 @@
+#!/usr/bin/env node
+// Plain JavaScript: an old Node must get as far as the sentence that says what to do.
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 18)) {
+  console.error(`plimsoll needs Node 22.18 or newer, this is ${process.version}: update Node, or use \`npm start\` in a clone.`);
+  process.exit(1);
+}
+const { main } = await import("../src/cli/main.ts");
+await main(process.argv);

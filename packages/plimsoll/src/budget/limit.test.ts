@@ -1,0 +1,74 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { findModel } from "./catalogue.ts";
+import { resolveLimit } from "./limit.ts";
+
+const unknown = findModel("acme", "rocket-1");
+
+describe("the limit", () => {
+  it("of the worked example is 103,424", () => {
+    const model = {
+      contextWindow: 128_000,
+      contextWindowBufferTokens: 8_192,
+      maxOutputTokens: 16_384,
+    };
+    expect(resolveLimit({ model, facts: unknown }).limit).toBe(103_424);
+  });
+
+  it("of an unknown model is its default window less buffer and a quarter", () => {
+    expect(resolveLimit({ facts: unknown })).toEqual({
+      window: 131_072,
+      buffer: 8_192,
+      maxOutput: 32_768,
+      limit: 90_112,
+      windowSource: "fallback",
+    });
+  });
+
+  it("takes each figure from the nearest level that has it", () => {
+    const levels = {
+      model: { maxOutputTokens: 1 },
+      provider: { contextWindow: 50_000, maxOutputTokens: 2 },
+      defaults: { contextWindow: 60_000, contextWindowBufferTokens: 3, maxOutputTokens: 4 },
+      facts: findModel("openai", "gpt-4o"),
+    };
+    expect(resolveLimit(levels)).toEqual({
+      window: 50_000,
+      buffer: 3,
+      maxOutput: 1,
+      limit: 49_996,
+      windowSource: "provider",
+    });
+    expect(resolveLimit({ ...levels, requestMaxOutput: 9 }).maxOutput).toBe(9);
+    expect(resolveLimit({ ...levels, model: { contextWindow: 10 } }).windowSource).toBe("model");
+    expect(resolveLimit({ ...levels, provider: {} }).windowSource).toBe("defaults");
+    expect(resolveLimit({ facts: levels.facts }).windowSource).toBe("catalogue");
+  });
+
+  it("reserves what the model can answer, but no more than a quarter of the window", () => {
+    expect(resolveLimit({ facts: findModel("openai", "gpt-4o") }).maxOutput).toBe(16_384);
+    expect(resolveLimit({ facts: findModel("openai", "gpt-5") }).maxOutput).toBe(100_000);
+  });
+
+  it("leaves most of a small window when nothing is configured", () => {
+    expect(resolveLimit({ facts: findModel("openai", "gpt-4") })).toMatchObject({
+      window: 8_192,
+      buffer: 1_024,
+      maxOutput: 2_048,
+      limit: 5_120,
+    });
+  });
+
+  it("is never negative", () => {
+    const size = fc.nat({ max: 2_000_000 });
+    fc.assert(
+      fc.property(size, size, size, (contextWindow, contextWindowBufferTokens, maxOutputTokens) => {
+        const model = { contextWindow, contextWindowBufferTokens, maxOutputTokens };
+        const { limit } = resolveLimit({ model, facts: unknown });
+        expect(limit).toBe(
+          Math.max(0, contextWindow - contextWindowBufferTokens - maxOutputTokens),
+        );
+      }),
+    );
+  });
+});

@@ -1,0 +1,130 @@
+/** What of a message is to be tokenized, and how the counts of its parts become one measurement. */
+
+import type { MeasurementSummary } from "../message/event.ts";
+import type { DocumentPart, Message, Part } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import type { MediaRule } from "./catalogue.ts";
+import { documentTokens, imageTokens } from "./media.ts";
+import type { Certainty, Count } from "./tokenizer.ts";
+
+/** Counts with one tokenizer; answers at once where the counts are at hand. */
+export interface TokenCounter {
+  count(texts: readonly string[]): Promise<readonly Count[]> | readonly Count[];
+}
+
+export interface Countables {
+  readonly texts: readonly string[];
+  readonly media: Count;
+  /** What every wire format adds around a message: role and separators. */
+  readonly overheadTokens: number;
+}
+
+const messageOverheadTokens = 4;
+const nothing: Count = { tokens: 0, certainty: "exact" };
+
+export function countables(message: Message, rule: MediaRule): Countables {
+  const texts: string[] = [];
+  const media: Count[] = [];
+  for (const part of message.parts) collect(part, rule, texts, media);
+  return { texts, media: addCounts(media), overheadTokens: messageOverheadTokens };
+}
+
+function collect(part: Part, rule: MediaRule, texts: string[], media: Count[]): void {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+      texts.push(part.text);
+      break;
+    case "tool-call":
+      texts.push(part.name, part.input);
+      break;
+    case "tool-result":
+      for (const inner of part.content) collect(inner, rule, texts, media);
+      break;
+    case "image":
+      media.push(imageTokens(part, rule.image));
+      break;
+    case "document": {
+      const text = documentText(part);
+      if (text === undefined) media.push(documentTokens(part, rule));
+      else texts.push(text);
+      break;
+    }
+    case "opaque":
+      texts.push(JSON.stringify(part.json));
+      break;
+  }
+}
+
+/** The text of a document that is text; undefined for PDFs and for what is not in the message. */
+function documentText({ media }: DocumentPart): string | undefined {
+  if (media.kind !== "base64" || !/^(?:text\/|application\/json)/.test(media.mediaType)) {
+    return undefined;
+  }
+  try {
+    const bytes = Uint8Array.from(atob(media.data), (character) => character.charCodeAt(0));
+    return new TextDecoder().decode(bytes);
+  } catch {
+    return media.data;
+  }
+}
+
+/** The text of a tool as the model reads it. */
+export function toolText(tool: ToolDefinition): string {
+  return JSON.stringify({
+    name: tool.name,
+    description: tool.description,
+    parameters: tool.parameters,
+  });
+}
+
+/** How much more a provider makes of a schema than its JSON text; only where its tokenizer is unknown. */
+export const schemaScale: number = 2.09;
+
+export function schemaTokens(count: Count, scale: number = schemaScale): Count {
+  return count.certainty === "estimate"
+    ? { ...count, tokens: Math.ceil(count.tokens * scale) }
+    : count;
+}
+
+/** One estimate makes the sum an estimate; otherwise one bound makes it a bound. */
+export function addCounts(counts: readonly Count[]): Count {
+  return counts.reduce(
+    (sum, count) => ({
+      tokens: sum.tokens + count.tokens,
+      certainty: weaker(sum.certainty, count.certainty),
+    }),
+    nothing,
+  );
+}
+
+function weaker(one: Certainty, other: Certainty): Certainty {
+  if (one === "estimate" || other === "estimate") return "estimate";
+  return one === "bound" ? one : other;
+}
+
+export interface Components {
+  readonly system: Count;
+  readonly skills: Count;
+  readonly tools: Count;
+  readonly conversation: Count;
+}
+
+export interface Measurement extends MeasurementSummary {
+  /** The same figures, each with its own certainty. */
+  readonly components: Components;
+}
+
+export function measurement(components: Components): Measurement {
+  const { system, skills, tools, conversation } = components;
+  const sum = addCounts([system, skills, tools, conversation]);
+  return {
+    system: system.tokens,
+    skills: skills.tokens,
+    tools: tools.tokens,
+    conversation: conversation.tokens,
+    total: sum.tokens,
+    certainty: sum.certainty,
+    components,
+  };
+}

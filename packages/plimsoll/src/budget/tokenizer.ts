@@ -1,0 +1,238 @@
+/** From a tokenizer's id to a function that counts: exact where the vocabulary is public, else an honest estimate. */
+
+import {
+  CL100K_TOKEN_SPLIT_REGEX,
+  O200K_TOKEN_SPLIT_REGEX,
+} from "gpt-tokenizer/encodingParams/constants";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { MeasurementSummary } from "../message/event.ts";
+import { isObject } from "../message/json.ts";
+import {
+  buildVocabulary,
+  createPieceCounter,
+  maxPieceChars,
+  type Pause,
+  type RankTable,
+} from "./byte-pair.ts";
+import { findModel } from "./catalogue.ts";
+import { chunksOf } from "./chunk.ts";
+
+/** exact: the provider's own tokenizer; estimate: may be off either way; bound: never less than the truth. */
+export type Certainty = MeasurementSummary["certainty"];
+
+export interface Count {
+  readonly tokens: number;
+  readonly certainty: Certainty;
+}
+
+export interface Tokenizer {
+  readonly id: string;
+  /** Contract: takes time in proportion to the length of the text, whatever the text is. */
+  count(text: string): Count;
+}
+
+export type ReadJson = (path: string) => Promise<unknown>;
+
+const acceptedIds =
+  "tiktoken:<encoding or OpenAI model>, anthropic, claude:<model>, gemini, google:gemini<model>, " +
+  "google-gemini<model>, estimate, approximate, hf:<path of a tokenizer.json>";
+
+/** `readJson` reads the file of an `hf:` tokenizer; `pause` is called while a vocabulary is built (150 ms). */
+export async function loadTokenizer(
+  id: string,
+  readJson?: ReadJson,
+  pause?: Pause,
+): Promise<Tokenizer> {
+  if (id === "approximate") return { id, count: approximate };
+  if (id === "estimate") return await estimating(id, findModel("", "").tokenFactor, pause);
+  if (id === "anthropic" || id.startsWith("claude:")) {
+    const model = id === "anthropic" ? "claude" : id.slice("claude:".length);
+    const name = model.startsWith("claude") ? model : `claude-${model}`;
+    return await estimating(id, findModel("anthropic", name).tokenFactor, pause);
+  }
+  const gemini = /^(?:google[:-])?(gemini.*)$/.exec(id)?.[1];
+  if (gemini !== undefined) {
+    return await estimating(id, findModel("google", gemini).tokenFactor, pause);
+  }
+  if (id.startsWith("tiktoken:")) {
+    return await exact(id, encodingOf(id.slice("tiktoken:".length)), pause);
+  }
+  if (id.startsWith("hf:")) return await huggingFace(id, readJson);
+  throw unknown(`There is no tokenizer "${id}".`);
+}
+
+function unknown(reason: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("TOKENIZER_UNKNOWN", `${reason} Use one of: ${acceptedIds}.`, { cause });
+}
+
+function approximate(text: string): Count {
+  return { tokens: Math.ceil(text.length / 4), certainty: "estimate" };
+}
+
+type EncodingName = "cl100k_base" | "o200k_base";
+
+interface EncodingSource {
+  readonly split: RegExp;
+  readonly table: () => Promise<{ readonly default: RankTable }>;
+}
+
+const encodingSources: Readonly<Record<EncodingName, EncodingSource>> = {
+  cl100k_base: {
+    split: CL100K_TOKEN_SPLIT_REGEX,
+    table: () => import("gpt-tokenizer/bpeRanks/cl100k_base"),
+  },
+  o200k_base: {
+    split: O200K_TOKEN_SPLIT_REGEX,
+    table: () => import("gpt-tokenizer/bpeRanks/o200k_base"),
+  },
+};
+
+function encodingOf(name: string): EncodingName {
+  if (name === "cl100k_base" || name === "o200k_base") return name;
+  // The harmony encoding differs from o200k_base only in special tokens, and those are counted as text.
+  if (name === "o200k_harmony") return "o200k_base";
+  const facts = findModel("openai", name);
+  if (facts.tokenizer === "tiktoken:cl100k_base") return "cl100k_base";
+  if (facts.tokenizer === "tiktoken:o200k_base") return "o200k_base";
+  throw unknown(`"${name}" is no OpenAI encoding or model.`);
+}
+
+interface TextCount {
+  readonly tokens: number;
+  readonly cuts: number;
+  /** Characters outside runs: what the characters-by-four rule may be applied to. */
+  readonly plainChars: number;
+}
+
+type CountText = (text: string) => TextCount;
+
+/** One vocabulary takes about 60 MB: every tokenizer that needs it shares it. */
+const loadedEncodings = new Map<EncodingName, Promise<CountText>>();
+
+async function loadEncoding(name: EncodingName, pause: Pause | undefined): Promise<CountText> {
+  const loading = loadedEncodings.get(name) ?? createEncoding(encodingSources[name], pause);
+  loadedEncodings.set(name, loading);
+  try {
+    return await loading;
+  } catch (error) {
+    loadedEncodings.delete(name);
+    throw error;
+  }
+}
+
+/** A piece longer than this is a run (spaces, dashes, one letter), not a word. */
+const runChars = 256;
+
+async function createEncoding(
+  source: EncodingSource,
+  pause: Pause | undefined,
+): Promise<CountText> {
+  const { default: table } = await source.table();
+  const countPiece = createPieceCounter(await buildVocabulary(table, pause));
+  const split = asRustReadsIt(source.split);
+
+  const countChunk = (chunk: string): TextCount => {
+    const tally = { tokens: 0, cuts: 0, plainChars: 0 };
+    for (const piece of chunk.match(split) ?? []) {
+      countPiece(piece, tally);
+      if (piece.length <= runChars) tally.plainChars += piece.length;
+    }
+    return tally;
+  };
+  return (text) => countByChunks(text, countChunk);
+}
+
+/** White space in JavaScript has U+FEFF and lacks U+0085; in tiktoken's patterns it is the Unicode property. */
+function asRustReadsIt(split: RegExp): RegExp {
+  const source = split.source.replaceAll("\\s", "\\p{White_Space}");
+  return new RegExp(source.replaceAll("\\S", "\\P{White_Space}"), "gu");
+}
+
+function countByChunks(text: string, countChunk: (chunk: string) => TextCount): TextCount {
+  let tokens = 0;
+  let cuts = 0;
+  let plainChars = 0;
+  let previous = { text: "", count: { tokens: 0, cuts: 0, plainChars: 0 } };
+  for (const chunk of chunksOf(text, maxPieceChars)) {
+    // Megabytes of one character make the same chunk again and again.
+    if (chunk.text !== previous.text) {
+      previous = { text: chunk.text, count: countChunk(chunk.text) };
+    }
+    tokens += previous.count.tokens;
+    cuts += previous.count.cuts + (chunk.isClean ? 0 : 1);
+    plainChars += previous.count.plainChars;
+  }
+  return { tokens, cuts, plainChars };
+}
+
+/**
+ * What a cut inside a piece can hide. Merging is greedy, so two halves may need fewer tokens than the whole:
+ * at most 5 in 720,000 cuts of hostile text (random tokens, letters, symbols, white space, Chinese).
+ */
+const tokensPerCut = 8;
+
+function boundOrExact(count: TextCount): Count {
+  if (count.cuts === 0) return { tokens: count.tokens, certainty: "exact" };
+  return { tokens: count.tokens + count.cuts * tokensPerCut, certainty: "bound" };
+}
+
+async function exact(
+  id: string,
+  encoding: EncodingName,
+  pause: Pause | undefined,
+): Promise<Tokenizer> {
+  const countText = await loadEncoding(encoding, pause);
+  return { id, count: (text) => boundOrExact(countText(text)) };
+}
+
+/** No offline tokenizer exists: o200k by a factor from the catalogue, corrected later by reported usage. */
+async function estimating(
+  id: string,
+  factor: number,
+  pause: Pause | undefined,
+): Promise<Tokenizer> {
+  const countText = await loadEncoding("o200k_base", pause);
+  return {
+    id,
+    count: (text) => {
+      const count = countText(text);
+      const scaled = Math.ceil(boundOrExact(count).tokens * factor);
+      const floor = Math.ceil(count.plainChars / 4);
+      return { tokens: Math.max(scaled, floor), certainty: "estimate" };
+    },
+  };
+}
+
+/** These tokenizers do 0.3 MB/s; a smaller chunk keeps their memory small. */
+const huggingFaceChunkChars = 16_384;
+
+async function huggingFace(id: string, readJson: ReadJson | undefined): Promise<Tokenizer> {
+  if (readJson === undefined) throw unknown(`"${id}" needs a way to read files.`);
+  const countChunk = await openHuggingFace(id, readJson);
+  return {
+    id,
+    count: (text) => {
+      let tokens = 0;
+      let chunks = 0;
+      for (const chunk of chunksOf(text, huggingFaceChunkChars)) {
+        tokens += countChunk(chunk.text);
+        chunks += 1;
+      }
+      // Not every such tokenizer splits at words, so any cut may change the count.
+      return boundOrExact({ tokens, cuts: chunks - 1, plainChars: 0 });
+    },
+  };
+}
+
+async function openHuggingFace(id: string, readJson: ReadJson): Promise<(text: string) => number> {
+  const path = id.slice("hf:".length);
+  try {
+    const json = await readJson(path);
+    if (!isObject(json)) throw new Error("it holds no JSON object");
+    const { Tokenizer } = await import("@huggingface/tokenizers");
+    const tokenizer = new Tokenizer(json, {});
+    return (text) => tokenizer.encode(text, { add_special_tokens: false }).ids.length;
+  } catch (error) {
+    throw unknown(`The tokenizer at "${path}" cannot be used: ${errorMessage(error)}.`, error);
+  }
+}

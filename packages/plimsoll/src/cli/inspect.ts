@@ -1,0 +1,174 @@
+/** `plimsoll inspect`: what fills the window, by component and by unit. */
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import { isObject, type JsonObject } from "../message/json.ts";
+import { messageText } from "../message/message.ts";
+import { splitUnits } from "../message/unit.ts";
+import { type Config, type Flags, loadSettings } from "../session/config.ts";
+import { addMessages, emptyTotals, measureTurn, readHead } from "../session/measure-turn.ts";
+import { createFactsReader } from "../session/message-facts.ts";
+import { createTargets } from "../session/target.ts";
+import { createTokenCounter } from "../session/token-counter.ts";
+import type { Store } from "../store/store.ts";
+import { wireOfBody } from "../wire/detect.ts";
+import { readSlices } from "../wire/slices.ts";
+import { wires } from "../wire/wires.ts";
+import { chooseSession, withStore } from "./open-store.ts";
+import { bar, oneLine, table } from "./terminal.ts";
+
+interface Inspection {
+  readonly model: string;
+  readonly window: number;
+  readonly limit: number;
+  readonly used: number;
+  readonly certainty: string;
+  readonly components: Readonly<Record<string, number>>;
+  readonly units: readonly InspectedUnit[];
+}
+
+interface InspectedUnit {
+  readonly messages: string;
+  readonly type: string;
+  readonly isExchange: boolean;
+  readonly tokens: number;
+  readonly begins: string;
+}
+
+const maxFileBytes = 256 * 1024 * 1024;
+
+export async function runInspect(
+  what: string | undefined,
+  flags: Flags & { readonly json?: boolean },
+): Promise<void> {
+  const isFile = what !== undefined && existsSync(what);
+  if (what !== undefined && !isFile && !what.startsWith("ses_")) {
+    throw new PlimsollError(
+      "USAGE",
+      `${what} is neither a file nor a session id: give a request body, or an id from \`plimsoll sessions\`.`,
+    );
+  }
+  const body = isFile
+    ? readRequestFile(what)
+    : await withStore(flags, async (store) =>
+        requestOfSession(store, await chooseSession(store, what)),
+      );
+  const inspection = await inspectBody(body, loadSettings(flags, process.env).config);
+  console.log(flags.json === true ? JSON.stringify(inspection) : render(inspection));
+}
+
+function readRequestFile(file: string): JsonObject {
+  try {
+    if (statSync(file).size > maxFileBytes)
+      throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const body = Array.isArray(value) ? { messages: value } : value;
+    if (isObject(body)) return body;
+  } catch (cause) {
+    if (PlimsollError.is(cause)) throw cause;
+    throw new PlimsollError(
+      "USAGE",
+      `${file} cannot be read as JSON (${errorMessage(cause)}): give a request body or a list of messages.`,
+    );
+  }
+  throw new PlimsollError(
+    "USAGE",
+    `${file} holds no request: give a JSON object with \`messages\`.`,
+  );
+}
+
+/** Puts the newest request of a session together again: its head, and the messages up to its tip. */
+async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
+  const snapshot = await store.snapshot(id);
+  const [turn] = await store.turns(id, 1);
+  const branch = snapshot?.branches.find((known) => known.id === (turn?.branch ?? "main"));
+  const nodes = new Map(snapshot?.nodes.map((node) => [node.seq, node]));
+  const path: number[] = [];
+  for (
+    let node = nodes.get(branch?.tipSeq ?? -1);
+    node !== undefined;
+    node = nodes.get(node.parent ?? -1)
+  )
+    path.unshift(node.seq);
+  const bodies = await store.bodies(id, path);
+  const decode = (bytes: Uint8Array): JsonObject =>
+    JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+  const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
+  return {
+    model: turn?.model ?? "",
+    ...(head === undefined ? {} : decode(head)),
+    messages: path.flatMap((seq) => {
+      const body = bodies.get(seq);
+      return body === undefined ? [] : [decode(body)];
+    }),
+  };
+}
+
+async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {
+  const body = { model: "unknown", ...given };
+  const wire = wires[wireOfBody(body)];
+  const provider = wire.name === "anthropic" ? "anthropic" : "openai";
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const request = wire.readRequest(bytes, readSlices(bytes));
+  const target = createTargets(config).resolve(provider, wire, request);
+  const counter = createTokenCounter();
+  const facts = createFactsReader(counter);
+  try {
+    const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
+    const messages = await facts.learn(wire, slices, target.ruler);
+    const head = await readHead(facts, bytes, request, target);
+    const { system, skills, tools, conversation, total, certainty } = measureTurn(
+      head,
+      addMessages(emptyTotals, messages),
+    );
+    const decoded = ((body as JsonObject)["messages"] as readonly JsonObject[]).map((message) =>
+      wire.decode(message),
+    );
+    return {
+      model: request.model,
+      window: target.limit.window,
+      limit: target.limit.limit,
+      used: total,
+      certainty,
+      components: { system, skills, tools, conversation },
+      units: splitUnits(decoded, config.priority_areas ?? []).map((unit) => ({
+        messages: unit.first === unit.last ? `${unit.first}` : `${unit.first}–${unit.last}`,
+        type: unit.type,
+        isExchange: unit.isExchange,
+        tokens: messages
+          .slice(unit.first, unit.last + 1)
+          .reduce((sum, { tokens }) => sum + tokens, 0),
+        begins: oneLine(
+          decoded
+            .slice(unit.first, unit.last + 1)
+            .map(messageText)
+            .join(" "),
+          60,
+        ),
+      })),
+    };
+  } finally {
+    await counter.close();
+  }
+}
+
+function render({ model, window, limit, used, certainty, components, units }: Inspection): string {
+  const share = limit === 0 ? 1 : used / limit;
+  const lines = [
+    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window.toLocaleString("en-US")})`,
+    `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
+    "",
+    table([["component", "tokens"], ...Object.entries(components)]),
+  ];
+  if (units.length > 0) {
+    const rows = units.map((unit) => [
+      unit.messages,
+      unit.isExchange ? "exchange" : "message",
+      unit.type,
+      unit.tokens,
+      unit.begins,
+    ]);
+    lines.push("", table([["messages", "unit", "type", "tokens", "begins"], ...rows]));
+  }
+  return lines.join("\n");
+}

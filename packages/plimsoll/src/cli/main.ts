@@ -1,0 +1,105 @@
+/** The command line: argv in, text out. Each command is in a file of its own. */
+
+import { readFileSync } from "node:fs";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { Flags } from "../session/config.ts";
+import { runDoctor } from "./doctor.ts";
+import { clients, printEnvironment } from "./env.ts";
+import { runInspect } from "./inspect.ts";
+import { runServe } from "./serve.ts";
+import { runLog, runSessions } from "./sessions.ts";
+import { harmless } from "./terminal.ts";
+
+export const version: string = readVersion();
+
+function readVersion(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError("give a number from 0 to 65535.");
+}
+
+function countOf(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count > 0) return count;
+  throw new InvalidArgumentError("give a whole number above 0.");
+}
+
+/** Exit code 0, 1 (failed) or 2 (wrong usage). */
+export async function main(argv: readonly string[]): Promise<void> {
+  try {
+    await program().parseAsync([...argv]);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? 0 : 2;
+      return;
+    }
+    console.error(`plimsoll: ${harmless(errorMessage(error))}`);
+    const isUsage =
+      PlimsollError.is(error) && (error.code === "USAGE" || error.code === "CONFIG_INVALID");
+    process.exitCode = isUsage ? 2 : 1;
+  }
+}
+
+function program(): Command {
+  const root = new Command("plimsoll")
+    .description(
+      "The load line for LLM context windows: keeps any agent inside its model's window and loses nothing.",
+    )
+    .version(version)
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, "plimsoll: ")),
+    })
+    .exitOverride();
+  const example = (command: Command, line: string): Command =>
+    command.addHelpText("after", `\nExample:\n  ${line}`);
+  const withData = (command: Command): Command =>
+    command
+      .option("--data <folder>", "data folder (default: ~/.plimsoll)")
+      .option("--config <file>", "configuration file, YAML or TOML");
+
+  example(withData(root.command("serve")), "plimsoll serve --port 4141")
+    .description("run the proxy and its API on one port")
+    .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .action((flags: Flags) => runServe(flags, version));
+
+  example(root.command("env"), "plimsoll env claude-code")
+    .description("print the settings that point a client at Plimsoll")
+    .argument("<client>", clients.join(", "))
+    .option("--port <number>", "port of the service", portOf)
+    .option("--json", "as JSON")
+    .action(printEnvironment);
+
+  example(withData(root.command("inspect")), "plimsoll inspect request.json")
+    .description("show what fills the window, by component and unit")
+    .argument("[what]", "a request body in a file, or a session id; without: the newest session")
+    .option("--json", "as JSON")
+    .action(runInspect);
+
+  example(withData(root.command("sessions")), "plimsoll sessions --limit 20")
+    .description("list the recorded sessions, newest first")
+    .option("--limit <n>", "how many", countOf, 20)
+    .option("--json", "as JSON")
+    .action(runSessions);
+
+  example(withData(root.command("log")), "plimsoll log ses_… --full")
+    .description("print the log of a session: every message as it came")
+    .argument("[session]", "session id; without: the newest session")
+    .option("--full", "whole messages instead of their first line")
+    .option("--json", "one JSON object per line")
+    .action(runLog);
+
+  example(withData(root.command("doctor")), "plimsoll doctor")
+    .description("check the set-up and say what to do")
+    .option("--port <number>", "port of the service", portOf)
+    .option("--json", "as JSON")
+    .action(runDoctor);
+
+  return root;
+}

@@ -1,0 +1,47 @@
+/** Commands that only read look at the store directly: they work with and without a running service. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PlimsollError } from "../message/error.ts";
+import { type Flags, loadSettings, type Settings } from "../session/config.ts";
+import { databaseName } from "../session/data-folder.ts";
+import { openSqliteStore } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+
+export async function withStore<T>(
+  flags: Flags,
+  work: (store: Store, settings: Settings) => Promise<T>,
+): Promise<T> {
+  const settings = loadSettings(flags, process.env);
+  const file = join(settings.data, databaseName);
+  if (!existsSync(file)) {
+    throw new PlimsollError(
+      "NOT_FOUND",
+      `Nothing is recorded in ${settings.data} yet: run \`plimsoll serve\` and point an agent at it, or name another folder with --data.`,
+    );
+  }
+  const store = await openSqliteStore({ file, isReadOnly: true });
+  try {
+    return await work(store, settings);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The session that was asked for, or the newest. */
+export async function chooseSession(store: Store, id: string | undefined): Promise<string> {
+  if (id !== undefined) {
+    if ((await store.session(id)) !== undefined) return id;
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+    );
+  }
+  const [newest] = await store.sessions({ limit: 1 });
+  if (newest === undefined)
+    throw new PlimsollError(
+      "NOT_FOUND",
+      "No session is recorded yet: point an agent at Plimsoll first.",
+    );
+  return newest.id;
+}

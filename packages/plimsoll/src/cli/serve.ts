@@ -1,0 +1,36 @@
+/** `plimsoll serve`: the service, until it is told to stop. */
+
+import { startServer } from "../server/server.ts";
+import { type Flags, loadSettings } from "../session/config.ts";
+import { openDataFolder } from "../session/data-folder.ts";
+import { openPlimsoll } from "../session/plimsoll.ts";
+import { harmless } from "./terminal.ts";
+
+export async function runServe(flags: Flags, version: string): Promise<void> {
+  const settings = loadSettings(flags, process.env);
+  const folder = openDataFolder(settings.data);
+  const { config, host, port } = settings;
+  const token = settings.token ?? folder.token;
+  const plimsoll = await openPlimsoll({ data: settings.data, config });
+  const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
+  plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  const server = await startServer({
+    plimsoll,
+    config,
+    host,
+    port,
+    token,
+    storeKey: folder.key,
+    version,
+    warn,
+  });
+  console.log(`plimsoll ready on ${server.url}`);
+  console.log(`dashboard ${server.url}/#token=${token}`);
+
+  await new Promise<void>((resolve) => {
+    process.once("SIGINT", () => resolve());
+    process.once("SIGTERM", () => resolve());
+  });
+  await server.close();
+  await plimsoll.close();
+}

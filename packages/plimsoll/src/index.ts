@@ -1,0 +1,9 @@
+/** The public API. A line here is a promise: few names, nothing internal. */
+
+export { PlimsollError } from "./message/error.ts";
+export type { PlimsollEvent } from "./message/event.ts";
+export type { Message, Part, ToolCallPart, Usage } from "./message/message.ts";
+export type { ToolDefinition } from "./message/tool.ts";
+export type { Config } from "./session/config.ts";
+export { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./session/plimsoll.ts";
+export type { PreparedTurn, PrepareOptions, Session } from "./session/session.ts";

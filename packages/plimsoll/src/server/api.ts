@@ -1,0 +1,216 @@
+/** The read side of /api: sessions, their log, view and measurement, and the archive. */
+
+import { PlimsollError } from "../message/error.ts";
+import { looksLikeHandle } from "../message/handle.ts";
+import type { JsonValue } from "../message/json.ts";
+import { looksLikeId } from "../session/ids.ts";
+import type { Plimsoll } from "../session/plimsoll.ts";
+import type {
+  MessageRecord,
+  NodeRecord,
+  SessionRecord,
+  SessionSnapshot,
+  Store,
+} from "../store/store.ts";
+import type { Caller } from "./checks.ts";
+
+export interface ApiRequest {
+  readonly method: string;
+  readonly segments: readonly string[];
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+}
+
+const pageLimit = { usual: 100, max: 1000 };
+const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
+
+/** Contract: rejects with a PlimsollError that carries the status. */
+export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promise<unknown> {
+  const [area = "", id = "", view = "", ...rest] = request.segments;
+  if (rest.length > 0) throw notFound();
+  if (request.method !== "GET") {
+    throw new PlimsollError("NOT_FOUND", "This path takes GET only.", { status: 405 });
+  }
+  if (area === "sessions" && id === "") return listSessions(plimsoll.store, request);
+  if (area === "sessions") return answerSession(plimsoll.store, request, { id, view });
+  if (area === "archive" && id !== "" && view === "")
+    return readArchive(plimsoll.store, request, id);
+  throw notFound();
+}
+
+async function listSessions(store: Store, { query, caller }: ApiRequest): Promise<unknown> {
+  const limit = countOf(query, "limit", pageLimit);
+  const before = cursorOf(query.get("after"));
+  const items = await store.sessions({
+    ...(caller.isOwner ? {} : { tenant: caller.tenant }),
+    ...(before === undefined ? {} : { before }),
+    limit,
+  });
+  const last = items.length === limit ? items.at(-1) : undefined;
+  return { items, ...(last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` }) };
+}
+
+function cursorOf(
+  text: string | null,
+): { readonly updatedAt: number; readonly id: string } | undefined {
+  if (text === null) return undefined;
+  const [time = "", id = ""] = text.split(".");
+  if (/^\d{1,16}$/.test(time) && looksLikeId(id)) return { updatedAt: Number(time), id };
+  throw invalid("`after` must be the `next` of an earlier page.");
+}
+
+async function answerSession(
+  store: Store,
+  request: ApiRequest,
+  { id, view }: { readonly id: string; readonly view: string },
+): Promise<unknown> {
+  const session = await findSession(store, request.caller, id);
+  switch (view) {
+    case "":
+      return describeSession(store, session);
+    case "log":
+      return readLog(store, session, request.query);
+    case "view":
+      return readView(store, session, request.query);
+    case "measurement":
+      return readMeasurement(store, session);
+    default:
+      throw notFound();
+  }
+}
+
+/** A session of another tenant is not there: nobody learns that it exists. */
+async function findSession(store: Store, caller: Caller, id: string): Promise<SessionRecord> {
+  const session = looksLikeId(id) ? await store.session(id) : undefined;
+  if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
+  throw new PlimsollError(
+    "SESSION_UNKNOWN",
+    "There is no such session: GET /api/sessions lists them.",
+    { status: 404 },
+  );
+}
+
+async function describeSession(store: Store, session: SessionRecord): Promise<unknown> {
+  const snapshot = await store.snapshot(session.id);
+  const [turn] = await store.turns(session.id, 1);
+  return {
+    ...session,
+    messages: snapshot?.nodes.length ?? 0,
+    branches: (snapshot?.branches ?? []).map(({ tipSeq, ...branch }) => ({
+      ...branch,
+      tip: tipSeq,
+      messages: snapshot === undefined ? 0 : pathOf(snapshot, tipSeq).length,
+    })),
+    ...(turn === undefined ? {} : { lastTurn: turn }),
+  };
+}
+
+async function readLog(
+  store: Store,
+  session: SessionRecord,
+  query: URLSearchParams,
+): Promise<unknown> {
+  const limit = countOf(query, "limit", pageLimit);
+  const after = countOf(query, "after", { usual: 0, max: Number.MAX_SAFE_INTEGER });
+  const records = await store.messages(session.id, { after, limit });
+  const last = records.length === limit ? records.at(-1) : undefined;
+  return { items: records.map(describeMessage), ...(last === undefined ? {} : { next: last.seq }) };
+}
+
+function describeMessage({ body, isComplete, ...node }: MessageRecord): unknown {
+  return { ...node, ...(isComplete ? {} : { incomplete: true }), message: parse(body) };
+}
+
+async function readView(
+  store: Store,
+  session: SessionRecord,
+  query: URLSearchParams,
+): Promise<unknown> {
+  const snapshot = await store.snapshot(session.id);
+  const wanted = query.get("branch");
+  const branch = snapshot?.branches.find(({ id }) => id === (wanted ?? "main"));
+  if (snapshot === undefined || branch === undefined) throw notFound();
+  const path = pathOf(snapshot, branch.tipSeq);
+  const bodies = await store.bodies(
+    session.id,
+    path.map(({ seq }) => seq),
+  );
+  const turn = (await store.turns(session.id, 50)).find((known) => known.branch === branch.id);
+  return {
+    branch: branch.id,
+    messages: path.map(({ seq }) => parse(bodies.get(seq) ?? new Uint8Array())),
+    tokens: path.reduce((sum, { tokens }) => sum + tokens, 0),
+    limit: turn?.limit ?? null,
+  };
+}
+
+async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
+  const [turn] = await store.turns(session.id, 1);
+  if (turn === undefined) throw notFound();
+  const { measurement, limit, window, usage, model } = turn;
+  const { system, skills, tools, conversation, total, certainty } = measurement;
+  return {
+    model,
+    window,
+    limit,
+    used: total,
+    remaining: Math.max(0, limit - total),
+    percentage: limit === 0 ? 100 : Math.round((total / limit) * 1000) / 10,
+    certainty,
+    components: { system, skills, tools, conversation },
+    counters: (await store.counters(session.id, turn.branch)) ?? null,
+    ...(usage === undefined ? {} : { reported: usage }),
+  };
+}
+
+async function readArchive(
+  store: Store,
+  { query, caller }: ApiRequest,
+  handle: string,
+): Promise<unknown> {
+  const tenant = caller.isOwner ? undefined : caller.tenant;
+  const found = looksLikeHandle(handle) ? await store.archived(tenant, handle) : undefined;
+  if (found === undefined) {
+    throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
+  }
+  const offset = countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER });
+  const end = offset + countOf(query, "limit", archiveLimit);
+  return {
+    handle,
+    bytes: found.bytes,
+    offset,
+    content: new TextDecoder().decode(found.body.subarray(offset, end)),
+    ...(end < found.bytes ? { nextOffset: end } : {}),
+  };
+}
+
+function pathOf(snapshot: SessionSnapshot, tip: number | null): readonly NodeRecord[] {
+  const nodes = new Map(snapshot.nodes.map((node) => [node.seq, node]));
+  const path: NodeRecord[] = [];
+  for (let node = nodes.get(tip ?? -1); node !== undefined; node = nodes.get(node.parent ?? -1))
+    path.push(node);
+  return path.reverse();
+}
+
+function parse(body: Uint8Array): JsonValue {
+  return JSON.parse(new TextDecoder().decode(body)) as JsonValue;
+}
+
+function countOf(
+  query: URLSearchParams,
+  name: string,
+  limits: { readonly usual: number; readonly max: number },
+): number {
+  const text = query.get(name);
+  if (text === null) return limits.usual;
+  if (!/^\d{1,15}$/.test(text)) throw invalid(`\`${name}\` must be a whole number.`);
+  return Math.min(Number(text), limits.max);
+}
+
+function invalid(message: string): PlimsollError {
+  return new PlimsollError("USAGE", message, { status: 400 });
+}
+
+function notFound(): PlimsollError {
+  return new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
+}

@@ -1,0 +1,143 @@
+/** Reads a request body: bounded, unpacked if need be, and scanned for slices while it arrives. */
+
+import type { IncomingMessage } from "node:http";
+import { promisify } from "node:util";
+import { gunzip, zstdDecompress } from "node:zlib";
+import { PlimsollError } from "../message/error.ts";
+import { type BodySlices, createSliceReader, readSlices } from "../wire/slices.ts";
+
+export interface ReadBody {
+  /** As it came: what goes upstream when nothing is edited. */
+  readonly raw: Uint8Array;
+  /** The JSON itself, and where its parts are. */
+  readonly json: Uint8Array;
+  readonly slices: BodySlices;
+}
+
+export const maxBodyBytes: number = 256 * 1024 * 1024;
+/** All bodies being read or held at once. */
+const maxBytesInFlight = 1024 * 1024 * 1024;
+const firstBufferBytes = 64 * 1024;
+
+const unpackers: Readonly<
+  Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>>
+> = {
+  gzip: promisify(gunzip),
+  zstd: promisify(zstdDecompress),
+};
+
+let bytesInFlight = 0;
+
+/** Contract: call `release` when the body is no longer needed; it counts against what others may hold. */
+export async function readBody(request: IncomingMessage): Promise<ReadBody & { release(): void }> {
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > maxBodyBytes) throw tooLarge();
+  const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
+  if (encoding !== "identity" && unpackers[encoding] === undefined) {
+    throw new PlimsollError(
+      "UNSUPPORTED_MEDIA_TYPE",
+      "Send the body as it is, or packed by gzip or zstd.",
+      {
+        status: 415,
+      },
+    );
+  }
+  const held = holdBytes();
+  try {
+    const scanner = encoding === "identity" ? createSliceReader() : undefined;
+    const raw = await collect(request, {
+      declared,
+      held,
+      onBytes: (bytes) => scanner?.advance(bytes),
+    });
+    if (scanner !== undefined)
+      return { raw, json: raw, slices: scanner.finish(raw), release: held.release };
+    const json = await unpack(raw, encoding);
+    held.take(json.length);
+    return { raw, json, slices: readSlices(json), release: held.release };
+  } catch (error) {
+    held.release();
+    throw error;
+  }
+}
+
+interface HeldBytes {
+  take(bytes: number): void;
+  release(): void;
+}
+
+function holdBytes(): HeldBytes {
+  let own = 0;
+  return {
+    take: (bytes) => {
+      own += bytes;
+      bytesInFlight += bytes;
+      if (bytesInFlight > maxBytesInFlight) {
+        throw new PlimsollError(
+          "BODY_TOO_LARGE",
+          "Too many large requests at once: try again shortly.",
+          {
+            status: 503,
+          },
+        );
+      }
+    },
+    release: () => {
+      bytesInFlight -= own;
+      own = 0;
+    },
+  };
+}
+
+interface Collecting {
+  readonly declared: number;
+  readonly held: HeldBytes;
+  readonly onBytes: (bytes: Uint8Array) => void;
+}
+
+async function collect(
+  request: IncomingMessage,
+  { declared, held, onBytes }: Collecting,
+): Promise<Uint8Array> {
+  let buffer = Buffer.allocUnsafe(
+    Math.max(1, Math.min(declared || firstBufferBytes, maxBodyBytes)),
+  );
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    if (length + chunk.length > maxBodyBytes) throw tooLarge();
+    held.take(chunk.length);
+    if (length + chunk.length > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.min(maxBodyBytes, (length + chunk.length) * 2));
+      buffer.copy(larger, 0, 0, length);
+      buffer = larger;
+    }
+    chunk.copy(buffer, length);
+    length += chunk.length;
+    onBytes(buffer.subarray(0, length));
+  }
+  return buffer.subarray(0, length);
+}
+
+async function unpack(raw: Uint8Array, encoding: string): Promise<Uint8Array> {
+  try {
+    return (await unpackers[encoding]?.(raw, { maxOutputLength: maxBodyBytes })) ?? raw;
+  } catch (cause) {
+    const isBomb =
+      cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE";
+    if (isBomb) throw tooLarge();
+    throw new PlimsollError("BODY_INVALID", `The body is not valid ${encoding}.`, {
+      status: 400,
+      cause,
+    });
+  }
+}
+
+function tooLarge(): PlimsollError {
+  return new PlimsollError(
+    "BODY_TOO_LARGE",
+    `The body is larger than ${maxBodyBytes} bytes: send less.`,
+    {
+      status: 413,
+    },
+  );
+}

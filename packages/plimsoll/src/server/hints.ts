@@ -1,0 +1,36 @@
+/** What clients say of their conversation in headers: their own session and agent names. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { SessionHints } from "../session/identify.ts";
+import { looksLikeId } from "../session/ids.ts";
+
+/** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */
+const sideClasses = new Set(["auxiliary", "side_reply"]);
+const maxNameLength = 200;
+
+export function readHints(headers: IncomingHttpHeaders): SessionHints {
+  const text = (name: string): string | undefined => {
+    const value = headers[name];
+    return typeof value === "string" && value !== "" ? value.slice(0, maxNameLength) : undefined;
+  };
+  const requestClass = text("x-claude-code-request-class");
+  const side =
+    requestClass !== undefined && sideClasses.has(requestClass) ? `#${requestClass}` : "";
+  const sessionId = text("x-plimsoll-session");
+  const clientKey =
+    named("plimsoll", sessionId) ??
+    named("claude-code", text("x-claude-code-session-id")) ??
+    named("codex", text("session_id"));
+  const agent =
+    text("x-plimsoll-agent") ?? text("x-claude-code-agent-id") ?? text("x-openai-subagent");
+  return {
+    ...(clientKey === undefined ? {} : { clientKey: clientKey + side }),
+    ...(sessionId !== undefined && looksLikeId(sessionId) ? { sessionId } : {}),
+    ...(agent === undefined ? {} : { agent }),
+    isCompacted: text("x-claude-code-context-compacted") !== undefined,
+  };
+}
+
+function named(client: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : `${client}:${name}`;
+}

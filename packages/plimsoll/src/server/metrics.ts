@@ -1,0 +1,81 @@
+/** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. */
+
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { TurnEndEvent } from "../message/event.ts";
+import type { Plimsoll } from "../session/plimsoll.ts";
+
+export interface Metrics {
+  render(): Promise<string>;
+  readonly contentType: string;
+  /** Seconds between a request's last byte and its way to the upstream. */
+  observeOverhead(seconds: number): void;
+}
+
+export function createMetrics(plimsoll: Plimsoll): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: "plimsoll_requests_total",
+    help: "Turns by outcome and how they ended.",
+    labelNames: ["outcome", "status"],
+    registers,
+  });
+  const tokens = new Counter({
+    name: "plimsoll_tokens_total",
+    help: "Tokens that providers reported.",
+    labelNames: ["kind"],
+    registers,
+  });
+  const context = new Gauge({
+    name: "plimsoll_context_tokens",
+    help: "Tokens of the newest turn, by component.",
+    labelNames: ["component"],
+    registers,
+  });
+  const overhead = new Histogram({
+    name: "plimsoll_overhead_seconds",
+    help: "Time that a request waits in Plimsoll before it goes on.",
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 2],
+    registers,
+  });
+  const storeErrors = new Counter({
+    name: "plimsoll_store_errors_total",
+    help: "Commits that failed and were kept for later.",
+    registers,
+  });
+  const sessions = new Gauge({
+    name: "plimsoll_sessions",
+    help: "Sessions in the store.",
+    registers,
+  });
+  const archive = new Gauge({
+    name: "plimsoll_archive_bytes",
+    help: "Bytes in the archive, unpacked.",
+    registers,
+  });
+
+  const countTurn = ({ outcome, status, measurement, usage }: TurnEndEvent): void => {
+    requests.inc({ outcome, status });
+    for (const component of ["system", "skills", "tools", "conversation"] as const) {
+      context.set({ component }, measurement[component]);
+    }
+    if (usage === undefined) return;
+    tokens.inc({ kind: "input" }, usage.inputTokens);
+    tokens.inc({ kind: "output" }, usage.outputTokens);
+    tokens.inc({ kind: "cache_read" }, usage.cacheReadTokens ?? 0);
+    tokens.inc({ kind: "cache_write" }, usage.cacheWriteTokens ?? 0);
+  };
+  plimsoll.on("turn-end", countTurn);
+  plimsoll.on("store-error", () => storeErrors.inc());
+
+  return {
+    contentType: registry.contentType,
+    observeOverhead: (seconds) => overhead.observe(seconds),
+    render: async () => {
+      const figures = await plimsoll.store.figures();
+      sessions.set(figures.sessions);
+      archive.set(figures.archiveBytes);
+      return registry.metrics();
+    },
+  };
+}

@@ -1,0 +1,237 @@
+/** The service on one port: model routes, API, events, metrics. Limits and shutdown are here. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { Config } from "../session/config.ts";
+import type { Plimsoll } from "../session/plimsoll.ts";
+import { wires } from "../wire/wires.ts";
+import { answerApi } from "./api.ts";
+import {
+  type Access,
+  checkBearer,
+  checkModelCaller,
+  checkOrigin,
+  isLoopbackHost,
+} from "./checks.ts";
+import { serveEvents } from "./events.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { type Gateway, handleModel, handleRelay } from "./model-route.ts";
+import { createUpstreamAgent } from "./relay.ts";
+import { sendError, sendJson, sendText } from "./reply.ts";
+import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./route.ts";
+
+export interface ServerOptions {
+  readonly plimsoll: Plimsoll;
+  readonly config: Config;
+  readonly host: string;
+  readonly port: number;
+  readonly token: string;
+  readonly storeKey: Uint8Array;
+  readonly version: string;
+  readonly warn: (message: string) => void;
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  /** Lets running answers finish, for a while. */
+  close(): Promise<void>;
+}
+
+const vendors: Readonly<Record<string, { readonly wire: ProviderWire; readonly baseUrl: string }>> =
+  {
+    anthropic: { wire: "anthropic", baseUrl: "https://api.anthropic.com" },
+    openai: { wire: "openai", baseUrl: "https://api.openai.com/v1" },
+    gemini: { wire: "gemini", baseUrl: "https://generativelanguage.googleapis.com" },
+  };
+
+/** Slow senders of headers or bodies hold a connection no longer than this (threat T15). */
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 120_000;
+const maxConnections = 10_000;
+const shutdownMs = 5_000;
+
+interface Service extends ServerOptions {
+  readonly access: Access;
+  readonly metrics: Metrics;
+  readonly gateway: Gateway;
+  readonly providers: ReadonlyMap<string, ProviderWire>;
+}
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const agent = createUpstreamAgent();
+  const upstreams = upstreamsOf(options.config);
+  const metrics = createMetrics(options.plimsoll);
+  const service: Service = {
+    ...options,
+    access: {
+      ownerToken: options.token,
+      tokens: new Map(Object.entries(options.config.tokens ?? {})),
+      storeKey: options.storeKey,
+      isLoopback: isLoopbackHost(options.host),
+      allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
+    },
+    metrics,
+    providers: new Map([...upstreams].map(([name, { wire }]) => [name, wire])),
+    gateway: {
+      plimsoll: options.plimsoll,
+      agent,
+      warn: options.warn,
+      observeOverhead: metrics.observeOverhead,
+      upstream: (provider, path) => upstreamUrl(upstreams.get(provider)?.baseUrl ?? "", path),
+    },
+  };
+  const server = createServer(
+    {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      maxHeaderSize: 64 * 1024,
+      keepAliveTimeout: 65_000,
+    },
+    (request, response) => void handle(service, request, response),
+  );
+  server.maxConnections = maxConnections;
+  server.on("upgrade", (request, socket) => {
+    socket.end(
+      `HTTP/1.1 ${upgradeStatus(service, request)}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+    );
+  });
+  await listen(server, options);
+  const { port } = server.address() as AddressInfo;
+  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${host}:${port}`,
+    port,
+    close: async () => {
+      await closeServer(server);
+      await agent.destroy();
+    },
+  };
+}
+
+function upstreamsOf(
+  config: Config,
+): ReadonlyMap<string, { readonly wire: ProviderWire; readonly baseUrl: string }> {
+  const upstreams = new Map(Object.entries(vendors));
+  for (const [name, settings] of Object.entries(config.providers ?? {})) {
+    const vendor = vendors[name];
+    const wire = settings.wire ?? vendor?.wire ?? "openai";
+    const baseUrl = settings.baseUrl ?? vendor?.baseUrl;
+    if (baseUrl === undefined) {
+      throw new PlimsollError(
+        "CONFIG_INVALID",
+        `providers.${name} needs a baseUrl: where should its requests go?`,
+      );
+    }
+    upstreams.set(name, { wire, baseUrl });
+  }
+  return upstreams;
+}
+
+/** Codex tries a WebSocket first and takes this answer for "use HTTP". */
+function upgradeStatus(service: Service, request: IncomingMessage): string {
+  try {
+    checkOrigin(request, service.access);
+    return "426 Upgrade Required";
+  } catch {
+    return "403 Forbidden";
+  }
+}
+
+function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) => {
+      const isTaken = "code" in cause && cause.code === "EADDRINUSE";
+      const message = isTaken
+        ? `Port ${port} on ${host} is in use: stop what runs there, or choose another with --port.`
+        : `Cannot listen on ${host}:${port}: ${errorMessage(cause)}.`;
+      reject(new PlimsollError("PORT_IN_USE", message, { cause }));
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), shutdownMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+async function handle(
+  service: Service,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const routed = routeRequest({
+    method: request.method ?? "GET",
+    url: request.url ?? "/",
+    hasAnthropicVersion: request.headers["anthropic-version"] !== undefined,
+    providers: service.providers,
+  });
+  const wire = routed.route.kind === "model" ? wires[routed.route.wire] : undefined;
+  response.on("error", (error) =>
+    service.warn(`An answer could not be sent: ${errorMessage(error)}`),
+  );
+  try {
+    checkOrigin(request, service.access);
+    await answer(service, routed, { request, response });
+  } catch (error) {
+    if (!PlimsollError.is(error))
+      service.warn(`A request failed: ${error instanceof Error ? error.stack : error}`);
+    sendError(response, error, wire);
+  }
+}
+
+async function answer(
+  service: Service,
+  { route, query, pathToken }: Routed,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+): Promise<void> {
+  const { plimsoll, access, metrics, gateway } = service;
+  switch (route.kind) {
+    case "model":
+      return handleModel(
+        gateway,
+        { request, response, caller: checkModelCaller(request, access, pathToken) },
+        route,
+      );
+    case "relay":
+      return handleRelay(
+        gateway,
+        { request, response, caller: checkModelCaller(request, access, pathToken) },
+        route,
+      );
+    case "health":
+      return sendJson(response, 200, { status: "ok", version: service.version });
+    case "metrics":
+      checkBearer(request, access);
+      return sendText(response, await metrics.render(), metrics.contentType);
+    case "events":
+      return serveEvents(
+        plimsoll,
+        { request, response, caller: checkBearer(request, access) },
+        query,
+      );
+    case "api": {
+      const caller = checkBearer(request, access);
+      const method = request.method ?? "GET";
+      return sendJson(
+        response,
+        200,
+        await answerApi(plimsoll, { method, segments: route.segments, query, caller }),
+      );
+    }
+    case "root":
+      return sendText(
+        response,
+        request.method === "HEAD"
+          ? ""
+          : `Plimsoll ${service.version} is running. Point your agent's base URL here.\n`,
+      );
+    case "unknown":
+      throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
+  }
+}

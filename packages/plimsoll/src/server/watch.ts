@@ -1,0 +1,90 @@
+/** Connects an answer that goes by with the turn that it ends. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
+import type { TurnStatus } from "../message/event.ts";
+import type { Turn } from "../session/turn.ts";
+import {
+  type AnswerReader,
+  createJsonReader,
+  createStreamReader,
+  maxJsonAnswerBytes,
+} from "../wire/answer-reader.ts";
+import type { Answer, Wire } from "../wire/wire.ts";
+import type { Ending, Watch } from "./relay.ts";
+
+const unpackers: Readonly<
+  Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>>
+> = {
+  gzip: promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+  zstd: promisify(zstdDecompress),
+};
+
+export function watchAnswer(
+  turn: Turn,
+  wire: Wire,
+  status: number,
+  headers: IncomingHttpHeaders,
+): Watch {
+  const isStream = String(headers["content-type"] ?? "").includes("text/event-stream");
+  const reader = isStream ? createStreamReader(wire) : createJsonReader(wire);
+  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
+  const source = encoding === "identity" ? plainSource(reader) : packedSource(reader, encoding);
+  return {
+    push: source.push,
+    end: async (how, error) => {
+      const answer = await source.finish();
+      const failure = answer.error?.message ?? error;
+      await turn.end({
+        status: statusOf(how, answer, status),
+        answer,
+        ...(failure === undefined ? {} : { error: failure }),
+      });
+      return { isWhole: !(isStream && status < 400 && answer.outcome === "cut") };
+    },
+  };
+}
+
+interface Source {
+  readonly push: AnswerReader["push"];
+  readonly finish: () => Promise<Answer>;
+}
+
+function plainSource(reader: AnswerReader): Source {
+  return { push: reader.push, finish: async () => reader.finish() };
+}
+
+/** We ask for plain answers; one that comes packed all the same is read when it is complete. */
+function packedSource(reader: AnswerReader, encoding: string): Source {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    push: (chunk) => {
+      size += chunk.length;
+      if (size <= maxJsonAnswerBytes) pieces.push(chunk);
+      return { passBytes: 0, isTerminal: false };
+    },
+    finish: async () => {
+      const bytes = await unpack(Buffer.concat(pieces), encoding);
+      if (bytes !== undefined) reader.push(bytes);
+      return reader.finish();
+    },
+  };
+}
+
+async function unpack(bytes: Uint8Array, encoding: string): Promise<Uint8Array | undefined> {
+  try {
+    return await unpackers[encoding]?.(bytes, { maxOutputLength: maxJsonAnswerBytes });
+  } catch {
+    return undefined;
+  }
+}
+
+function statusOf(how: Ending, answer: Answer, status: number): TurnStatus {
+  if (how === "left") return "aborted";
+  if (status >= 400 || answer.outcome === "error") return "failed";
+  return answer.outcome === "message" && how !== "broken" ? "complete" : "incomplete";
+}

@@ -1,0 +1,173 @@
+/** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
+
+import { createHmac } from "node:crypto";
+import { PlimsollError } from "../message/error.ts";
+import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
+import type { Sign } from "../message/handle.ts";
+import type { JsonObject } from "../message/json.ts";
+import { createMemoryStore } from "../store/memory.ts";
+import { openSqliteStore } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Wire } from "../wire/wire.ts";
+import { wires } from "../wire/wires.ts";
+import { type Config, checkConfig } from "./config.ts";
+import { openDataFolder } from "./data-folder.ts";
+import { createEventBus } from "./event-bus.ts";
+import { pathTo, type SessionLog } from "./log.ts";
+import { createFactsReader } from "./message-facts.ts";
+import { createSession, type Session } from "./session.ts";
+import { createSessionCache } from "./session-cache.ts";
+import { createTargets, type Targets } from "./target.ts";
+import { createTokenCounter } from "./token-counter.ts";
+import { type Incoming, receiveTurn, type Turn, type TurnContext } from "./turn.ts";
+
+export interface PlimsollOptions {
+  /** Folder for database and keys. */
+  readonly data?: string;
+  /** Keep nothing beyond the process. */
+  readonly store?: "memory";
+  readonly config?: Config;
+}
+
+export interface SessionOptions {
+  readonly agent?: string;
+  readonly priority?: 1 | 2 | 3;
+}
+
+export interface Plimsoll {
+  readonly store: Store;
+  readonly targets: Targets;
+  readonly sign: Sign;
+  /** A new session, or an earlier one by its id. */
+  session(options?: SessionOptions | string): Promise<Session>;
+  /** A request as a client sent it over the wire: the proxy's way in. */
+  receive(incoming: Incoming): Promise<Turn>;
+  on<T extends PlimsollEventType>(
+    type: T,
+    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
+  ): () => void;
+  /** All events with tenant and number, for those who serve them on. */
+  subscribe(handler: (event: EmittedEvent) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** What the library's own sessions belong to. */
+const libraryTenant = "local";
+
+export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
+  const config = checkConfig(options.config ?? {}, "config");
+  const folder =
+    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
+  const store =
+    folder === undefined
+      ? createMemoryStore()
+      : await openSqliteStore({
+          file: folder.database,
+          ...(config.durability === undefined ? {} : { durability: config.durability }),
+        });
+  const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
+  const counter = createTokenCounter();
+  const bus = createEventBus();
+  const now = (): number => Date.now();
+  const context: TurnContext = {
+    store,
+    bus,
+    now,
+    sessions: createSessionCache(store, now),
+    facts: createFactsReader(counter),
+    targets: createTargets(config),
+    exclusively: createQueues(),
+  };
+
+  return {
+    store,
+    targets: context.targets,
+    sign: (text) => createHmac("sha256", key).update(text).digest(),
+    receive: (incoming) => receiveTurn(context, incoming),
+    session: async (wanted = {}) => {
+      if (typeof wanted === "string") return resumeSession(context, config, wanted);
+      const { agent } = wanted;
+      const log = context.sessions.create({
+        tenant: libraryTenant,
+        wire: "",
+        ...(agent === undefined ? {} : { agent }),
+      });
+      return createSession(context, wireOfProvider(config), {
+        log,
+        view: [],
+        ...(agent === undefined ? {} : { agent }),
+      });
+    },
+    on: (type, handler) =>
+      bus.subscribe(({ event }) => {
+        if (event.type === type) handler(event as Parameters<typeof handler>[0]);
+      }),
+    subscribe: bus.subscribe,
+    close: async () => {
+      await counter.close();
+      await store.close();
+    },
+  };
+}
+
+/** One after the other for each name; a name without work is forgotten. */
+function createQueues(): TurnContext["exclusively"] {
+  const last = new Map<string, Promise<unknown>>();
+  return async (name, work) => {
+    const before = last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    last.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(name) === mine) last.delete(name);
+    }
+  };
+}
+
+const wireByFamily: Readonly<Record<string, Wire>> = {
+  anthropic: wires.anthropic,
+  openai: wires["openai-chat"],
+};
+
+function wireOfProvider(config: Config): (provider: string) => Wire {
+  return (provider) => {
+    const wire = wireByFamily[config.providers?.[provider]?.wire ?? provider];
+    if (wire !== undefined) return wire;
+    throw new PlimsollError(
+      "CONFIG_INVALID",
+      `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
+    );
+  };
+}
+
+async function resumeSession(context: TurnContext, config: Config, id: string): Promise<Session> {
+  const log = await context.sessions.byId(id);
+  if (log === undefined) {
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+      { status: 404 },
+    );
+  }
+  const { agent } = log.record;
+  return createSession(context, wireOfProvider(config), {
+    log,
+    view: await readView(context.store, log),
+    ...(agent === undefined ? {} : { agent }),
+  });
+}
+
+/** The messages of the session's first branch, as they came. */
+async function readView(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
+  const [branch] = log.branches.values();
+  const path = pathTo(log, branch?.record.tipSeq ?? null);
+  const bodies = await store.bodies(
+    log.record.id,
+    path.map(({ seq }) => seq),
+  );
+  return path.flatMap(({ seq }) => {
+    const body = bodies.get(seq);
+    return body === undefined ? [] : [JSON.parse(new TextDecoder().decode(body)) as JsonObject];
+  });
+}

@@ -1,0 +1,377 @@
+/** A session as the library gives it to an agent: append, prepare, call the model, commit. */
+
+import type { Limit } from "../budget/limit.ts";
+import type { Measurement } from "../budget/measure.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { Outcome, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import type { Message, ToolCallPart } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import { wireOfMessage } from "../wire/detect.ts";
+import type { Answer, Wire } from "../wire/wire.ts";
+import { wires } from "../wire/wires.ts";
+import { newId } from "./ids.ts";
+import { extendLink, type LogMessage, rootLink, type SessionLog } from "./log.ts";
+import {
+  addMessages,
+  emptyTotals,
+  type Head,
+  makeHead,
+  measureTurn,
+  type Totals,
+} from "./measure-turn.ts";
+import type { Ruler } from "./message-facts.ts";
+import { announce, appendMessages, setTip, startNewBranch, type Tip } from "./record.ts";
+import { openTurn, type Turn, type TurnContext } from "./turn.ts";
+
+export interface PrepareOptions {
+  /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
+  readonly target: string;
+  readonly system?: string;
+  readonly tools?: readonly ToolDefinition[];
+  readonly maxOutputTokens?: number;
+  /** Further fields for the request, in the provider's own words: `stream`, `temperature`, … */
+  readonly extra?: JsonObject;
+}
+
+export interface PreparedTurn {
+  readonly id: string;
+  readonly outcome: { readonly kind: Outcome };
+  /** In the target's wire format: hand it to the provider's client as it is. */
+  readonly request: Record<string, JsonValue | undefined>;
+  readonly measurement: Measurement;
+  readonly limit: Limit;
+  /** The calls in an answer to this turn, whatever wire it came over. */
+  toolCalls(answer: unknown): readonly ToolCallPart[];
+}
+
+/** Contract: one call at a time. Appended messages are stored with the next commit. */
+export interface Session {
+  readonly id: string;
+  /** A message of any wire format, or the neutral form. */
+  append(message: JsonObject | Message): Promise<void>;
+  prepare(options: PrepareOptions): Promise<PreparedTurn>;
+  /** A response, or the stream of its events; resolves when the turn is stored. */
+  commit(answer: unknown): Promise<void>;
+  on<T extends PlimsollEventType>(
+    type: T,
+    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
+  ): () => void;
+}
+
+interface State {
+  readonly log: SessionLog;
+  readonly agent?: string;
+  readonly pending: (JsonObject | Message)[];
+  /** What the model sees, in the session's wire. */
+  readonly view: JsonObject[];
+  readonly known: LogMessage[];
+  wire: Wire | undefined;
+  tip: Tip | undefined;
+  ruler: Ruler | undefined;
+  totals: Totals;
+  head: { readonly key: readonly unknown[]; readonly value: Head } | undefined;
+  open: { readonly turn: Turn; readonly wire: Wire } | undefined;
+}
+
+export interface SessionSource {
+  readonly log: SessionLog;
+  readonly agent?: string;
+  /** Messages of the log, when an earlier session goes on. */
+  readonly view: readonly JsonObject[];
+}
+
+export function createSession(
+  context: TurnContext,
+  wireOfProvider: (name: string) => Wire,
+  source: SessionSource,
+): Session {
+  const { log, agent } = source;
+  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  const state: State = {
+    log,
+    ...(agent === undefined ? {} : { agent }),
+    pending: [],
+    view: [],
+    known: [],
+    wire: knownWire,
+    tip: undefined,
+    ruler: undefined,
+    totals: emptyTotals,
+    head: undefined,
+    open: undefined,
+  };
+  const resumed = [...source.view];
+  return {
+    id: log.record.id,
+    append: async (message) => {
+      if (!isObject(message))
+        throw usage("append takes a message object, in any wire format or the neutral form.");
+      state.pending.push(message);
+    },
+    prepare: async (options) => {
+      if (resumed.length > 0) await resume(context, state, resumed.splice(0));
+      return prepare(context, state, options, wireOfProvider);
+    },
+    commit: (answer) => commit(context, state, answer),
+    on: (type, handler) =>
+      context.bus.subscribe(({ event }) => {
+        if (event.session === log.record.id && event.type === type)
+          handler(event as Parameters<typeof handler>[0]);
+      }),
+  };
+}
+
+async function prepare(
+  context: TurnContext,
+  state: State,
+  options: PrepareOptions,
+  wireOfProvider: (name: string) => Wire,
+): Promise<PreparedTurn> {
+  const [provider = "", ...model] = options.target.split("/");
+  if (model.length === 0)
+    throw usage(`The target "${options.target}" must be written as provider/model.`);
+  const wire = wireOfProvider(provider);
+  const { maxOutputTokens } = options;
+  const target = context.targets.resolve(provider, wire, {
+    model: model.join("/"),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  });
+  await state.open?.turn.end({ status: "aborted" });
+  const turn = { id: newId("turn"), at: context.now() };
+  const { tip, newMessages } = await appendPending(context, state, {
+    wire,
+    ruler: target.ruler,
+    turn,
+  });
+  const branch = mainBranch(state, turn.at);
+  setTip(branch, tip);
+  branch.inFlight++;
+  const head = await headOf(context, state, { options, wire, target });
+  const placed = {
+    log: state.log,
+    branch,
+    relation: state.view.length === newMessages ? "new" : "extends",
+    tip,
+    newMessages,
+  } as const;
+  const opened = openTurn(context, {
+    turn,
+    placed,
+    head,
+    target,
+    wire: state.wire ?? wire,
+    measured: measureTurn(head, state.totals),
+  });
+  state.open = { turn: opened, wire };
+  return {
+    id: opened.id,
+    outcome: { kind: opened.outcome },
+    request: wire.composeBody({
+      model: target.model,
+      messages:
+        state.wire === wire
+          ? state.view.slice()
+          : wire.encode(state.view.map((message) => (state.wire ?? wire).decode(message))),
+      tools: options.tools ?? [],
+      maxOutputTokens: target.limit.maxOutput,
+      ...(options.system === undefined ? {} : { system: options.system }),
+      ...(options.extra === undefined ? {} : { extra: options.extra }),
+    }),
+    measurement: opened.measurement,
+    limit: target.limit,
+    toolCalls: (answer) =>
+      wire.readAnswer(answer as JsonValue).messages.flatMap((message) => wire.toolCalls(message)),
+  };
+}
+
+interface Appending {
+  readonly wire: Wire;
+  readonly ruler: Ruler;
+  readonly turn: { readonly id: string; readonly at: number };
+}
+
+/** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
+async function appendPending(
+  context: TurnContext,
+  state: State,
+  { wire, ruler, turn }: Appending,
+): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
+  state.wire ??= wire;
+  if (state.log.record.wire !== state.wire.name)
+    state.log.record = { ...state.log.record, wire: state.wire.name };
+  await useRuler(context, state, ruler);
+  const added = encodePending(state.pending.splice(0), state.wire);
+  const bytes = added.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const messages = await context.facts.learn(state.wire, bytes, ruler);
+  const from = state.tip ?? { seq: null, link: rootLink(state.wire.name) };
+  const entries = messages.map((message, index) => ({
+    message,
+    bytes: bytes[index] ?? new Uint8Array(),
+  }));
+  const tip = appendMessages(state.log, from, entries, {
+    turn: turn.id,
+    source: "request",
+    isComplete: true,
+    at: turn.at,
+  });
+  take(state, added, messages);
+  state.tip = tip;
+  return { tip, newMessages: added.length };
+}
+
+function take(state: State, added: readonly JsonObject[], messages: readonly LogMessage[]): void {
+  state.view.push(...added);
+  state.known.push(...messages);
+  state.totals = addMessages(state.totals, messages);
+}
+
+/** Another tokenizer: everything is counted anew, once. */
+async function useRuler(context: TurnContext, state: State, ruler: Ruler): Promise<void> {
+  const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
+  state.ruler = ruler;
+  if (!isChanged || state.wire === undefined) return;
+  const bytes = state.view.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const messages = await context.facts.learn(state.wire, bytes, ruler);
+  state.known.splice(0, state.known.length, ...messages);
+  state.totals = addMessages(emptyTotals, messages);
+}
+
+/** Neutral messages that follow each other are encoded together: parallel results may become one message. */
+function encodePending(
+  pending: readonly (JsonObject | Message)[],
+  wire: Wire,
+): readonly JsonObject[] {
+  const encoded: JsonObject[] = [];
+  let neutral: Message[] = [];
+  const flush = (): void => {
+    encoded.push(...wire.encode(neutral));
+    neutral = [];
+  };
+  for (const message of pending) {
+    const foreign = isNeutral(message) ? undefined : wireOfMessage(message);
+    if (isNeutral(message)) neutral.push(message);
+    else if (foreign === undefined || foreign === wire.name) {
+      flush();
+      encoded.push(message);
+    } else neutral.push(wires[foreign].decode(message));
+  }
+  flush();
+  return encoded;
+}
+
+function isNeutral(message: JsonObject | Message): message is Message {
+  return "parts" in message && Array.isArray(message["parts"]);
+}
+
+function mainBranch(state: State, at: number): ReturnType<typeof startNewBranch> {
+  const { log, agent } = state;
+  const known = [...log.branches.values()].find(({ record }) => record.agent === agent);
+  if (known !== undefined) return known;
+  announce(log, {
+    type: "session-start",
+    session: log.record.id,
+    at,
+    wire: log.record.wire,
+    ...(agent === undefined ? {} : { agent }),
+  });
+  return startNewBranch(log, { relation: "new", forkSeq: null, agent, at });
+}
+
+async function headOf(
+  context: TurnContext,
+  state: State,
+  {
+    options,
+    wire,
+    target,
+  }: { readonly options: PrepareOptions; readonly wire: Wire; readonly target: Turn["target"] },
+): Promise<Head> {
+  const key = [options.system, options.tools, target.ruler.key, wire.name];
+  if (state.head?.key.every((part, index) => part === key[index])) return state.head.value;
+  const tools = options.tools ?? [];
+  const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
+  const value = await makeHead(
+    context.facts,
+    {
+      system: options.system === undefined ? undefined : JSON.stringify(options.system),
+      tools: tools.length === 0 ? undefined : JSON.stringify(body["tools"]),
+    },
+    target,
+  );
+  state.head = { key, value };
+  return value;
+}
+
+async function commit(context: TurnContext, state: State, answer: unknown): Promise<void> {
+  const { open, wire } = state;
+  if (
+    open === undefined ||
+    wire === undefined ||
+    state.tip === undefined ||
+    state.ruler === undefined
+  ) {
+    throw usage("commit without prepare: call prepare first, and commit its answer once.");
+  }
+  state.open = undefined;
+  const read = await readAnswer(open.wire, answer);
+  const messages =
+    open.wire === wire
+      ? read.messages
+      : wire.encode(read.messages.map((message) => open.wire.decode(message)));
+  const status =
+    read.outcome === "message" ? "complete" : read.outcome === "cut" ? "incomplete" : "failed";
+  await open.turn.end({
+    status,
+    answer: { ...read, messages },
+    ...(read.error === undefined ? {} : { error: read.error.message }),
+  });
+  const [first] = messages;
+  if (first === undefined) return;
+  const [known] = await context.facts.learn(
+    wire,
+    [new TextEncoder().encode(JSON.stringify(first))],
+    state.ruler,
+  );
+  if (known === undefined) return;
+  const link = extendLink(state.tip.link, known);
+  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? state.tip.seq, link };
+  take(state, [first], [known]);
+}
+
+async function readAnswer(wire: Wire, answer: unknown): Promise<Answer> {
+  if (!isAsyncIterable(answer))
+    return wire.readAnswer(JSON.parse(JSON.stringify(answer)) as JsonValue);
+  const accumulator = wire.openAnswer();
+  for await (const event of answer) {
+    const name = isObject(event) ? String(event["type"] ?? "") : "";
+    accumulator.take({ name, data: JSON.stringify(event) });
+  }
+  return accumulator.finish();
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Goes on where an earlier session stopped: its messages are known, only their counts may be of another ruler. */
+async function resume(
+  context: TurnContext,
+  state: State,
+  view: readonly JsonObject[],
+): Promise<void> {
+  const { wire } = state;
+  if (wire === undefined) return;
+  const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
+  const bytes = view.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const messages = await context.facts.learn(wire, bytes, ruler);
+  state.ruler = ruler;
+  take(state, view, messages);
+  let link = rootLink(wire.name);
+  for (const message of messages) link = extendLink(link, message);
+  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? null, link };
+}
+
+function usage(message: string): PlimsollError {
+  return new PlimsollError("USAGE", message, { status: 400 });
+}

@@ -1,0 +1,31 @@
+/** JSON as the harness sees it, and the narrowing that reading foreign JSON needs. Shares nothing with the product. */
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** The two wires of the scripted provider. */
+export type Wire = "anthropic" | "openai-chat";
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+/** The elements of an array, or nothing: for fields whose type is judged elsewhere. */
+export function elements(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The elements of an array that are objects, seen as `T`, whose fields must all be optional and unknown. */
+export function objects<T extends object>(value: unknown): readonly T[] {
+  return elements(value).filter((element): element is T => isObject(element));
+}
+
+export function parseJson(text: string): Json {
+  return JSON.parse(text) as Json;
+}

@@ -1,0 +1,125 @@
+/** A client without an SDK, for what SDKs would not send: moved marks, rewinds, forks, foreign headers, broken streams. */
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import type { Json, JsonObject, Wire } from "./json.ts";
+import { readAnswer } from "./reading.ts";
+
+export interface Question {
+  readonly wire: Wire;
+  readonly body: JsonObject;
+  readonly apiKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Asked {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly sessionId: string;
+  /** The answer as far as it came. */
+  readonly answer: string;
+  /** The stream broke: the answer is all there is. */
+  readonly isBroken: boolean;
+  /** Its terminal event came, or its whole JSON. */
+  readonly isComplete: boolean;
+  readonly message: JsonObject;
+}
+
+export const MODEL_PATHS: Readonly<Record<Wire, string>> = {
+  anthropic: "/v1/messages",
+  "openai-chat": "/v1/chat/completions",
+};
+
+export function modelHeaders(wire: Wire, apiKey = "key-of-nobody"): Record<string, string> {
+  const json = { "content-type": "application/json" };
+  if (wire === "openai-chat") return { ...json, authorization: `Bearer ${apiKey}` };
+  return { ...json, "x-api-key": apiKey, "anthropic-version": "2023-06-01" };
+}
+
+/** The smallest request for these messages. */
+export function bodyOf(wire: Wire, messages: readonly Json[], fields: JsonObject = {}): JsonObject {
+  const limits = wire === "anthropic" ? { max_tokens: 1_000 } : {};
+  const model = wire === "anthropic" ? "claude-sonnet-4-6" : "gpt-5.1";
+  return { model, ...limits, messages, ...fields };
+}
+
+export function post(baseUrl: string, question: Question): Promise<Response> {
+  const { wire, body, apiKey, headers, signal } = question;
+  return fetch(`${baseUrl}${MODEL_PATHS[wire]}`, {
+    method: "POST",
+    headers: { ...modelHeaders(wire, apiKey), ...headers },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+/** Sends the question and reads the answer to its end or its break. Rejects when no answer begins. */
+export async function ask(baseUrl: string, question: Question): Promise<Asked> {
+  const response = await post(baseUrl, question);
+  const chunks: Uint8Array[] = [];
+  let isBroken = false;
+  try {
+    for await (const chunk of response.body ?? []) chunks.push(chunk);
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    isBroken = true;
+  }
+  const answer = Buffer.concat(chunks).toString("utf8");
+  const isUnreadable = response.status !== 200 || (isBroken && answer.trimStart().startsWith("{"));
+  const read = isUnreadable
+    ? { isComplete: false, message: {} }
+    : readAnswer(question.wire, answer);
+  return {
+    status: response.status,
+    headers: response.headers,
+    sessionId: response.headers.get("x-plimsoll-session") ?? "",
+    answer,
+    isBroken,
+    ...read,
+  };
+}
+
+/* Below fetch: what fetch does not let through */
+
+export interface RawRequest {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer | string;
+  /** Leaves the request open after the body, as if more of it were to come. */
+  readonly isUnfinished?: boolean;
+}
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** One request on a connection of its own, with any Host header; the answer without content decoding. */
+export function sendRaw(port: number, request: RawRequest): Promise<RawAnswer> {
+  const { method = "GET", path, headers = {}, body, isUnfinished = false } = request;
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest({ host: "127.0.0.1", port, method, path, headers, agent: false });
+    outgoing.on("error", reject);
+    outgoing.on("upgrade", (incoming, socket) => {
+      socket.destroy();
+      resolve({
+        status: incoming.statusCode ?? 0,
+        headers: incoming.headers,
+        body: Buffer.alloc(0),
+      });
+    });
+    outgoing.on("response", (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+      incoming.on("error", reject);
+      incoming.on("end", () => {
+        outgoing.destroy();
+        const answer = Buffer.concat(chunks);
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: answer });
+      });
+    });
+    if (body !== undefined) outgoing.write(body);
+    if (isUnfinished) outgoing.flushHeaders();
+    else outgoing.end();
+  });
+}

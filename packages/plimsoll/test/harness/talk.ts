@@ -1,0 +1,63 @@
+/** A conversation whose client keeps the history itself, and may write it differently each turn. */
+import { isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
+import { type Asked, ask, bodyOf, type Question } from "./raw-client.ts";
+import { type Essence, essence } from "./reading.ts";
+
+/** The body for a history: how this client writes it this time. */
+export type Writer = (history: readonly JsonObject[]) => JsonObject;
+
+export class Talk {
+  readonly #baseUrl: string;
+  readonly #question: Omit<Question, "body">;
+  readonly history: JsonObject[];
+  readonly answers: Asked[] = [];
+
+  /** `heard` is what was said before, where this talk goes on from another one. */
+  constructor(
+    baseUrl: string,
+    question: Omit<Question, "body">,
+    heard: readonly JsonObject[] = [],
+  ) {
+    this.#baseUrl = baseUrl;
+    this.#question = question;
+    this.history = [...heard];
+  }
+
+  /** Says these words, or gives them as the result of the call that the last answer made. */
+  async say(words: string, write: Writer = this.#writePlainly): Promise<void> {
+    this.history.push(nextMessage(this.#question.wire, this.history.at(-1), words));
+    const body = write(this.history);
+    const asked = await ask(this.#baseUrl, { ...this.#question, body });
+    if (!asked.isComplete) {
+      throw new Error(`"${words}" was answered ${asked.status}, incomplete: ${asked.answer}`);
+    }
+    this.history.push(asked.message);
+    this.answers.push(asked);
+  }
+
+  get spoken(): Essence[] {
+    return this.history.map(essence);
+  }
+
+  readonly #writePlainly: Writer = (history) =>
+    bodyOf(this.#question.wire, history, { stream: true });
+}
+
+interface LastMessage {
+  readonly content?: Json;
+  readonly tool_calls?: Json;
+}
+interface Call {
+  readonly id?: Json;
+  readonly type?: Json;
+}
+
+/** What a client says after this message: the result of its call, if it made one, else the user's words. */
+export function nextMessage(wire: Wire, last: JsonObject | undefined, words: string): JsonObject {
+  const { content, tool_calls: toolCalls }: LastMessage = last ?? {};
+  const blocks = objects<Call>(wire === "anthropic" ? content : toolCalls);
+  const id = blocks.find(({ type }) => type === "tool_use" || type === "function")?.id;
+  if (!isString(id)) return { role: "user", content: words };
+  if (wire === "openai-chat") return { role: "tool", tool_call_id: id, content: words };
+  return { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: words }] };
+}
