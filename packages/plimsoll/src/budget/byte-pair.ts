@@ -57,24 +57,28 @@ export async function buildVocabulary(table: RankTable, pause?: Pause): Promise<
 export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   const bytes = new Uint8Array(maxPieceChars * 3 + 1);
   const encoder = new TextEncoder();
-  const merge = createMerge(vocabulary, bytes);
+  const filter = createFilter(vocabulary);
+  const merge = createMerge(vocabulary, filter, bytes);
 
-  const readBytes = (piece: string): number => {
+  /** Fills `bytes`. The hash is right only for ASCII, and only asked for then. */
+  const readBytes = (piece: string): { readonly size: number; readonly hash: number } => {
+    let hash = 0;
     for (let index = 0; index < piece.length; index++) {
       const code = piece.charCodeAt(index);
-      if (code > 127) return encoder.encodeInto(piece, bytes).written;
+      if (code > 127) return { size: encoder.encodeInto(piece, bytes).written, hash };
       bytes[index] = code;
+      hash = nextHash(hash, code);
     }
-    return piece.length;
+    return { size: piece.length, hash };
   };
 
-  const isToken = (piece: string, isAscii: boolean): boolean =>
-    isAscii ? vocabulary.rankOfBytes.has(piece) : vocabulary.wideTokens.has(piece);
-
   return (piece, tally) => {
-    const size = readBytes(piece);
-    // One byte is always a token, and two bytes merge into theirs.
-    if (size === 1 || (size > 2 && isToken(piece, size === piece.length))) {
+    const { size, hash } = readBytes(piece);
+    const isAscii = size === piece.length;
+    const isToken = isAscii
+      ? filter.mayHold(hash) && vocabulary.rankOfBytes.has(piece)
+      : vocabulary.wideTokens.has(piece);
+    if (isToken) {
       tally.tokens += 1;
       return;
     }
@@ -85,6 +89,47 @@ export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
   };
 }
 
+const hashBase = 0x01000193;
+const nextHash = (hash: number, byte: number): number => (Math.imul(hash, hashBase) + byte + 1) | 0;
+const filterBits = 22;
+
+interface TokenFilter {
+  /** False: certainly no token. True: look it up. */
+  mayHold(hash: number): boolean;
+  /** The hash of two tokens as one, without putting them together. */
+  joinedHash(left: number, right: number): number;
+}
+
+/** Nine of ten byte strings that are asked for are no token, and the large map is slow to say so. */
+function createFilter({ bytesOfRank }: Vocabulary): TokenFilter {
+  const bits = new Uint32Array(2 ** filterBits / 32);
+  const hashOfRank = new Int32Array(bytesOfRank.length);
+  const powerOfRank = new Int32Array(bytesOfRank.length);
+  const slotOf = (hash: number): number => Math.imul(hash, 0x9e3779b1) >>> (32 - filterBits);
+  for (const [rank, token] of bytesOfRank.entries()) {
+    let hash = 0;
+    let power = 1;
+    for (let index = 0; index < token.length; index++) {
+      hash = nextHash(hash, token.charCodeAt(index));
+      power = Math.imul(power, hashBase);
+    }
+    hashOfRank[rank] = hash;
+    powerOfRank[rank] = power;
+    const slot = slotOf(hash);
+    bits[slot >> 5] = (bits[slot >> 5] as number) | (1 << (slot & 31));
+  }
+  return {
+    mayHold: (hash) => {
+      const slot = slotOf(hash);
+      return ((bits[slot >> 5] as number) & (1 << (slot & 31))) !== 0;
+    },
+    joinedHash: (left, right) =>
+      (Math.imul(hashOfRank[left] as number, powerOfRank[right] as number) +
+        (hashOfRank[right] as number)) |
+      0,
+  };
+}
+
 const noMerge = 0x7fffffff;
 /** Above every position in a window, so that rank x positions + position sorts by rank, then by position. */
 const positions = windowBytes;
@@ -92,11 +137,12 @@ const positions = windowBytes;
 /** Merges `size` bytes from `start` as far as the vocabulary allows, and says into how many parts. */
 function createMerge(
   vocabulary: Vocabulary,
+  filter: TokenFilter,
   bytes: Uint8Array,
 ): (start: number, size: number) => number {
   const ranksOf = (length: number, token: (index: number) => string): Int32Array =>
     Int32Array.from({ length }, (_, index) => vocabulary.rankOfBytes.get(token(index)) ?? noMerge);
-  const pairRank = createPairRanks(vocabulary);
+  const pairRank = createPairRanks(vocabulary, filter);
   const heap = createHeap(windowBytes * 3);
   const rankOfByte = ranksOf(256, (byte) => String.fromCharCode(byte));
   const rankOfTwoBytes = ranksOf(65_536, (pair) => String.fromCharCode(pair >> 8, pair & 255));
@@ -151,20 +197,23 @@ function createMerge(
   };
 }
 
-const pairCacheBits = 18;
+const pairCacheBits = 16;
 
 /** The rank of two neighbours as one token. Direct-mapped: a collision only costs another look-up. */
-function createPairRanks(vocabulary: Vocabulary): (left: number, right: number) => number {
+function createPairRanks(
+  { rankOfBytes, bytesOfRank }: Vocabulary,
+  filter: TokenFilter,
+): (left: number, right: number) => number {
   const slots = 1 << pairCacheBits;
   const lefts = new Int32Array(slots).fill(-1);
   const rights = new Int32Array(slots);
   const ranks = new Int32Array(slots);
   return (left, right) => {
-    const hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
-    const slot = hash >>> (32 - pairCacheBits);
+    const hash = filter.joinedHash(left, right);
+    if (!filter.mayHold(hash)) return noMerge;
+    const slot = Math.imul(hash, 0x85ebca6b) >>> (32 - pairCacheBits);
     if (lefts[slot] === left && rights[slot] === right) return ranks[slot] as number;
-    const bytes = `${vocabulary.bytesOfRank[left]}${vocabulary.bytesOfRank[right]}`;
-    const rank = vocabulary.rankOfBytes.get(bytes) ?? noMerge;
+    const rank = rankOfBytes.get(`${bytesOfRank[left]}${bytesOfRank[right]}`) ?? noMerge;
     lefts[slot] = left;
     rights[slot] = right;
     ranks[slot] = rank;

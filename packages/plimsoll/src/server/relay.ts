@@ -103,7 +103,7 @@ export function relay(
   answer: (status: number, headers: IncomingHttpHeaders) => Answering,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const carrier = createCarrier(response, answer, { resolve, reject });
+    const carrier = new Carrier(response, answer, { resolve, reject });
     agent.dispatch(
       {
         origin: call.url.origin,
@@ -117,114 +117,138 @@ export function relay(
   });
 }
 
-type Phase = "waiting" | "open" | "storing" | "passing" | "over";
-
 interface Settle {
   readonly resolve: () => void;
   readonly reject: (error: PlimsollError) => void;
 }
 
-function createCarrier(
-  response: ServerResponse,
-  answer: (status: number, headers: IncomingHttpHeaders) => Answering,
-  settle: Settle,
-): Dispatcher.DispatchHandler {
-  let phase: Phase = "waiting";
-  let watch: Watch | undefined;
-  let held: Uint8Array[] = [];
-  let hasEnded = false;
-  let controller: Dispatcher.DispatchController | undefined;
+/**
+ * waiting: no answer yet; open: watched; storing: its end is held until the turn is stored; passing:
+ * nothing is held any more; over.
+ */
+type Phase = "waiting" | "open" | "storing" | "passing" | "over";
 
-  const write = (chunk: Uint8Array): void => {
-    if (chunk.length === 0 || response.destroyed) return;
-    if (response.write(chunk) || controller === undefined) return;
-    controller.pause();
-    response.once("drain", () => {
-      if (phase !== "storing") controller?.resume();
+class Carrier implements Dispatcher.DispatchHandler {
+  #phase: Phase = "waiting";
+  #watch: Watch | undefined;
+  #held: Uint8Array[] = [];
+  #hasEnded = false;
+  #controller: Dispatcher.DispatchController | undefined;
+  readonly #response: ServerResponse;
+  readonly #answer: (status: number, headers: IncomingHttpHeaders) => Answering;
+  readonly #settle: Settle;
+
+  constructor(
+    response: ServerResponse,
+    answer: (status: number, headers: IncomingHttpHeaders) => Answering,
+    settle: Settle,
+  ) {
+    this.#response = response;
+    this.#answer = answer;
+    this.#settle = settle;
+    response.once("close", () => {
+      if (this.#phase !== "over") this.#controller?.abort(clientLeft());
     });
-  };
-  const release = (): void => {
-    for (const chunk of held.splice(0)) write(chunk);
-  };
-  const finish = (): void => {
-    phase = "over";
-    response.end();
-    settle.resolve();
-  };
-  /** What was written still goes out; then the connection ends without the last, empty chunk. */
-  const breakOff = (): void => {
-    phase = "over";
-    response.write("", () => response.destroy());
-    settle.resolve();
-  };
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#response.destroyed) controller.abort(clientLeft());
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) return;
+    const answering = this.#answer(status, headers);
+    this.#watch = answering.watch;
+    this.#phase = this.#watch === undefined ? "passing" : "open";
+    this.#response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
+    this.#response.flushHeaders();
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#phase === "storing") this.#held.push(chunk);
+    else if (this.#phase === "open" && this.#watch !== undefined) this.#pass(chunk, this.#watch);
+    else this.#write(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#hasEnded = true;
+    if (this.#phase === "open") this.#store("end");
+    else if (this.#phase === "passing") this.#finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    const phase = this.#phase;
+    this.#phase = "over";
+    this.#held = [];
+    const failure = upstreamError(error);
+    const hasLeft = this.#response.destroyed;
+    if (phase === "waiting") {
+      this.#settle.reject(failure);
+      return;
+    }
+    this.#response.destroy();
+    const isWatched = phase === "open" && this.#watch !== undefined;
+    const ended = isWatched
+      ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
+      : undefined;
+    void Promise.resolve(ended).then(this.#settle.resolve);
+  }
+
+  #pass(chunk: Buffer, watch: Watch): void {
+    this.#release();
+    const { passBytes, isTerminal } = watch.push(chunk);
+    this.#write(chunk.subarray(0, passBytes));
+    this.#held.push(chunk.subarray(passBytes));
+    if (isTerminal) this.#store("terminal");
+  }
+
+  #write(chunk: Uint8Array): void {
+    if (chunk.length === 0 || this.#response.destroyed || this.#response.write(chunk)) return;
+    this.#controller?.pause();
+    this.#response.once("drain", () => {
+      if (this.#phase !== "storing") this.#controller?.resume();
+    });
+  }
+
+  #release(): void {
+    for (const chunk of this.#held.splice(0)) this.#write(chunk);
+  }
+
   /** Everything before the end is out; the end waits for the disk. */
-  const store = (how: Ending): void => {
-    phase = "storing";
-    controller?.pause();
-    void watch?.end(how).then(({ isWhole }) => {
-      release();
-      phase = "passing";
-      if (!isWhole) breakOff();
-      else if (hasEnded) finish();
-      else controller?.resume();
+  #store(how: Ending): void {
+    this.#phase = "storing";
+    this.#controller?.pause();
+    void this.#watch?.end(how).then(({ isWhole }) => {
+      if (this.#phase !== "storing") return;
+      this.#release();
+      this.#phase = "passing";
+      if (!isWhole) this.#breakOff();
+      else if (this.#hasEnded) this.#finish();
+      else this.#controller?.resume();
     });
-  };
+  }
 
-  response.once("close", () => {
-    if (phase !== "over")
-      controller?.abort(new PlimsollError("UPSTREAM_FAILED", "The client went away."));
-  });
+  #finish(): void {
+    this.#phase = "over";
+    this.#response.end();
+    this.#settle.resolve();
+  }
 
-  return {
-    onRequestStart: (started) => {
-      controller = started;
-      if (response.destroyed)
-        started.abort(new PlimsollError("UPSTREAM_FAILED", "The client went away."));
-    },
-    onResponseStart: (_controller, status, headers) => {
-      if (status < 200) return;
-      const answering = answer(status, headers);
-      ({ watch } = answering);
-      phase = watch === undefined ? "passing" : "open";
-      response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
-      response.flushHeaders();
-    },
-    onResponseData: (_controller, chunk) => {
-      if (phase === "passing" || watch === undefined) {
-        write(chunk);
-        return;
-      }
-      if (phase === "storing") {
-        held.push(chunk);
-        return;
-      }
-      release();
-      const { passBytes, isTerminal } = watch.push(chunk);
-      write(chunk.subarray(0, passBytes));
-      held.push(chunk.subarray(passBytes));
-      if (isTerminal) store("terminal");
-    },
-    onResponseEnd: () => {
-      hasEnded = true;
-      if (phase === "open") store("end");
-      else if (phase === "passing") finish();
-    },
-    onResponseError: (_controller, error) => {
-      const isBefore = phase === "waiting";
-      const wasOver = phase === "storing" || phase === "over";
-      phase = "over";
-      held = [];
-      const hasLeft = response.destroyed || response.closed;
-      const failure = upstreamError(error);
-      if (isBefore && !hasLeft) {
-        settle.reject(failure);
-        return;
-      }
-      response.destroy();
-      const ended = wasOver ? undefined : watch?.end(hasLeft ? "left" : "broken", failure.message);
-      void Promise.resolve(ended).then(isBefore ? () => settle.reject(failure) : settle.resolve);
-    },
-  };
+  /** What was written still goes out; then the connection ends without the last, empty chunk. */
+  #breakOff(): void {
+    this.#phase = "over";
+    this.#response.write("", () => this.#response.destroy());
+    this.#settle.resolve();
+  }
+}
+
+function clientLeft(): PlimsollError {
+  return new PlimsollError("UPSTREAM_FAILED", "The client went away.", { status: 499 });
 }
 
 function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {

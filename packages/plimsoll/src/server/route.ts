@@ -54,7 +54,9 @@ export function routeRequest(input: RouteInput): Routed {
 
 /** The URL parser also resolves dot segments, plain and percent-encoded: no path climbs out of its prefix. */
 function parseUrl(url: string): URL | undefined {
-  return url.startsWith("/") ? (URL.parse(url, "http://plimsoll.invalid") ?? undefined) : undefined;
+  return url.startsWith("/")
+    ? (URL.parse(`http://plimsoll.invalid${url}`) ?? undefined)
+    : undefined;
 }
 
 function routePath(input: RouteInput, path: string, search: string): Route {

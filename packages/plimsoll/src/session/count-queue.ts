@@ -36,10 +36,8 @@ const batchChars = 262_144;
 const failuresMax = 5;
 
 export function createCountQueue(options: CountQueueOptions): CountQueue {
-  const startWorker = options.startWorker ?? startCountWorker;
   const waiting: Job[] = [];
   let queuedChars = 0;
-  let worker: Worker | undefined;
   let current: Batch | undefined;
   let failures = 0;
   let batches = 0;
@@ -65,9 +63,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
 
   const giveUp = (): void => {
     failures += 1;
-    const dead = worker;
-    worker = undefined;
-    void dead?.terminate();
+    void thread.end();
     finish([]);
   };
 
@@ -77,27 +73,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     finish(reply.kind === "counted" ? reply.counts : []);
   };
 
-  const hire = (): Worker => {
-    const hired = startWorker();
-    const onDeath = (): void => {
-      if (worker === hired) giveUp();
-    };
-    hired.on("message", receive);
-    hired.on("error", onDeath);
-    hired.on("exit", onDeath);
-    return hired;
-  };
-
-  const post = (request: CountRequest): void => {
-    try {
-      worker ??= hire();
-      // Only while somebody waits for it may the thread keep the process alive.
-      worker.ref();
-      worker.postMessage(request);
-    } catch {
-      giveUp();
-    }
-  };
+  const thread = createThread(options.startWorker ?? startCountWorker, receive, giveUp);
 
   const advance = (): void => {
     if (current !== undefined) return;
@@ -105,13 +81,14 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     const jobs = takeBatch(waiting);
     const first = jobs[0];
     if (first === undefined) {
-      worker?.unref();
+      thread.rest();
       return;
     }
     batches += 1;
     current = { id: batches, jobs, timer: setTimeout(giveUp, options.timeoutMs) };
     const texts = jobs.map(({ text }) => text);
-    post({ id: batches, tokenizerId: first.tokenizerId, texts });
+    const isPosted = thread.post({ id: batches, tokenizerId: first.tokenizerId, texts });
+    if (!isPosted) giveUp();
   };
 
   return {
@@ -127,11 +104,58 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     },
     close: async () => {
       isClosed = true;
-      const dismissed = worker;
-      worker = undefined;
+      const ending = thread.end();
       finish([]);
       settle(waiting.splice(0), []);
-      await dismissed?.terminate();
+      await ending;
+    },
+  };
+}
+
+interface Thread {
+  /** Starts the thread if there is none. False: that is not possible. */
+  post(request: CountRequest): boolean;
+  /** Only while somebody waits for it may the thread keep the process alive. */
+  rest(): void;
+  end(): Promise<unknown>;
+}
+
+function createThread(
+  startWorker: () => Worker,
+  onAnswer: (answer: CountAnswer) => void,
+  onDeath: () => void,
+): Thread {
+  let worker: Worker | undefined;
+
+  const start = (): Worker => {
+    const started = startWorker();
+    const die = (): void => {
+      if (worker !== started) return;
+      worker = undefined;
+      onDeath();
+    };
+    started.on("message", onAnswer);
+    started.on("error", die);
+    started.on("exit", die);
+    return started;
+  };
+
+  return {
+    post: (request) => {
+      try {
+        worker ??= start();
+        worker.ref();
+        worker.postMessage(request);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    rest: () => worker?.unref(),
+    end: async () => {
+      const ended = worker;
+      worker = undefined;
+      await ended?.terminate();
     },
   };
 }

@@ -34,11 +34,12 @@ export interface PrepareOptions {
   readonly extra?: JsonObject;
 }
 
-export interface PreparedTurn {
+/** `Request` is the type that the provider's client gives to its request; it is not checked. */
+export interface PreparedTurn<Request = JsonObject> {
   readonly id: string;
   readonly outcome: { readonly kind: Outcome };
   /** In the target's wire format: hand it to the provider's client as it is. */
-  readonly request: Record<string, JsonValue | undefined>;
+  readonly request: Request;
   readonly measurement: Measurement;
   readonly limit: Limit;
   /** The calls in an answer to this turn, whatever wire it came over. */
@@ -50,7 +51,7 @@ export interface Session {
   readonly id: string;
   /** A message of any wire format, or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
-  prepare(options: PrepareOptions): Promise<PreparedTurn>;
+  prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
   /** A response, or the stream of its events; resolves when the turn is stored. */
   commit(answer: unknown): Promise<void>;
   on<T extends PlimsollEventType>(
@@ -109,9 +110,9 @@ export function createSession(
         throw usage("append takes a message object, in any wire format or the neutral form.");
       state.pending.push(message);
     },
-    prepare: async (options) => {
+    prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
-      return prepare(context, state, options, wireOfProvider);
+      return (await prepare(context, state, options, wireOfProvider)) as PreparedTurn<Request>;
     },
     commit: (answer) => commit(context, state, answer),
     on: (type, handler) =>

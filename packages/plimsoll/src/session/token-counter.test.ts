@@ -92,10 +92,10 @@ describe("the token counter", () => {
 
   it("forgets what was not used for longest", async () => {
     const { started, startWorker } = watchedWorkers();
-    const counter = open({ startWorker, cacheEntries: 2, workerThresholdChars: 0 });
-    for (const text of ["a", "b", "a", "c", "a"]) await counter.count(o200k, [text]);
+    const counter = open({ startWorker, cacheEntries: 4, workerThresholdChars: 0 });
+    for (const text of ["a", "b", "c", "a", "d"]) await counter.count(o200k, [text]);
     await started[0]?.terminate();
-    await counter.count(o200k, ["a", "c"]);
+    await counter.count(o200k, ["a", "c", "d"]);
     expect(started).toHaveLength(1);
     await counter.count(o200k, ["b"]);
     expect(started).toHaveLength(2);
@@ -141,7 +141,7 @@ describe("when the thread fails", () => {
       bound,
       { tokens: 60_001, certainty: "bound" },
     ]);
-    expect(started).toHaveLength(2);
+    expect(started).toHaveLength(1);
   });
 
   it("again and again, it is no longer started", async () => {
@@ -197,17 +197,15 @@ describe("the event loop", () => {
     expect(gapMs).toBeLessThan(250);
   }, 60_000);
 
-  it("is not held up by many short texts at once", async () => {
+  it("is not held up by many short texts", async () => {
     const counter = open();
     await counter.prepare(o200k);
     const texts = Array.from(
-      { length: 20_000 },
+      { length: 50_000 },
       (_, index) => `message ${index}: ${"lorem ipsum ".repeat(20)}`,
     );
-    const gapMs = await longestGap(() =>
-      Promise.all(texts.map((text) => counter.count(o200k, [text]))),
-    );
-    process.stdout.write(`longest gap with 20,000 calls at once: ${gapMs.toFixed(1)} ms\n`);
+    const gapMs = await longestGap(() => counter.count(o200k, texts));
+    process.stdout.write(`longest gap with 50,000 texts: ${gapMs.toFixed(1)} ms\n`);
     expect(gapMs).toBeLessThan(250);
   }, 60_000);
 });

@@ -35,6 +35,9 @@ export interface SessionTokenCounter {
   close(): Promise<void>;
 }
 
+/** Tens of thousands of promises at once would cost more in garbage collection than the counting. */
+const textsPerStep = 512;
+
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
   const workerThresholdChars = options.workerThresholdChars ?? 16_384;
   const cache = createCache(options.cacheEntries ?? 65_536);
@@ -48,13 +51,15 @@ export function createTokenCounter(options: TokenCounterOptions = {}): SessionTo
 
   const countFresh = async (tokenizer: Tokenizer, text: string): Promise<Count | undefined> => {
     const cost = costOf(tokenizer.id, text);
-    return cost <= workerThresholdChars && mainThread.hasRoom(cost)
-      ? await mainThread.run(cost, () => tokenizer.count(text))
-      : await queue.count(tokenizer.id, text);
+    if (cost > workerThresholdChars || !mainThread.hasRoom(cost)) {
+      return await queue.count(tokenizer.id, text);
+    }
+    await mainThread.pass(cost);
+    return tokenizer.count(text);
   };
 
   const countOne = async (tokenizer: Tokenizer, text: string, given?: string): Promise<Count> => {
-    const content = given === undefined ? await contentKey(text) : `key:${given}`;
+    const content = given === undefined ? await contentKey(text, mainThread) : `key:${given}`;
     const key = `${tokenizer.id}\0${content}`;
     const known = cache.get(key);
     if (known !== undefined) return known;
@@ -67,7 +72,14 @@ export function createTokenCounter(options: TokenCounterOptions = {}): SessionTo
   return {
     count: async (tokenizerId, texts, keys = []) => {
       const tokenizer = load.loaded(tokenizerId) ?? (await load.load(tokenizerId));
-      return await Promise.all(texts.map((text, index) => countOne(tokenizer, text, keys[index])));
+      const counts: Count[] = [];
+      while (counts.length < texts.length) {
+        const start = counts.length;
+        const step = texts.slice(start, start + textsPerStep);
+        const counting = step.map((text, index) => countOne(tokenizer, text, keys[start + index]));
+        counts.push(...(await Promise.all(counting)));
+      }
+      return counts;
     },
     countNow: (tokenizerId, text) => {
       const tokenizer = load.loaded(tokenizerId);
@@ -129,47 +141,61 @@ async function readJson(path: string): Promise<unknown> {
 
 interface MainThread {
   hasRoom(cost: number): boolean;
-  run(cost: number, work: () => Count): Promise<Count>;
+  /** Says when so much work may be done; undefined: now. First come, first served, and never much in one turn. */
+  pass(cost: number): Promise<void> | undefined;
 }
 
-/** Between two turns of the event loop: about 10 ms of the worst text. */
+/** In one turn of the event loop: about 10 ms of the worst text. */
 const costPerTurn = 32_768;
 
-/** Counts in the main thread, in order, and lets others have their turn in between. */
 function createMainThread(backlogMax: number): MainThread {
+  const waiting: { readonly cost: number; readonly go: () => void }[] = [];
   let backlog = 0;
   let spent = 0;
-  let turn: Promise<unknown> = Promise.resolve();
 
-  const run = async (cost: number, work: () => Count): Promise<Count> => {
-    backlog += cost;
-    const before = turn;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    turn = promise;
-    await before;
-    try {
-      if (spent > costPerTurn) {
-        await nextTurn();
-        spent = 0;
-      }
-      spent += cost;
-      return work();
-    } finally {
+  const isFree = (cost: number): boolean => spent === 0 || spent + cost <= costPerTurn;
+  const spend = (cost: number): void => {
+    if (spent === 0) setImmediate(startTurn);
+    spent += cost;
+  };
+  const startTurn = (): void => {
+    spent = 0;
+    const over = waiting.findIndex(({ cost }) => {
+      if (!isFree(cost)) return true;
+      spend(cost);
+      return false;
+    });
+    for (const { cost, go } of waiting.splice(0, over < 0 ? waiting.length : over)) {
       backlog -= cost;
-      resolve();
+      go();
     }
   };
-  return { hasRoom: (cost) => backlog + cost <= backlogMax, run };
+  return {
+    hasRoom: (cost) => backlog + cost <= backlogMax,
+    pass: (cost) => {
+      if (waiting.length === 0 && isFree(cost)) {
+        spend(cost);
+        return undefined;
+      }
+      backlog += cost;
+      return new Promise((go) => waiting.push({ cost, go }));
+    },
+  };
 }
 
-/** Longer than this, hashing is done in steps: 10 MB would take 20 ms. */
+/** Longer texts are hashed in steps. */
 const hashStepChars = 1_048_576;
+/** Hashing compared with counting: for each text, and for each character. */
+const hashCost = { text: 32, character: 1 / 32 };
 
-async function contentKey(text: string): Promise<string> {
-  if (text.length <= hashStepChars) return shortContentKey(text);
+async function contentKey(text: string, mainThread: MainThread): Promise<string> {
+  if (text.length <= hashStepChars) {
+    await mainThread.pass(hashCost.text + text.length * hashCost.character);
+    return shortContentKey(text);
+  }
   const digest = createHash("sha256");
   for (let start = 0; start < text.length; start += hashStepChars) {
-    await nextTurn();
+    await mainThread.pass(hashStepChars * hashCost.character);
     digest.update(text.slice(start, start + hashStepChars), "utf16le");
   }
   return digest.digest("base64");
@@ -184,22 +210,27 @@ interface Cache {
   set(key: string, count: Count): void;
 }
 
-/** The least recently used goes first: a Map keeps its keys in the order of insertion. */
+/**
+ * Two generations: what is used moves to the younger one, and the older one is dropped as a whole. (A Map that
+ * deletes and sets the same key again walks over every grave of that key: 50 us and more.)
+ */
 function createCache(entriesMax: number): Cache {
-  const entries = new Map<string, Count>();
-  return {
-    get: (key) => {
-      const count = entries.get(key);
-      if (count === undefined) return undefined;
-      entries.delete(key);
-      entries.set(key, count);
-      return count;
-    },
-    set: (key, count) => {
-      entries.delete(key);
-      entries.set(key, count);
-      const oldest = entries.size > entriesMax ? entries.keys().next().value : undefined;
-      if (oldest !== undefined) entries.delete(oldest);
-    },
+  const generationMax = Math.max(1, Math.floor(entriesMax / 2));
+  let young = new Map<string, Count>();
+  let old = new Map<string, Count>();
+  const set = (key: string, count: Count): void => {
+    if (young.size >= generationMax && !young.has(key)) {
+      old = young;
+      young = new Map();
+    }
+    young.set(key, count);
   };
+  const get = (key: string): Count | undefined => {
+    const recent = young.get(key);
+    if (recent !== undefined) return recent;
+    const count = old.get(key);
+    if (count !== undefined) set(key, count);
+    return count;
+  };
+  return { get, set };
 }

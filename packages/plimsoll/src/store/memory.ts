@@ -17,11 +17,16 @@ import type {
   Write,
 } from "./store.ts";
 
+interface KeptMessage {
+  readonly node: NodeRecord;
+  readonly body: StoredBody;
+}
+
 interface Kept {
   session: SessionRecord;
   readonly branches: Map<string, BranchRecord>;
   readonly counters: Map<string, Counters>;
-  readonly nodes: Map<number, { readonly node: NodeRecord; readonly body: StoredBody }>;
+  readonly nodes: Map<number, KeptMessage>;
   readonly heads: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
   readonly edits: Map<number, EditRecord>;
@@ -47,8 +52,6 @@ export function createMemoryStore(): Store {
     lastEvent: 0,
     isClosed: false,
   };
-  const kept = (id: string): Kept | undefined => memory.sessions.get(id);
-
   return {
     kind: "memory",
     commit: async (writes) => {
@@ -56,7 +59,20 @@ export function createMemoryStore(): Store {
       for (const write of writes) refuseIfTaken(memory, write);
       return { events: writes.flatMap((write) => apply(memory, write)) };
     },
-    session: async (id) => kept(id)?.session,
+    close: async () => {
+      memory.isClosed = true;
+    },
+    ...sessionReads(memory),
+    ...messageReads(memory),
+    ...otherReads(memory),
+  };
+}
+
+function sessionReads(
+  memory: Memory,
+): Pick<Store, "session" | "sessionByClientKey" | "sessions" | "snapshot"> {
+  return {
+    session: async (id) => memory.sessions.get(id)?.session,
     sessionByClientKey: async (tenant, clientKey) =>
       sessionsOf(memory).find(
         (session) => session.tenant === tenant && session.clientKey === clientKey,
@@ -67,68 +83,70 @@ export function createMemoryStore(): Store {
         .filter((session) => before === undefined || isEarlier(session, before))
         .sort((left, right) => (isEarlier(left, right) ? 1 : -1))
         .slice(0, limit)
-        .map((session) => summary(session, kept(session.id))),
+        .map((session) => summary(session, memory.sessions.get(session.id))),
     snapshot: async (id) => {
-      const found = kept(id);
-      return (
-        found && {
-          session: found.session,
-          branches: [...found.branches.values()],
-          nodes: nodesOf(found).map(({ node }) => node),
-        }
-      );
+      const found = memory.sessions.get(id);
+      if (found === undefined) return undefined;
+      const { session, branches } = found;
+      return {
+        session,
+        branches: [...branches.values()],
+        nodes: nodesOf(found).map(({ node }) => node),
+      };
     },
+  };
+}
+
+function messageReads(memory: Memory): Pick<Store, "messages" | "bodies" | "findChains" | "head"> {
+  const read = (session: string, { node, body }: KeptMessage): Promise<Uint8Array> =>
+    unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}` });
+  return {
     messages: async (session, { after = 0, limit }) => {
-      const found = kept(session);
+      const found = memory.sessions.get(session);
       const page = found === undefined ? [] : nodesOf(found).filter(({ node }) => node.seq > after);
       return Promise.all(
-        page.slice(0, limit).map(async ({ node, body }) => ({
-          ...node,
-          body: await unpackBody({
-            ...body,
-            hash: node.hash,
-            name: `message ${node.seq} of ${session}`,
-          }),
-        })),
+        page
+          .slice(0, limit)
+          .map(async (kept) => ({ ...kept.node, body: await read(session, kept) })),
       );
     },
     bodies: async (session, seqs) => {
       const bodies = new Map<number, Uint8Array>();
       for (const seq of seqs) {
-        const found = kept(session)?.nodes.get(seq);
-        if (found === undefined) continue;
-        const name = `message ${seq} of ${session}`;
-        bodies.set(seq, await unpackBody({ ...found.body, hash: found.node.hash, name }));
+        const kept = memory.sessions.get(session)?.nodes.get(seq);
+        if (kept !== undefined) bodies.set(seq, await read(session, kept));
       }
       return bodies;
     },
     findChains: async (tenant, chains) =>
-      chains.flatMap((chain) =>
-        (memory.chains.get(`${tenant}\0${chain}`) ?? []).flatMap(({ session, seq }) => {
-          const node = kept(session)?.nodes.get(seq)?.node;
+      chains.flatMap((wanted) =>
+        (memory.chains.get(`${tenant}\0${wanted}`) ?? []).flatMap(({ session, seq }) => {
+          const node = memory.sessions.get(session)?.nodes.get(seq)?.node;
           if (node === undefined) return [];
-          const { looseChain } = node;
-          return [
-            {
-              session,
-              seq,
-              chain: node.chain,
-              ...(looseChain === undefined ? {} : { looseChain }),
-            },
-          ];
+          const { chain, looseChain } = node;
+          return [{ session, seq, chain, ...(looseChain === undefined ? {} : { looseChain }) }];
         }),
       ),
     head: async (session, hash) => {
-      const body = kept(session)?.heads.get(hash);
+      const body = memory.sessions.get(session)?.heads.get(hash);
       return body && unpackBody({ ...body, hash, name: `head ${hash} of ${session}` });
     },
+  };
+}
+
+function otherReads(
+  memory: Memory,
+): Pick<Store, "turns" | "counters" | "edits" | "archived" | "events" | "figures"> {
+  return {
     turns: async (session, limit) =>
-      [...(kept(session)?.turns.values() ?? [])]
+      [...(memory.sessions.get(session)?.turns.values() ?? [])]
         .sort((left, right) => right.startedAt - left.startedAt || (left.id < right.id ? 1 : -1))
         .slice(0, limit),
-    counters: async (session, branch) => kept(session)?.counters.get(branch),
+    counters: async (session, branch) => memory.sessions.get(session)?.counters.get(branch),
     edits: async (session) =>
-      [...(kept(session)?.edits.values() ?? [])].sort((left, right) => left.seq - right.seq),
+      [...(memory.sessions.get(session)?.edits.values() ?? [])].sort(
+        (left, right) => left.seq - right.seq,
+      ),
     archived: async (tenant, handle) => {
       const found = memory.archive.get(handle);
       if (found === undefined || (tenant !== undefined && found.entry.tenant !== tenant))
@@ -147,9 +165,6 @@ export function createMemoryStore(): Store {
       messages: [...memory.sessions.values()].reduce((sum, { nodes }) => sum + nodes.size, 0),
       archiveBytes: [...memory.archive.values()].reduce((sum, { entry }) => sum + entry.bytes, 0),
     }),
-    close: async () => {
-      memory.isClosed = true;
-    },
   };
 }
 
@@ -243,7 +258,7 @@ function sessionsOf(memory: Memory): SessionRecord[] {
   return [...memory.sessions.values()].map(({ session }) => session);
 }
 
-function nodesOf(kept: Kept): readonly { readonly node: NodeRecord; readonly body: StoredBody }[] {
+function nodesOf(kept: Kept): readonly KeptMessage[] {
   return [...kept.nodes.values()].sort((left, right) => left.node.seq - right.node.seq);
 }
 

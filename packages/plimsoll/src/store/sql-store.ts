@@ -1,37 +1,37 @@
 /** The Store over any SQL database: plain statements that SQLite and PostgreSQL both take. */
 
-import type { PlimsollEvent, Relation } from "../message/event.ts";
-import type { JsonValue } from "../message/json.ts";
-import type { Role } from "../message/message.ts";
+import type { PlimsollEvent } from "../message/event.ts";
 import { unpackBody } from "./body.ts";
+import {
+  bodyOf,
+  bodyOfMessage,
+  parseRecord,
+  readBranch,
+  readChainMatch,
+  readEdit,
+  readNode,
+  readSession,
+  type SqlRow,
+  type SqlStatement,
+  type SqlValue,
+  textOf,
+} from "./sql-rows.ts";
+import { statementOf } from "./sql-writes.ts";
 import type {
   ArchivedContent,
-  BranchRecord,
   ChainMatch,
   Counters,
-  EditRecord,
   EventQuery,
   MessageRecord,
-  NodeRecord,
   Page,
   SessionQuery,
-  SessionRecord,
   SessionSnapshot,
   SessionSummary,
   Store,
-  StoredBody,
   StoredEvent,
   StoreFigures,
   TurnRecord,
-  Write,
 } from "./store.ts";
-
-export type SqlValue = string | number | null | Uint8Array;
-export type SqlRow = Readonly<Record<string, SqlValue>>;
-export interface SqlStatement {
-  readonly sql: string;
-  readonly values: readonly SqlValue[];
-}
 
 /** Contract: `transact` runs all statements in one durable transaction and gives the rows of each. */
 export interface SqlDriver {
@@ -102,129 +102,6 @@ export function createSqlStore(driver: SqlDriver): Store {
     events: (query) => readEvents(driver, query),
     figures: () => readFigures(driver),
     close: () => driver.close(),
-  };
-}
-
-function statementOf(write: Write): SqlStatement {
-  switch (write.kind) {
-    case "session": {
-      const { session } = write;
-      return {
-        sql: `INSERT INTO sessions (id, tenant, wire, agent, client_key, created_at, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at`,
-        values: [
-          session.id,
-          session.tenant,
-          session.wire,
-          session.agent ?? null,
-          session.clientKey ?? null,
-          session.createdAt,
-          session.updatedAt,
-        ],
-      };
-    }
-    case "branch":
-      return branchStatement(write.session, write.branch);
-    case "message":
-      return messageStatement(write);
-    case "head":
-      return {
-        sql: "INSERT INTO heads (session, hash, codec, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        values: [write.session, write.hash, write.body.codec, write.body.bytes],
-      };
-    case "turn":
-      return {
-        sql: "INSERT INTO turns (session, id, started_at, record) VALUES (?, ?, ?, ?)",
-        values: [write.session, write.turn.id, write.turn.startedAt, recordOf(write.turn)],
-      };
-    case "counters":
-      return {
-        sql: "UPDATE branches SET counters = ? WHERE session = ? AND id = ?",
-        values: [recordOf(write.counters), write.session, write.branch],
-      };
-    case "edit":
-      return {
-        sql: "INSERT INTO edits (session, seq, branch, at, edit) VALUES (?, ?, ?, ?, ?)",
-        values: [
-          write.session,
-          write.edit.seq,
-          write.edit.branch,
-          write.edit.at,
-          recordOf(write.edit.edit),
-        ],
-      };
-    case "archive":
-      return archiveStatement(write.entry, write.body);
-    case "event":
-      return {
-        sql: "INSERT INTO events (tenant, session, at, event) VALUES (?, ?, ?, ?) RETURNING seq",
-        values: [write.tenant, write.event.session, write.event.at, recordOf(write.event)],
-      };
-  }
-}
-
-function branchStatement(session: string, branch: BranchRecord): SqlStatement {
-  return {
-    sql: `INSERT INTO branches (session, id, agent, relation, fork_seq, tip_seq, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET tip_seq = excluded.tip_seq`,
-    values: [
-      session,
-      branch.id,
-      branch.agent ?? null,
-      branch.relation,
-      branch.forkSeq,
-      branch.tipSeq,
-      branch.createdAt,
-    ],
-  };
-}
-
-function messageStatement(write: Extract<Write, { kind: "message" }>): SqlStatement {
-  const { node, body } = write;
-  return {
-    sql: `INSERT INTO messages (session, seq, parent, tenant, role, source, turn, identity, chain,
-      loose_chain, hash, bytes, tokens, certainty, is_complete, at, codec, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    values: [
-      write.session,
-      node.seq,
-      node.parent,
-      write.tenant,
-      node.role,
-      node.source,
-      node.turn,
-      node.identity,
-      node.chain,
-      node.looseChain ?? null,
-      node.hash,
-      node.bytes,
-      node.tokens,
-      node.certainty,
-      node.isComplete ? 1 : 0,
-      node.at,
-      body.codec,
-      body.bytes,
-    ],
-  };
-}
-
-function archiveStatement(
-  entry: Extract<Write, { kind: "archive" }>["entry"],
-  body: StoredBody,
-): SqlStatement {
-  return {
-    sql: `INSERT INTO archive (handle, tenant, session, hash, bytes, at, codec, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    values: [
-      entry.handle,
-      entry.tenant,
-      entry.session,
-      entry.hash,
-      entry.bytes,
-      entry.at,
-      body.codec,
-      body.bytes,
-    ],
   };
 }
 
@@ -392,87 +269,4 @@ async function readFigures(driver: SqlDriver): Promise<StoreFigures> {
 
 function marks(values: readonly unknown[]): string {
   return values.map(() => "?").join(", ");
-}
-
-function recordOf(value: unknown): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
-}
-
-/** Contract: only for what `recordOf` wrote. */
-function parseRecord<T>(value: SqlValue | undefined): T {
-  return JSON.parse(new TextDecoder().decode(value as Uint8Array)) as T;
-}
-
-function textOf(row: SqlRow, column: string): string {
-  return String(row[column]);
-}
-
-function bodyOf(row: SqlRow): StoredBody {
-  return { codec: row["codec"] === "zstd" ? "zstd" : "raw", bytes: row["body"] as Uint8Array };
-}
-
-function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array> {
-  const name = `message ${row["seq"]} of ${session}`;
-  return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name });
-}
-
-function readSession(row: SqlRow | undefined): SessionRecord | undefined {
-  if (row === undefined) return undefined;
-  return {
-    id: textOf(row, "id"),
-    tenant: textOf(row, "tenant"),
-    wire: textOf(row, "wire"),
-    ...(row["agent"] === null ? {} : { agent: textOf(row, "agent") }),
-    ...(row["client_key"] === null ? {} : { clientKey: textOf(row, "client_key") }),
-    createdAt: Number(row["created_at"]),
-    updatedAt: Number(row["updated_at"]),
-  };
-}
-
-function readBranch(row: SqlRow): BranchRecord {
-  return {
-    id: textOf(row, "id"),
-    ...(row["agent"] === null ? {} : { agent: textOf(row, "agent") }),
-    relation: textOf(row, "relation") as Relation,
-    forkSeq: row["fork_seq"] === null ? null : Number(row["fork_seq"]),
-    tipSeq: row["tip_seq"] === null ? null : Number(row["tip_seq"]),
-    createdAt: Number(row["created_at"]),
-  };
-}
-
-function readNode(row: SqlRow): NodeRecord {
-  return {
-    seq: Number(row["seq"]),
-    parent: row["parent"] === null ? null : Number(row["parent"]),
-    role: textOf(row, "role") as Role,
-    source: textOf(row, "source") as NodeRecord["source"],
-    turn: textOf(row, "turn"),
-    identity: textOf(row, "identity"),
-    chain: textOf(row, "chain"),
-    ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),
-    hash: textOf(row, "hash"),
-    bytes: Number(row["bytes"]),
-    tokens: Number(row["tokens"]),
-    certainty: textOf(row, "certainty") as NodeRecord["certainty"],
-    isComplete: Number(row["is_complete"]) === 1,
-    at: Number(row["at"]),
-  };
-}
-
-function readChainMatch(row: SqlRow): ChainMatch {
-  return {
-    session: textOf(row, "session"),
-    seq: Number(row["seq"]),
-    chain: textOf(row, "chain"),
-    ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),
-  };
-}
-
-function readEdit(row: SqlRow): EditRecord {
-  return {
-    seq: Number(row["seq"]),
-    branch: textOf(row, "branch"),
-    at: Number(row["at"]),
-    edit: parseRecord<Record<string, JsonValue>>(row["edit"]),
-  };
 }

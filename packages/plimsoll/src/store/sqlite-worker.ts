@@ -5,7 +5,8 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import Database from "better-sqlite3";
 import { PlimsollError } from "../message/error.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
-import { keptEvents, type SqlRow, type SqlStatement } from "./sql-store.ts";
+import type { SqlRow, SqlStatement } from "./sql-rows.ts";
+import { keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;

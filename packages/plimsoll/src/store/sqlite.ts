@@ -6,7 +6,8 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { PlimsollError } from "../message/error.ts";
-import { createSqlStore, type SqlDriver, type SqlRow, type SqlStatement } from "./sql-store.ts";
+import type { SqlRow, SqlStatement } from "./sql-rows.ts";
+import { createSqlStore, type SqlDriver } from "./sql-store.ts";
 import type { Store } from "./store.ts";
 
 export interface SqliteOptions {

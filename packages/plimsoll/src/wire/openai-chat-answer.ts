@@ -86,16 +86,11 @@ function takeChoice(state: State, chunk: JsonObject): void {
 
 /** Text fields grow, others are replaced: also for fields that only compatible servers send. */
 function applyDelta(choice: Choice, delta: JsonObject): void {
-  for (const [key, value] of Object.entries(delta)) {
-    if (value === null || value === undefined) continue;
-    if (key === "tool_calls") {
-      for (const call of Array.isArray(value) ? value : [])
-        if (isObject(call)) applyCall(choice, call);
-    } else if (typeof value === "string" && key !== "role") {
-      choice.message[key] = stringOr(choice.message[key], "") + value;
-    } else {
-      choice.message[key] = value;
-    }
+  const { tool_calls: calls, ...fields } = definedOnly(delta);
+  for (const call of Array.isArray(calls) ? calls.filter(isObject) : []) applyCall(choice, call);
+  for (const [key, value] of Object.entries(fields)) {
+    const grows = typeof value === "string" && key !== "role";
+    choice.message[key] = grows ? stringOr(choice.message[key], "") + value : value;
   }
 }
 

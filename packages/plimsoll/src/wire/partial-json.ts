@@ -15,29 +15,49 @@ export function parsePartialJson(text: string): JsonValue | undefined {
 }
 
 function parseFinishedPart(text: string): JsonValue | undefined {
-  const closers: string[] = [];
-  let isInString = false;
-  let safe: { readonly end: number; readonly closers: string } | undefined;
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index];
-    if (isInString) {
-      if (character === "\\") index++;
-      else if (character === '"') isInString = false;
-      continue;
-    }
-    if (character === '"') isInString = true;
-    else if (character === "{" || character === "[") {
-      closers.unshift(character === "{" ? "}" : "]");
-      safe = { end: index + 1, closers: closers.join("") };
-    } else if (character === "}" || character === "]") {
-      closers.shift();
-      safe = { end: index + 1, closers: closers.join("") };
-    } else if (character === ",") safe = { end: index, closers: closers.join("") };
-  }
-  if (safe === undefined) return undefined;
+  const finished = findFinishedPart(text);
+  if (finished === undefined) return undefined;
   try {
-    return JSON.parse(text.slice(0, safe.end) + safe.closers) as JsonValue;
+    return JSON.parse(text.slice(0, finished.end) + finished.closers) as JsonValue;
   } catch {
     return undefined;
   }
+}
+
+interface Finished {
+  readonly end: number;
+  /** What closes the brackets that are still open there. */
+  readonly closers: string;
+}
+
+/** The last place where everything before it is complete: after a bracket, or before a comma. */
+function findFinishedPart(text: string): Finished | undefined {
+  let closers = "";
+  let finished: Finished | undefined;
+  for (let index = 0; index < text.length; index++) {
+    switch (text[index]) {
+      case '"':
+        index = endOfString(text, index);
+        continue;
+      case "{":
+      case "[":
+        closers = (text[index] === "{" ? "}" : "]") + closers;
+        finished = { end: index + 1, closers };
+        continue;
+      case "}":
+      case "]":
+        closers = closers.slice(1);
+        finished = { end: index + 1, closers };
+        continue;
+      case ",":
+        finished = { end: index, closers };
+    }
+  }
+  return finished;
+}
+
+function endOfString(text: string, start: number): number {
+  let index = start + 1;
+  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
+  return index;
 }

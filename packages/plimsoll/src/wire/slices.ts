@@ -108,29 +108,41 @@ function scanBytes(scan: Scan, bytes: Uint8Array): void {
 }
 
 function readStructure(scan: Scan, byte: number): void {
-  if (scan.depth === 0 && (scan.hasEnded || byte !== openBrace)) {
-    throw malformed(
-      scan.hasEnded ? "something follows its JSON object" : "it must be one JSON object",
-    );
-  }
+  if (scan.depth === 0) checkRoot(scan, byte);
   switch (byte) {
     case comma:
       endItem(scan);
       return;
     case closeBrace:
+      close(scan, inObject);
+      return;
     case closeBracket:
-      close(scan, byte === closeBrace ? inObject : inArray);
+      close(scan, inArray);
       return;
     case colon:
       if (scan.depth === 1) scan.isAfterColon = true;
       return;
     default:
       beginItem(scan);
-      if (byte === quote) scan.stringStart = scan.position;
-      else if (byte === openBrace) open(scan, inObject);
-      else if (byte === openBracket) open(scan, inArray);
-      else scan.significantEnd = scan.position + 1;
   }
+  switch (byte) {
+    case quote:
+      scan.stringStart = scan.position;
+      return;
+    case openBrace:
+      open(scan, inObject);
+      return;
+    case openBracket:
+      open(scan, inArray);
+      return;
+    default:
+      scan.significantEnd = scan.position + 1;
+  }
+}
+
+function checkRoot(scan: Scan, byte: number): void {
+  if (scan.hasEnded) throw malformed("something follows its JSON object");
+  if (byte !== openBrace) throw malformed("it must be one JSON object");
 }
 
 function isTopLevelArray(scan: Scan): boolean {

@@ -72,29 +72,35 @@ export function createSseReader(
   return {
     push: (chunk) => {
       const hasReturns = chunk.includes(carriageReturn);
-      let from = 0;
-      if (state.isAfterCarriageReturn && chunk.length > 0) {
-        state.isAfterCarriageReturn = false;
-        if (chunk[0] === lineFeed) {
-          from = 1;
-          state.lineStart++;
-        }
-      }
-      while (from < chunk.length) {
-        const end = findLineEnd(chunk, from, hasReturns);
-        if (end < 0) break;
+      let from = skipLineFeed(state, chunk);
+      for (
+        let end = findLineEnd(chunk, from, hasReturns);
+        end >= 0;
+        end = findLineEnd(chunk, from, hasReturns)
+      ) {
         endLine(takeLine(state, chunk.subarray(from, end)));
-        from = end + 1;
-        if (chunk[end] === carriageReturn) {
-          if (from === chunk.length) state.isAfterCarriageReturn = true;
-          else if (chunk[from] === lineFeed) from++;
-        }
+        from = afterLineEnd(state, chunk, end);
         state.lineStart = state.position + from;
       }
       keepRest(state, chunk.subarray(from));
       state.position += chunk.length;
     },
   };
+}
+
+/** The second half of a line end that was cut between two chunks. */
+function skipLineFeed(state: State, chunk: Uint8Array): number {
+  if (!state.isAfterCarriageReturn || chunk.length === 0) return 0;
+  state.isAfterCarriageReturn = false;
+  if (chunk[0] !== lineFeed) return 0;
+  state.lineStart++;
+  return 1;
+}
+
+function afterLineEnd(state: State, chunk: Uint8Array, end: number): number {
+  if (chunk[end] !== carriageReturn) return end + 1;
+  if (end + 1 === chunk.length) state.isAfterCarriageReturn = true;
+  return chunk[end + 1] === lineFeed ? end + 2 : end + 1;
 }
 
 /** A carriage return alone ends a line too, but almost no stream has any: asked once per chunk. */

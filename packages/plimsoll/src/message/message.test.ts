@@ -1,0 +1,140 @@
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { PlimsollError } from "./error.ts";
+import { base62, looksLikeHandle, makeHandle } from "./handle.ts";
+import { canonicalJson, type JsonValue } from "./json.ts";
+import type { Message } from "./message.ts";
+import { detectType, splitUnits } from "./unit.ts";
+
+const sign = (text: string): Uint8Array => createHmac("sha256", "key").update(text).digest();
+const subject = { tenant: "t", session: "s", contentHash: "c" };
+
+test("the same content has the same handle, in its own session and tenant only", () => {
+  const handle = makeHandle(sign, subject);
+  expect(makeHandle(sign, subject)).toBe(handle);
+  expect(looksLikeHandle(handle)).toBe(true);
+  for (const other of [
+    { tenant: "u" },
+    { session: "r" },
+    { contentHash: "d" },
+    { tenant: "t\0s", session: "" },
+  ]) {
+    expect(makeHandle(sign, { ...subject, ...other })).not.toBe(handle);
+  }
+});
+
+test("16 bytes are 22 characters, and different bytes are different names", () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      (left, right) => {
+        expect(base62(left)).toHaveLength(22);
+        expect(base62(left) === base62(right)).toBe(Buffer.from(left).equals(Buffer.from(right)));
+      },
+    ),
+  );
+});
+
+test("canonical text does not depend on the order of keys, nor on null fields", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+      const object = value as Record<string, JsonValue>;
+      const reversed = Object.fromEntries(Object.entries(object).reverse());
+      expect(canonicalJson({ ...reversed, "a null": null })).toBe(canonicalJson(object));
+    }),
+  );
+});
+
+test("a long string cannot be mistaken for a short one", () => {
+  const long = "x".repeat(5000);
+  const short = canonicalJson("#hash", () => "#hash");
+  expect(canonicalJson(long, () => "#hash")).not.toBe(short);
+});
+
+const callOf = (id: string): Message => ({
+  role: "assistant",
+  parts: [{ kind: "tool-call", id, name: "t", input: "{}" }],
+});
+const resultOf = (callId: string): Message => ({
+  role: "tool",
+  parts: [
+    { kind: "tool-result", callId, content: [{ kind: "text", text: callId }], isError: false },
+  ],
+});
+const words = (text: string): Message => ({ role: "user", parts: [{ kind: "text", text }] });
+
+test("a call and its results are one unit, wherever the results stand", () => {
+  const parallel: Message = {
+    role: "assistant",
+    parts: [...callOf("1").parts, ...callOf("2").parts],
+  };
+  const units = splitUnits([
+    words("a"),
+    parallel,
+    resultOf("2"),
+    resultOf("1"),
+    words("b"),
+    callOf("3"),
+    words("c"),
+  ]);
+  expect(units.map(({ first, last, isExchange }) => [first, last, isExchange])).toEqual([
+    [0, 0, false],
+    [1, 3, true],
+    [4, 4, false],
+    [5, 5, true],
+    [6, 6, false],
+  ]);
+});
+
+test("units cover every message once, in order", () => {
+  const message = fc.oneof(
+    fc.string().map(words),
+    fc.constantFrom("1", "2", "3").map(callOf),
+    fc.constantFrom("1", "2", "3").map(resultOf),
+  );
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 12 }), (messages) => {
+      const covered = splitUnits(messages).flatMap(({ first, last }) =>
+        Array.from({ length: last - first + 1 }, (_, index) => first + index),
+      );
+      expect(covered).toEqual(messages.map((_, index) => index));
+    }),
+  );
+});
+
+test("priority comes from the areas that a unit touches, the highest first", () => {
+  const areas = [
+    { name: "Calendar", priority: 3, patterns: ["meeting"] },
+    { name: "To Do List", priority: 1, patterns: ["TODO"] },
+  ] as const;
+  const units = splitUnits(
+    [words("a meeting about the todo list"), words("a meeting"), words("else")],
+    areas,
+  );
+  expect(units.map(({ priority }) => priority)).toEqual([1, 3, 2]);
+});
+
+test.each([
+  ["code", "import a from 'a';\nexport function f() {\n  return a;\n}\n"],
+  [
+    "log",
+    "2026-11-15 03:00:00 INFO start\n2026-11-15 03:00:01 ERROR no\n2026-11-15 03:00:02 INFO end\n",
+  ],
+  ["plan_ref", "- [ ] write it\n- [x] read it\n"],
+  ["message", "Just a few words about the weather.\nAnd more.\nAnd more still.\n"],
+])("%s is recognised", (type, text) => {
+  expect(detectType(text)).toBe(type);
+});
+
+test("an error is known by its mark, also from another copy of the class", () => {
+  const foreign = Object.assign(new Error("x"), { isPlimsollError: true, code: "USAGE" });
+  expect(PlimsollError.is(foreign)).toBe(true);
+  expect(PlimsollError.is(new Error("x"))).toBe(false);
+  expect(new PlimsollError("USAGE", "say it", { cause: "why" })).toMatchObject({
+    status: 500,
+    cause: "why",
+    code: "USAGE",
+  });
+});

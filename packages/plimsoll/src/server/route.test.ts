@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { type RouteInput, routeRequest, upstreamUrl } from "./route.ts";
+
+const providers: RouteInput["providers"] = new Map([
+  ["anthropic", "anthropic"],
+  ["openai", "openai"],
+  ["gemini", "gemini"],
+  ["ollama", "openai"],
+]);
+const route = (url: string, changes: Partial<RouteInput> = {}) =>
+  routeRequest({ method: "POST", url, hasAnthropicVersion: false, providers, ...changes });
+
+test.each([
+  ["/v1/messages", "anthropic", "/v1/messages"],
+  ["/messages", "anthropic", "/v1/messages"],
+  ["/v1/messages?beta=true", "anthropic", "/v1/messages?beta=true"],
+  ["/anthropic/v1/messages", "anthropic", "/v1/messages"],
+  ["/v1/chat/completions", "openai", "/v1/chat/completions"],
+  ["/chat/completions", "openai", "/v1/chat/completions"],
+  ["/p/ollama/chat/completions", "ollama", "/v1/chat/completions"],
+  ["/t/secret/p/ollama/v1/chat/completions", "ollama", "/v1/chat/completions"],
+])("%s is a conversation with %s", (url, provider, path) => {
+  expect(route(url).route).toMatchObject({ kind: "model", provider, path });
+});
+
+test.each([
+  ["/v1/messages/count_tokens", "anthropic"],
+  ["/v1/embeddings", "openai"],
+  ["/v1/responses", "openai"],
+  ["/responses", "openai"],
+  ["/v1beta/models/gemini-3:generateContent", "gemini"],
+  ["/gemini/v1beta/models/gemini-3:generateContent", "gemini"],
+  ["/models", "openai"],
+])("%s is relayed to %s", (url, provider) => {
+  expect(route(url).route).toMatchObject({ kind: "relay", provider });
+});
+
+test("a conversation is posted; anything else at its path is relayed", () => {
+  expect(route("/v1/messages", { method: "GET" }).route.kind).toBe("relay");
+});
+
+test.each([
+  "/nope",
+  "/p/nobody/v1/messages",
+  "/v2/messages",
+  "//evil.test/v1/messages",
+  "http://evil.test/v1/messages",
+  "/t/token",
+  "*",
+])("%s leads nowhere", (url) => {
+  expect(route(url).route.kind).toBe("unknown");
+});
+
+test("no path climbs out of its prefix", () => {
+  expect(route("/p/ollama/../../api/sessions").route).toEqual({
+    kind: "api",
+    segments: ["sessions"],
+  });
+  expect(route("/anthropic/%2e%2e/metrics").route.kind).toBe("metrics");
+});
+
+test("the token of the path is taken off it", () => {
+  expect(route("/t/abc/v1/messages").pathToken).toBe("abc");
+  expect(route("/v1/messages").pathToken).toBeUndefined();
+});
+
+test.each([
+  ["https://api.anthropic.com", "/v1/messages", "https://api.anthropic.com/v1/messages"],
+  [
+    "https://api.openai.com/v1",
+    "/v1/chat/completions?x=1",
+    "https://api.openai.com/v1/chat/completions?x=1",
+  ],
+  ["https://api.openai.com/v1/", "/v1/models", "https://api.openai.com/v1/models"],
+  [
+    "http://127.0.0.1:11434/v1",
+    "/v1/chat/completions",
+    "http://127.0.0.1:11434/v1/chat/completions",
+  ],
+  ["https://host/api/v1", "/v1/chat/completions", "https://host/api/v1/chat/completions"],
+  [
+    "https://g.test/v1beta",
+    "/v1beta/models/x:generateContent",
+    "https://g.test/v1beta/models/x:generateContent",
+  ],
+  ["https://api.test", "/v1/v1something", "https://api.test/v1/v1something"],
+])("%s + %s", (base, path, url) => {
+  expect(upstreamUrl(base, path).href).toBe(url);
+});

@@ -1,0 +1,195 @@
+/** Which conversation does a request continue? The recorded pairs of test/wire-fixtures/prefix, and what they leave open. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import type { JsonObject } from "../message/json.ts";
+import { readHints } from "../server/hints.ts";
+import type { WireName } from "../wire/wire.ts";
+import { wires } from "../wire/wires.ts";
+import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import type { Turn } from "./turn.ts";
+
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+interface Pair {
+  readonly id: string;
+  readonly wire: string;
+  readonly name: string;
+  readonly sameSession: boolean;
+  readonly commonMessages: number;
+  readonly relation: string;
+  readonly first: Sent;
+  readonly second: Sent;
+}
+
+const pairs = readFileSync(
+  join(import.meta.dirname, "../../test/wire-fixtures/prefix/pairs.ndjson"),
+  "utf8",
+)
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Pair)
+  .filter(({ wire }) => wire in wires);
+
+async function send(
+  plimsoll: Plimsoll,
+  wire: WireName,
+  { headers, body }: Sent,
+): Promise<Turn & { newMessages: number }> {
+  let newMessages = -1;
+  const unsubscribe = plimsoll.on("turn-start", (event) => {
+    newMessages = event.newMessages;
+  });
+  const turn = await plimsoll.receive({
+    tenant: "t",
+    provider: wire === "anthropic" ? "anthropic" : "openai",
+    wire: wires[wire],
+    body: new TextEncoder().encode(JSON.stringify(body)),
+    hints: readHints(headers),
+  });
+  unsubscribe();
+  return { ...turn, newMessages };
+}
+
+const answerOf = (message: JsonObject) => ({ outcome: "message", messages: [message] }) as const;
+
+test("both wires have pairs", () => {
+  expect(pairs.filter(({ wire }) => wire === "anthropic")).toHaveLength(21);
+  expect(pairs.filter(({ wire }) => wire === "openai-chat")).toHaveLength(5);
+});
+
+test.each(pairs)("$id $name is $relation", async (pair) => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const wire = pair.wire as WireName;
+  const first = await send(plimsoll, wire, pair.first);
+  await first.end({ status: "failed" });
+  const second = await send(plimsoll, wire, pair.second);
+  const total = (pair.second.body["messages"] as readonly unknown[]).length;
+  if (pair.relation === "unrelated") {
+    expect(second.session).not.toBe(first.session);
+    expect(second.relation).toBe("new");
+  } else {
+    expect(second.session).toBe(first.session);
+    expect(second.relation).toBe(pair.relation);
+    expect(second.newMessages).toBe(total - pair.commonMessages);
+    const isNewBranch = pair.relation === "fork" || pair.relation === "rewind";
+    expect(second.branch === first.branch).toBe(!isNewBranch);
+  }
+  await plimsoll.close();
+});
+
+const user = (content: string): JsonObject => ({ role: "user", content });
+const assistant = (content: string): JsonObject => ({ role: "assistant", content });
+const body = (...messages: JsonObject[]): Sent => ({
+  headers: {},
+  body: { model: "claude-x", max_tokens: 10, messages },
+});
+const named = (session: string, agent: string | undefined, ...messages: JsonObject[]): Sent => ({
+  headers: {
+    "x-claude-code-session-id": session,
+    ...(agent === undefined ? {} : { "x-claude-code-agent-id": agent }),
+  },
+  body: { model: "claude-x", max_tokens: 10, messages },
+});
+
+test("the same first question, asked again after an answer, is another conversation", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(plimsoll, "anthropic", body(user("hi")));
+  await first.end({ status: "complete", answer: answerOf(assistant("Hello!")) });
+  const second = await send(plimsoll, "anthropic", body(user("hi")));
+  await second.end({ status: "complete", answer: answerOf(assistant("Good day!")) });
+  expect(second.session).not.toBe(first.session);
+  const goesOn = await send(
+    plimsoll,
+    "anthropic",
+    body(user("hi"), assistant("Hello!"), user("go on")),
+  );
+  expect(goesOn.session).toBe(first.session);
+  expect(goesOn.newMessages).toBe(1);
+});
+
+test("an answer that the client changed goes on in the same branch", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  await first.end({ status: "complete", answer: answerOf(assistant("b, at length")) });
+  const second = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), assistant("b"), user("c")),
+  );
+  expect([second.relation, second.branch]).toEqual(["edited", first.branch]);
+});
+
+test("agents under one name never share a branch, even when they say the same", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const turns: Turn[] = [];
+  for (const agent of [undefined, "a1", "a2", "a1"]) {
+    const turn = await send(plimsoll, "anthropic", named("s", agent, user("same task")));
+    await turn.end({ status: "complete", answer: answerOf(assistant(`by ${agent}`)) });
+    turns.push(turn);
+  }
+  expect(new Set(turns.map(({ session }) => session)).size).toBe(1);
+  expect(new Set(turns.map(({ branch }) => branch)).size).toBe(3);
+  expect(turns[3]?.branch).toBe(turns[1]?.branch);
+});
+
+test("two requests at once on top of the same message become siblings", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  await first.end({ status: "complete", answer: answerOf(assistant("b")) });
+  const left = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), assistant("b"), user("left")),
+  );
+  const right = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), assistant("b"), user("right")),
+  );
+  expect(right.branch).not.toBe(left.branch);
+  expect([left.newMessages, right.newMessages]).toEqual([1, 1]);
+  await left.end({ status: "complete", answer: answerOf(assistant("L")) });
+  await right.end({ status: "complete", answer: answerOf(assistant("R")) });
+  const goesOn = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), assistant("b"), user("right"), assistant("R"), user("more")),
+  );
+  expect(goesOn.branch).toBe(right.branch);
+});
+
+test("an answer that was cut off may be left out of the next request", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  await first.end({
+    status: "incomplete",
+    answer: { outcome: "cut", messages: [assistant("half an ans")] },
+  });
+  const second = await send(plimsoll, "anthropic", named("s", undefined, user("a"), user("and?")));
+  expect([second.relation, second.branch]).toEqual(["extends", first.branch]);
+});
+
+test("a session name of another tenant opens nothing", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(
+    plimsoll,
+    "anthropic",
+    body(user("secret plan"), assistant("ok"), user("go")),
+  );
+  await first.end({ status: "complete", answer: answerOf(assistant("gone")) });
+  const stranger = await plimsoll.receive({
+    tenant: "other",
+    provider: "anthropic",
+    wire: wires.anthropic,
+    body: new TextEncoder().encode(
+      JSON.stringify(body(user("secret plan"), assistant("ok"), user("go")).body),
+    ),
+    hints: readHints({ "x-plimsoll-session": first.session }),
+  });
+  expect(stranger.session).not.toBe(first.session);
+  expect(stranger.relation).toBe("new");
+});

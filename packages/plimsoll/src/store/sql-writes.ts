@@ -1,0 +1,128 @@
+/** Writes as SQL statements. */
+
+import { recordOf, type SqlStatement } from "./sql-rows.ts";
+import type { BranchRecord, StoredBody, Write } from "./store.ts";
+
+/** One write is one statement. */
+export function statementOf(write: Write): SqlStatement {
+  switch (write.kind) {
+    case "session": {
+      const { session } = write;
+      return {
+        sql: `INSERT INTO sessions (id, tenant, wire, agent, client_key, created_at, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at`,
+        values: [
+          session.id,
+          session.tenant,
+          session.wire,
+          session.agent ?? null,
+          session.clientKey ?? null,
+          session.createdAt,
+          session.updatedAt,
+        ],
+      };
+    }
+    case "branch":
+      return branchStatement(write.session, write.branch);
+    case "message":
+      return messageStatement(write);
+    case "head":
+      return {
+        sql: "INSERT INTO heads (session, hash, codec, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        values: [write.session, write.hash, write.body.codec, write.body.bytes],
+      };
+    case "turn":
+      return {
+        sql: "INSERT INTO turns (session, id, started_at, record) VALUES (?, ?, ?, ?)",
+        values: [write.session, write.turn.id, write.turn.startedAt, recordOf(write.turn)],
+      };
+    case "counters":
+      return {
+        sql: "UPDATE branches SET counters = ? WHERE session = ? AND id = ?",
+        values: [recordOf(write.counters), write.session, write.branch],
+      };
+    case "edit":
+      return {
+        sql: "INSERT INTO edits (session, seq, branch, at, edit) VALUES (?, ?, ?, ?, ?)",
+        values: [
+          write.session,
+          write.edit.seq,
+          write.edit.branch,
+          write.edit.at,
+          recordOf(write.edit.edit),
+        ],
+      };
+    case "archive":
+      return archiveStatement(write.entry, write.body);
+    case "event":
+      return {
+        sql: "INSERT INTO events (tenant, session, at, event) VALUES (?, ?, ?, ?) RETURNING seq",
+        values: [write.tenant, write.event.session, write.event.at, recordOf(write.event)],
+      };
+  }
+}
+
+function branchStatement(session: string, branch: BranchRecord): SqlStatement {
+  return {
+    sql: `INSERT INTO branches (session, id, agent, relation, fork_seq, tip_seq, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET tip_seq = excluded.tip_seq`,
+    values: [
+      session,
+      branch.id,
+      branch.agent ?? null,
+      branch.relation,
+      branch.forkSeq,
+      branch.tipSeq,
+      branch.createdAt,
+    ],
+  };
+}
+
+function messageStatement(write: Extract<Write, { kind: "message" }>): SqlStatement {
+  const { node, body } = write;
+  return {
+    sql: `INSERT INTO messages (session, seq, parent, tenant, role, source, turn, identity, chain,
+      loose_chain, hash, bytes, tokens, certainty, is_complete, at, codec, body)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    values: [
+      write.session,
+      node.seq,
+      node.parent,
+      write.tenant,
+      node.role,
+      node.source,
+      node.turn,
+      node.identity,
+      node.chain,
+      node.looseChain ?? null,
+      node.hash,
+      node.bytes,
+      node.tokens,
+      node.certainty,
+      node.isComplete ? 1 : 0,
+      node.at,
+      body.codec,
+      body.bytes,
+    ],
+  };
+}
+
+function archiveStatement(
+  entry: Extract<Write, { kind: "archive" }>["entry"],
+  body: StoredBody,
+): SqlStatement {
+  return {
+    sql: `INSERT INTO archive (handle, tenant, session, hash, bytes, at, codec, body)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    values: [
+      entry.handle,
+      entry.tenant,
+      entry.session,
+      entry.hash,
+      entry.bytes,
+      entry.at,
+      body.codec,
+      body.bytes,
+    ],
+  };
+}

@@ -1,0 +1,100 @@
+// Makes a fresh clone ready, then runs a script of the project with a Node that can: plain JavaScript without
+// dependencies, for any Node from 18 on. Usage: node scripts/bootstrap.mjs PROFILE SCRIPT [argument…]
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const stampFile = join(root, "node_modules", ".plimsoll-set-up.json");
+
+/** What each profile installs. Heavy packages sit in workspaces that only their own profile names. */
+const profiles = {
+  run: { workspaces: ["packages/plimsoll"], dev: false },
+  test: { workspaces: ["packages/plimsoll"], dev: true },
+  bench: { workspaces: ["packages/plimsoll", "bench"], dev: true },
+};
+const [profile, script, ...rest] = process.argv.slice(2);
+if (profiles[profile] === undefined || script === undefined) {
+  console.error(
+    `usage: node scripts/bootstrap.mjs ${Object.keys(profiles).join("|")} SCRIPT [argument…]`,
+  );
+  process.exit(2);
+}
+
+const lockHash = createHash("sha256")
+  .update(readFileSync(join(root, "package-lock.json")))
+  .digest("hex");
+
+/** What is installed now; nothing, if the lockfile has changed since. */
+function readStamp() {
+  try {
+    const stamp = JSON.parse(readFileSync(stampFile, "utf8"));
+    return stamp.lockHash === lockHash ? stamp : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function setUp() {
+  const wanted = profiles[profile];
+  const stamp = readStamp();
+  const has =
+    stamp &&
+    wanted.workspaces.every((name) => stamp.workspaces.includes(name)) &&
+    (stamp.dev || !wanted.dev);
+  if (has) return;
+  // What an earlier command installed stays: `npm ci` begins with an empty folder.
+  const workspaces = [...new Set([...wanted.workspaces, ...(stamp?.workspaces ?? [])])];
+  const dev = wanted.dev || stamp?.dev === true;
+  console.error(`plimsoll: installing what ${profile} needs, from the lockfile …`);
+  install(workspaces, dev);
+  writeFileSync(stampFile, JSON.stringify({ lockHash, workspaces, dev }));
+}
+
+/** Registries answer 429 at times: npm itself retries each request, and here is one more try for the whole. */
+function install(workspaces, dev) {
+  const options = ["ci", "--include-workspace-root", "--no-audit", "--no-fund", "--loglevel=error"];
+  for (const name of workspaces) options.push("--workspace", name);
+  if (!dev) options.push("--omit=dev");
+  const environment = {
+    ...process.env,
+    npm_config_fetch_retries: "12",
+    npm_config_fetch_retry_mintimeout: "800",
+  };
+  const attempts = 3;
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    const { status } = spawnSync("npm", options, {
+      cwd: root,
+      stdio: ["ignore", "ignore", "inherit"],
+      env: environment,
+      shell: process.platform === "win32",
+    });
+    if (status === 0) return;
+    console.error(`plimsoll: npm ci failed (try ${attempt} of ${attempts}).`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, attempt * 5000);
+  }
+  console.error(
+    "plimsoll: the packages could not be installed: check the network and the npm registry, then try again.",
+  );
+  process.exit(1);
+}
+
+/** The machine's own Node where it is new enough, else the one from node_modules. */
+function chooseNode() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
+  const own = join(root, "node_modules", "node", "bin", "node");
+  return existsSync(own) ? own : join(root, "node_modules", ".bin", "node");
+}
+
+setUp();
+const node = chooseNode();
+const path = `${dirname(node)}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`;
+const child = spawn(node, [join(root, script), ...rest], {
+  stdio: "inherit",
+  env: { ...process.env, PATH: path },
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => process.exit(signal === null ? code : 1));
