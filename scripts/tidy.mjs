@@ -29,8 +29,10 @@ for (const file of files) {
   if (!name.endsWith(".test.ts") && !header.test(text))
     problems.push(`${name}: no header comment that says what the file is for`);
   if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
+  // In tests, emoji are input.
+  const isTest = name.endsWith(".test.ts");
   text.split("\n").forEach((line, index) => {
-    const found = filler.exec(line);
+    const found = filler.exec(isTest ? line.replace(/[\u{1F300}-\u{1FAFF}]/gu, "") : line);
     if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
   });
 }

@@ -33,6 +33,8 @@ const samples: Readonly<Record<string, string>> = {
     ),
   "special tokens": "<|endoftext|><|im_start|>system<|im_end|><|fim_prefix|><|endofprompt|>",
   "odd white space": "\ufeffusing System;\u0085next\u00a0line\u2028end \u200b\t\r\n\r\n  \n x",
+  "a byte order mark before a comment": "\ufeff// comment",
+  "a byte order mark in a line": "x \ufeffa\u0085 b",
   "lone surrogates": "a\ud83d b\ude00 c",
   numbers: "1 12 123 1234 12345.678 0x1f ١٢٣ ½",
 };
@@ -129,6 +131,15 @@ describe.each(names)("%s", (name) => {
       { numRuns: 60 },
     );
   }, 60_000);
+});
+
+it("a cut that saves tokens does not make a bound lower than the truth", async () => {
+  // Cut after 4,096 bytes, in the middle of these words, the halves need four tokens less than the whole.
+  const words = "langsuselaautsainneyskbagbogboveyorinklesshellrificeungendeal";
+  const text = `${"ab".repeat(2_033)}${words}`;
+  const { tokens, certainty } = (await loadTokenizer("tiktoken:o200k_base")).count(text);
+  expect(certainty).toBe("bound");
+  expect(tokens).toBeGreaterThanOrEqual(truth("o200k_base", text));
 });
 
 const random = (alphabet: readonly string[], length: number): string =>

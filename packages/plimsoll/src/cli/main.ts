@@ -1,17 +1,13 @@
-/** The command line: argv in, text out. Each command is in a file of its own. */
+/** The command line: argv in, text out. Each command is in a file of its own, loaded when it is called. */
 
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Flags } from "../session/config.ts";
-import { runDoctor } from "./doctor.ts";
 import { clients, printEnvironment } from "./env.ts";
-import { runInspect } from "./inspect.ts";
-import { runServe } from "./serve.ts";
-import { runLog, runSessions } from "./sessions.ts";
 import { harmless } from "./terminal.ts";
 
-export const version: string = readVersion();
+const version: string = readVersion();
 
 function readVersion(): string {
   const file = new URL("../../package.json", import.meta.url);
@@ -67,7 +63,7 @@ function program(): Command {
     .description("run the proxy and its API on one port")
     .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .action((flags: Flags) => runServe(flags, version));
+    .action(async (flags: Flags) => (await import("./serve.ts")).runServe(flags, version));
 
   example(root.command("env"), "plimsoll env claude-code")
     .description("print the settings that point a client at Plimsoll")
@@ -80,26 +76,32 @@ function program(): Command {
     .description("show what fills the window, by component and unit")
     .argument("[what]", "a request body in a file, or a session id; without: the newest session")
     .option("--json", "as JSON")
-    .action(runInspect);
+    .action(async (what: string | undefined, flags: Flags) =>
+      (await import("./inspect.ts")).runInspect(what, flags),
+    );
 
   example(withData(root.command("sessions")), "plimsoll sessions --limit 20")
     .description("list the recorded sessions, newest first")
     .option("--limit <n>", "how many", countOf, 20)
     .option("--json", "as JSON")
-    .action(runSessions);
+    .action(async (flags: Flags & { limit: number }) =>
+      (await import("./sessions.ts")).runSessions(flags),
+    );
 
   example(withData(root.command("log")), "plimsoll log ses_… --full")
     .description("print the log of a session: every message as it came")
     .argument("[session]", "session id; without: the newest session")
     .option("--full", "whole messages instead of their first line")
     .option("--json", "one JSON object per line")
-    .action(runLog);
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./sessions.ts")).runLog(session, flags),
+    );
 
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
     .option("--port <number>", "port of the service", portOf)
     .option("--json", "as JSON")
-    .action(runDoctor);
+    .action(async (flags: Flags) => (await import("./doctor.ts")).runDoctor(flags));
 
   return root;
 }

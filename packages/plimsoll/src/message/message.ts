@@ -85,7 +85,7 @@ export function messageText(message: Message): string {
   return message.parts.map(partText).filter(Boolean).join("\n");
 }
 
-export function partText(part: Part): string {
+function partText(part: Part): string {
   switch (part.kind) {
     case "text":
     case "reasoning":

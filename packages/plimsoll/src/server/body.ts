@@ -14,7 +14,7 @@ export interface ReadBody {
   readonly slices: BodySlices;
 }
 
-export const maxBodyBytes: number = 256 * 1024 * 1024;
+const maxBodyBytes: number = 256 * 1024 * 1024;
 /** All bodies being read or held at once. */
 const maxBytesInFlight = 1024 * 1024 * 1024;
 const firstBufferBytes = 64 * 1024;

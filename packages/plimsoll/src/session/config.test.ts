@@ -108,7 +108,7 @@ context:
   max_summary_tokens: 2000
 `;
 const published = `
-providers:                       # seed B, plus baseUrl
+providers:                       # where requests go
   anthropic:
     baseUrl: http://127.0.0.1:9001
     contextWindow: 200000

@@ -1,4 +1,4 @@
-/** Configuration: YAML or TOML, then environment, then flags. The seeds' spelling of keys is kept. */
+/** Configuration: YAML or TOML, then environment, then flags. Keys keep the spelling that users know. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -211,7 +211,7 @@ function readPort(text: string | undefined): number | undefined {
   throw invalid(`PLIMSOLL_PORT is "${text}": give a number from 0 to 65535.`);
 }
 
-export function readConfigFile(file: string): Config {
+function readConfigFile(file: string): Config {
   let text: string;
   try {
     if (statSync(file).size > maxConfigBytes) {

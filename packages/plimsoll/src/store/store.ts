@@ -81,7 +81,7 @@ export interface TurnRecord {
   readonly endedAt: number;
 }
 
-/** Seed B's counters, as they stood when the last turn of a branch was committed. */
+/** What the guard counts with, as it stood when the last turn of a branch was committed. */
 export interface Counters {
   readonly current: number;
   readonly pending: number;

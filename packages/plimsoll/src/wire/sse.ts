@@ -14,7 +14,7 @@ export interface SseReader {
   push(chunk: Uint8Array): void;
 }
 
-/** An event larger than this is passed over: the stream goes on, and the caller is told once. */
+/** An event larger than this is passed over: the stream goes on. */
 export const maxEventBytes: number = 16 * 1024 * 1024;
 
 const lineFeed = 0x0a;
@@ -35,10 +35,7 @@ interface State {
   data: string[];
 }
 
-export function createSseReader(
-  onEvent: (event: SseEvent) => void,
-  onOversize?: () => void,
-): SseReader {
+export function createSseReader(onEvent: (event: SseEvent) => void): SseReader {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const state: State = {
     pending: [],
@@ -63,7 +60,6 @@ export function createSseReader(
     state.eventBytes += bytes.length;
     if (state.eventBytes > maxEventBytes) {
       state.data = [];
-      onOversize?.();
       return;
     }
     readLine(state, decoder.decode(bytes));
