@@ -45,7 +45,7 @@ function setUp() {
     wanted.workspaces.every((name) => stamp.workspaces.includes(name)) &&
     (stamp.dev || !wanted.dev);
   if (has) return;
-  // What an earlier command installed stays: `npm ci` begins with an empty folder.
+  // What an earlier command installed stays.
   const workspaces = [...new Set([...wanted.workspaces, ...(stamp?.workspaces ?? [])])];
   const dev = wanted.dev || stamp?.dev === true;
   console.error(`plimsoll: installing what ${profile} needs, from the lockfile …`);
@@ -53,9 +53,13 @@ function setUp() {
   writeFileSync(stampFile, JSON.stringify({ lockHash, workspaces, dev }));
 }
 
-/** Registries answer 429 at times: npm itself retries each request, and here is one more try for the whole. */
+/**
+ * Registries answer 429 at times: npm itself retries each request, and here is one more try for the whole.
+ * `npm install` takes versions and hashes from the lockfile too, and unlike `npm ci` it forgives a registry that
+ * does not have the optional packages of other platforms.
+ */
 function install(workspaces, dev) {
-  const options = ["ci", "--include-workspace-root", "--no-audit", "--no-fund", "--loglevel=error"];
+  const options = ["install", "--no-save", "--include-workspace-root", "--no-audit", "--no-fund", "--loglevel=error"];
   for (const name of workspaces) options.push("--workspace", name);
   if (!dev) options.push("--omit=dev");
   const environment = {
@@ -65,14 +69,10 @@ function install(workspaces, dev) {
   };
   const attempts = 3;
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const { status } = spawnSync("npm", options, {
-      cwd: root,
-      stdio: ["ignore", "ignore", "inherit"],
-      env: environment,
-      shell: process.platform === "win32",
-    });
+    const { status, stderr } = spawnSync("npm", options, { cwd: root, stdio: ["ignore", "ignore", "pipe"], encoding: "utf8", env: environment, shell: process.platform === "win32" });
     if (status === 0) return;
-    console.error(`plimsoll: npm ci failed (try ${attempt} of ${attempts}).`);
+    const reason = stderr.split("\n").filter((line) => line.startsWith("npm error")).slice(0, 4).join("\n");
+    console.error(`${reason}\nplimsoll: npm failed (try ${attempt} of ${attempts}).`);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, attempt * 5000);
   }
   console.error(

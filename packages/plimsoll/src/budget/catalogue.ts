@@ -40,7 +40,7 @@ interface Family extends Omit<ModelFacts, "known"> {
   readonly match: RegExp;
 }
 
-export const defaultContextWindow: number = 131_072;
+const defaultContextWindow = 131_072;
 const readOn = "2026-11";
 const million = 1_000_000;
 

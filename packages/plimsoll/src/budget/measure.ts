@@ -62,7 +62,9 @@ function documentText({ media }: DocumentPart): string | undefined {
     return undefined;
   }
   try {
-    const bytes = Uint8Array.from(atob(media.data), (character) => character.charCodeAt(0));
+    const binary = atob(media.data);
+    const bytes = new Uint8Array(binary.length);
+    for (let index = 0; index < bytes.length; index++) bytes[index] = binary.charCodeAt(index);
     return new TextDecoder().decode(bytes);
   } catch {
     return media.data;
@@ -79,7 +81,7 @@ export function toolText(tool: ToolDefinition): string {
 }
 
 /** How much more a provider makes of a schema than its JSON text; only where its tokenizer is unknown. */
-export const schemaScale: number = 2.09;
+const schemaScale = 2.09;
 
 export function schemaTokens(count: Count, scale: number = schemaScale): Count {
   return count.certainty === "estimate"

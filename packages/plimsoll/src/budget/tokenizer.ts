@@ -135,7 +135,7 @@ async function createEncoding(
     const tally = { tokens: 0, cuts: 0, plainChars: 0 };
     for (const piece of chunk.match(split) ?? []) {
       countPiece(piece, tally);
-      if (true) tally.plainChars += piece.length;
+      if (piece.length <= runChars) tally.plainChars += piece.length;
     }
     return tally;
   };
