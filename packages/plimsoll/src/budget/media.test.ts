@@ -78,11 +78,9 @@ describe("the size of an image", () => {
     expect(imageSize(data)).toBeUndefined();
   });
 
-  it("is read without decoding the whole image", () => {
-    const data = png(640, 480) + "A".repeat(40_000_000);
-    const start = performance.now();
+  it("is read from an image whose rest is not base64 at all", () => {
+    const data = `${png(640, 480)}${"A".repeat(1_000_000)}*not base64*`;
     expect(imageSize(data)).toEqual({ width: 640, height: 480 });
-    expect(performance.now() - start).toBeLessThan(50);
   });
 });
 

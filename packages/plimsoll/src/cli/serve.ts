@@ -14,6 +14,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const plimsoll = await openPlimsoll({ data: settings.data, config });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  await plimsoll.warmUp();
   const server = await startServer({
     plimsoll,
     config,

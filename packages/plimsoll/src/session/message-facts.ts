@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { MediaRule } from "../budget/catalogue.ts";
-import { addCounts, countables, schemaTokens } from "../budget/measure.ts";
+import { addCounts, type Countables, countables, schemaTokens } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
@@ -50,38 +50,45 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     known.set(key, facts);
   };
 
-  const learnOne = async (
-    wire: Wire,
-    bytes: Uint8Array,
-    contentHash: string,
-    ruler: Ruler,
-  ): Promise<LogMessage> => {
-    const isLarge = bytes.length > largeBytes;
+  /** Reads one message that is new, or new to this ruler; its texts are counted with those of the others. */
+  const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
+    const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
-    const json = parseMessage(bytes);
+    const json = parseMessage(unread.bytes);
     if (isLarge) await nextTick();
-    const key = `${wire.name}\0${contentHash}`;
-    const facts = known.get(key) ?? readFacts(wire, json);
-    remember(key, facts);
+    unread.facts ??= readFacts(wire, json);
+    remember(unread.key, unread.facts);
     if (isLarge) await nextTick();
-    const { texts, media, overheadTokens } = countables(wire.decode(json), ruler.media);
-    const counts = await counter.count(ruler.tokenizer, texts);
-    const overhead: Count = { tokens: overheadTokens, certainty: "exact" };
-    facts.counts.set(ruler.key, addCounts([...counts, media, overhead]));
-    return toLogMessage(facts, { contentHash, bytes: bytes.length, ruler });
+    return countables(wire.decode(json), ruler.media);
+  };
+
+  const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
+    const read: Countables[] = [];
+    for (const one of unread) read.push(await readOne(wire, one, ruler));
+    const counts = await counter.count(
+      ruler.tokenizer,
+      read.flatMap(({ texts }) => texts),
+    );
+    let next = 0;
+    for (const [index, { texts, media, overheadTokens }] of read.entries()) {
+      const own = counts.slice(next, next + texts.length);
+      next += texts.length;
+      const overhead: Count = { tokens: overheadTokens, certainty: "exact" };
+      unread[index]?.facts?.counts.set(ruler.key, addCounts([...own, media, overhead]));
+    }
   };
 
   return {
-    learn: (wire, messages, ruler) =>
-      Promise.all(
-        messages.map((bytes) => {
-          const contentHash = hash("sha256", bytes, "hex");
-          const facts = known.get(`${wire.name}\0${contentHash}`);
-          return facts?.counts.has(ruler.key)
-            ? toLogMessage(facts, { contentHash, bytes: bytes.length, ruler })
-            : learnOne(wire, bytes, contentHash, ruler);
-        }),
-      ),
+    learn: async (wire, messages, ruler) => {
+      const entries = messages.map((bytes): Unread => {
+        const contentHash = hash("sha256", bytes, "hex");
+        const key = `${wire.name}\0${contentHash}`;
+        return { bytes, contentHash, key, facts: known.get(key) };
+      });
+      const unread = entries.filter(({ facts }) => facts?.counts.has(ruler.key) !== true);
+      if (unread.length > 0) await countAll(wire, unread, ruler);
+      return entries.map((entry) => toLogMessage(entry, ruler));
+    },
     countSystem: async (wire, json, ruler) => {
       const parts = wire.decodeSystem(JSON.parse(json) as JsonValue);
       const { texts, media } = countables({ role: "system", parts }, ruler.media);
@@ -90,6 +97,13 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     countTools: async (json, ruler) =>
       schemaTokens(addCounts(await counter.count(ruler.tokenizer, [json]))),
   };
+}
+
+interface Unread {
+  readonly bytes: Uint8Array;
+  readonly contentHash: string;
+  readonly key: string;
+  facts: Facts | undefined;
 }
 
 function parseMessage(bytes: Uint8Array): JsonObject {
@@ -110,22 +124,16 @@ function readFacts(wire: Wire, json: JsonObject): Facts {
   return { role, identity, looseIdentity, counts: new Map() };
 }
 
-function toLogMessage(
-  facts: Facts,
-  {
-    contentHash,
-    bytes,
-    ruler,
-  }: { readonly contentHash: string; readonly bytes: number; readonly ruler: Ruler },
-): LogMessage {
-  const count = facts.counts.get(ruler.key) ?? { tokens: 0, certainty: "estimate" };
+function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogMessage {
+  if (facts === undefined) throw new TypeError("A message was not read before it was used.");
+  const { tokens, certainty } = facts.counts.get(ruler.key) ?? { tokens: 0, certainty: "estimate" };
   return {
     role: facts.role,
     identity: facts.identity,
     ...(facts.looseIdentity === undefined ? {} : { looseIdentity: facts.looseIdentity }),
     hash: contentHash,
-    bytes,
-    tokens: count.tokens,
-    certainty: count.certainty,
+    bytes: bytes.length,
+    tokens,
+    certainty,
   };
 }

@@ -48,11 +48,14 @@ export interface Plimsoll {
   ): () => void;
   /** All events with tenant and number, for those who serve them on. */
   subscribe(handler: (event: EmittedEvent) => void): () => void;
+  /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
+  warmUp(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** What the library's own sessions belong to. */
 const libraryTenant = "local";
+const usualTokenizer = "tiktoken:o200k_base";
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
   const config = checkConfig(options.config ?? {}, "config");
@@ -103,6 +106,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
         if (event.type === type) handler(event as Parameters<typeof handler>[0]);
       }),
     subscribe: bus.subscribe,
+    warmUp: () => counter.prepare(usualTokenizer),
     close: async () => {
       await counter.close();
       await store.close();
