@@ -2,6 +2,7 @@
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 import { PlimsollError } from "../message/error.ts";
 import { base62 } from "../message/handle.ts";
 
@@ -47,8 +48,10 @@ export function checkOrigin(request: IncomingMessage, access: Access): void {
   }
 }
 
+/** An address instead of a name cannot be made to point elsewhere. */
 function allowsHost(name: string, access: Access): boolean {
-  return loopbackNames.includes(name) || access.allowedHosts.includes(name);
+  if (loopbackNames.includes(name) || access.allowedHosts.includes(name)) return true;
+  return !access.isLoopback && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
 }
 
 function nameOf(host: string): string {

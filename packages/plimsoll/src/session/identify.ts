@@ -47,13 +47,13 @@ export function placeInSession(
   const nearest = nearestBranch(log, seq, hints.agent);
   if (nearest === undefined) return { ...place, relation: "fork" };
   const { branch } = nearest;
-  if (common === 0) return { ...place, ...placeWithoutCommon(nearest, request, hints) };
+  if (common === 0) return { ...place, ...placeWithoutCommon(log, branch, request, hints) };
   const added = request.roles.length - common;
   const isAnswerOnly = nearest.ahead.every((node) => node.source === "answer");
   if (nearest.ahead.length === 0 || isAnswerOnly) {
     return { ...place, ...placeAtTip(nearest, request, { added, common }) };
   }
-  const isLonger = request.roles.length > requestLength(nearest.path);
+  const isLonger = request.roles.length > requestLength(log, branch);
   if (added > 0 && isLonger && branch.inFlight === 0)
     return { ...place, relation: "edited", branch };
   return { ...place, relation: "rewind" };
@@ -61,7 +61,6 @@ export function placeInSession(
 
 interface Nearest {
   readonly branch: BranchState;
-  readonly path: readonly NodeRecord[];
   /** What the branch has beyond the last message that it shares with the request. */
   readonly ahead: readonly NodeRecord[];
 }
@@ -72,15 +71,37 @@ function nearestBranch(
   seq: number | null,
   agent: string | undefined,
 ): Nearest | undefined {
+  const own = [...log.branches.values()].filter(({ record }) => record.agent === agent);
+  return branchThatEnds(log, seq, own) ?? branchThatSharesMost(log, seq, own);
+}
+
+/** As nearly always: the last known message is where a branch stands, but for its answer. */
+function branchThatEnds(
+  log: SessionLog,
+  seq: number | null,
+  own: readonly BranchState[],
+): Nearest | undefined {
+  for (const branch of own.toReversed()) {
+    const tip = log.nodes.get(branch.record.tipSeq ?? -1);
+    if (tip === undefined || seq === null) continue;
+    if (tip.seq === seq) return { branch, ahead: [] };
+    if (tip.source === "answer" && tip.parent === seq) return { branch, ahead: [tip] };
+  }
+  return undefined;
+}
+
+function branchThatSharesMost(
+  log: SessionLog,
+  seq: number | null,
+  own: readonly BranchState[],
+): Nearest | undefined {
   const known = new Set(pathTo(log, seq).map((node) => node.seq));
   let best: (Nearest & { readonly shared: number }) | undefined;
-  for (const branch of log.branches.values()) {
-    if (branch.record.agent !== agent) continue;
+  for (const branch of own) {
     const path = pathTo(log, branch.record.tipSeq);
     const shared = path.findLastIndex((node) => known.has(node.seq)) + 1;
-    if (best === undefined || shared >= best.shared) {
-      best = { branch, path, shared, ahead: path.slice(shared) };
-    }
+    if (best === undefined || shared >= best.shared)
+      best = { branch, shared, ahead: path.slice(shared) };
   }
   return best;
 }
@@ -105,21 +126,26 @@ function placeAtTip(
 
 /** No message in common: the client compacted or changed its first message, or this is another agent. */
 function placeWithoutCommon(
-  { branch, path }: Nearest,
+  log: SessionLog,
+  branch: BranchState,
   request: RequestShape,
   hints: SessionHints,
 ): Pick<Placement, "relation" | "branch"> {
   if (hints.isCompacted) return { relation: "compacted", branch };
-  const answers = path.filter((node) => node.source === "answer").map((node) => node.identity);
+  const answers = pathTo(log, branch.record.tipSeq)
+    .filter((node) => node.source === "answer")
+    .map((node) => node.identity);
   const isKin =
     answers.length === 0 || request.identities.some((identity) => answers.includes(identity));
-  const isLonger = request.roles.length > requestLength(path);
+  const isLonger = request.roles.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
     : { relation: "fork" };
 }
 
-function requestLength(path: readonly NodeRecord[]): number {
+/** Messages of the branch without its last answer: what its last request had. */
+function requestLength(log: SessionLog, branch: BranchState): number {
+  const path = pathTo(log, branch.record.tipSeq);
   return path.at(-1)?.source === "answer" ? path.length - 1 : path.length;
 }
 

@@ -32,6 +32,8 @@ export interface BranchState {
   record: BranchRecord;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
+  /** Moved since it was last stored. */
+  isChanged: boolean;
 }
 
 /** One message of a request, as far as its place in the tree depends on it. */
@@ -73,7 +75,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
 export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   const log = emptyLog(snapshot.session);
   for (const node of snapshot.nodes) addNode(log, node);
-  for (const record of snapshot.branches) log.branches.set(record.id, { record, inFlight: 0 });
+  for (const record of snapshot.branches)
+    log.branches.set(record.id, { record, inFlight: 0, isChanged: false });
   return log;
 }
 
@@ -190,6 +193,7 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
       createdAt: branch.at,
     },
     inFlight: 0,
+    isChanged: true,
   };
   log.branches.set(branch.id, state);
   return state;
@@ -197,4 +201,5 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
 
 export function moveTip(branch: BranchState, tipSeq: number | null): void {
   branch.record = { ...branch.record, tipSeq };
+  branch.isChanged = true;
 }

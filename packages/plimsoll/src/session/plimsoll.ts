@@ -70,6 +70,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
         });
   const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
   const counter = createTokenCounter();
+  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
   const bus = createEventBus();
   const now = (): number => Date.now();
   const context: TurnContext = {
@@ -112,6 +113,15 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       await store.close();
     },
   };
+}
+
+/** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */
+function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
+  const settings = Object.values(providers).flatMap((provider) => [
+    provider,
+    ...Object.values(provider.models ?? {}),
+  ]);
+  return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
 }
 
 /** One after the other for each name; a name without work is forgotten. */

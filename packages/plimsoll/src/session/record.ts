@@ -111,14 +111,17 @@ const maxUnsavedWrites = 20_000;
 /** A disk that hangs must not hold an answer back for ever: then the turn is announced as not stored. */
 const commitTimeoutMs = 10_000;
 
+interface World {
+  readonly store: Store;
+  readonly bus: EventBus;
+  readonly now: () => number;
+}
+
 /**
  * Commits everything that the session has not stored yet.
  * Contract: never rejects. What could not be written stays for the next commit.
  */
-export async function saveLog(
-  log: SessionLog,
-  world: { readonly store: Store; readonly bus: EventBus; readonly now: () => number },
-): Promise<void> {
+export async function saveLog(log: SessionLog, world: World): Promise<void> {
   const commit = log.lastCommit.then(() => flush(log, world));
   log.lastCommit = commit;
   let timer: NodeJS.Timeout | undefined;
@@ -129,24 +132,20 @@ export async function saveLog(
   clearTimeout(timer);
 }
 
-async function flush(
-  log: SessionLog,
-  {
-    store,
-    bus,
-    now,
-  }: { readonly store: Store; readonly bus: EventBus; readonly now: () => number },
-): Promise<void> {
+async function flush(log: SessionLog, { store, bus, now }: World): Promise<void> {
   const batch = log.unsaved.splice(0);
   if (batch.length === 0) return;
-  const writes = await Promise.all(batch);
-  const { tenant, id: session } = log.record;
+  const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
+  for (const branch of moved) branch.isChanged = false;
   try {
-    const receipt = await store.commit(inOrder(log, writes));
+    const writes = await Promise.all(batch);
+    const receipt = await store.commit([...frameOf(log, moved), ...writes]);
     for (const emitted of eventsOf(writes, receipt.events)) bus.emit(emitted);
   } catch (error) {
+    for (const branch of moved) branch.isChanged = true;
     log.unsaved.unshift(...batch);
     log.unsaved.splice(0, Math.max(0, log.unsaved.length - maxUnsavedWrites));
+    const { tenant, id: session } = log.record;
     bus.emit({
       tenant,
       event: { type: "store-error", session, at: now(), message: errorMessage(error) },
@@ -154,13 +153,13 @@ async function flush(
   }
 }
 
-/** The session and its branches first, as they are now: what follows refers to them. */
-function inOrder(log: SessionLog, writes: readonly Write[]): readonly Write[] {
-  const session: Write = { kind: "session", session: log.record };
-  const branches = [...log.branches.values()].map(
-    ({ record }): Write => ({ kind: "branch", session: log.record.id, branch: record }),
-  );
-  return [session, ...branches, ...writes];
+/** The session and its branches, as they are now: what follows in the transaction refers to them. */
+function frameOf(log: SessionLog, moved: readonly BranchState[]): readonly Write[] {
+  const session = log.record.id;
+  return [
+    { kind: "session", session: log.record },
+    ...moved.map(({ record }): Write => ({ kind: "branch", session, branch: record })),
+  ];
 }
 
 function eventsOf(writes: readonly Write[], numbers: readonly number[]): readonly EmittedEvent[] {

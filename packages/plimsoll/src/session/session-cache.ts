@@ -7,7 +7,7 @@ import { emptyLog, type Link, restoreLog, type SessionLog } from "./log.ts";
 import { createSessionShelf, type SessionShelf } from "./session-shelf.ts";
 
 export interface SessionCache {
-  /** Contract: calls for one tenant must not overlap. */
+  /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
   find(query: SessionLookup): Promise<{ readonly log: SessionLog; readonly isNew: boolean }>;
   byId(id: string): Promise<SessionLog | undefined>;
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;

@@ -8,6 +8,7 @@
  */
 
 import type { Measurement } from "../budget/measure.ts";
+import { errorMessage } from "../message/error.ts";
 import type { Outcome, Relation, TurnStatus } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { Store, TurnRecord, Write } from "../store/store.ts";
@@ -38,8 +39,8 @@ export interface TurnContext {
   readonly targets: Targets;
   readonly bus: EventBus;
   readonly now: () => number;
-  /** One piece of work after the other for each tenant: two requests never look for their session at once. */
-  readonly exclusively: <T>(tenant: string, work: () => Promise<T>) => Promise<T>;
+  /** One piece of work after the other under each name: two requests never look for one session at once. */
+  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
 }
 
 export interface Incoming {
@@ -87,7 +88,7 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
   const head = await readHead(context.facts, body, request, target);
 
   const turn = { id: newId("turn"), at: context.now() };
-  const placed = await context.exclusively(incoming.tenant, () =>
+  const placed = await context.exclusively(`${incoming.tenant}\0${hints.clientKey ?? ""}`, () =>
     appendRequest(context, { ...incoming, hints }, { turn, messages, bytes }),
   );
   const measured = measureTurn(head, addMessages(emptyTotals, messages));
@@ -200,7 +201,18 @@ export function openTurn(context: TurnContext, begun: OpenTurn): Turn {
     outcome: "passthrough",
     measurement,
     target,
-    end: (result) => endTurn(context, opened, result),
+    end: async (result) => {
+      try {
+        await endTurn(context, opened, result);
+      } catch (error) {
+        const { tenant } = log.record;
+        const message = `A turn could not be recorded: ${errorMessage(error)}`;
+        context.bus.emit({
+          tenant,
+          event: { type: "store-error", session, at: context.now(), message },
+        });
+      }
+    },
   };
 }
 
@@ -210,8 +222,12 @@ type Opened = OpenTurn & { readonly measurement: Measurement };
 async function endTurn(context: TurnContext, opened: Opened, result: TurnResult): Promise<void> {
   const { placed, target, measurement } = opened;
   const { log, branch } = placed;
-  const answers = await appendAnswers(context, opened, result);
-  branch.inFlight--;
+  let answers = 0;
+  try {
+    answers = await appendAnswers(context, opened, result);
+  } finally {
+    branch.inFlight--;
+  }
   const usage = result.answer?.usage;
   if (usage !== undefined) target.observe(opened.measured, usage.inputTokens);
   const endedAt = context.now();

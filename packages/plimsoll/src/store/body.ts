@@ -14,9 +14,10 @@ const compressFromBytes = 4096;
 /** Nothing larger was ever stored: the inbound limit is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
 
+/** Contract: never rejects; what cannot be packed is kept as it is. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   if (bytes.length < compressFromBytes) return { codec: "raw", bytes };
-  const packed = await compress(bytes);
+  const packed = await compress(bytes).catch(() => bytes);
   return packed.length < bytes.length ? { codec: "zstd", bytes: packed } : { codec: "raw", bytes };
 }
 
