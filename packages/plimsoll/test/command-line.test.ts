@@ -111,13 +111,18 @@ describe("what was recorded", () => {
   });
 
   test("doctor finds the running service, and says what to do without one", async () => {
-    const good = await run("doctor", "--data", service.data, "--port", String(service.port));
+    const good = await run("doctor", "--data", service.data);
     expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/ok\s+service/)]);
-    const bad = await run("doctor", "--data", service.data, "--port", "1");
+    const bad = await run("doctor", "--data", join(folder, "nobody"));
     expect([bad.code, bad.stdout]).toEqual([
       1,
       expect.stringContaining("start it with `plimsoll serve`"),
     ]);
+  });
+
+  test("a second service on the same folder is refused", async () => {
+    const { code, stderr } = await run("serve", "--port", "0", "--data", service.data);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`at ${service.url}`)]);
   });
 });
 

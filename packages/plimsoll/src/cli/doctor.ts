@@ -2,10 +2,11 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errorMessage, PlimsollError } from "../message/error.ts";
+import { errorMessage } from "../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { databaseName } from "../session/data-folder.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
+import { findService } from "./service-file.ts";
 import { harmless } from "./terminal.ts";
 
 interface Finding {
@@ -13,8 +14,6 @@ interface Finding {
   readonly isGood: boolean;
   readonly message: string;
 }
-
-const timeoutMs = 2000;
 
 export async function runDoctor(flags: Flags & { readonly json?: boolean }): Promise<void> {
   const findings = await examine(flags);
@@ -78,21 +77,13 @@ async function checkStore({ data }: Settings): Promise<Finding> {
   }
 }
 
-async function checkService({ host, port }: Settings): Promise<Finding> {
-  const check = "service";
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  try {
-    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
-    const health = (await response.json()) as { status?: string; version?: string };
-    if (health.status !== "ok")
-      throw new PlimsollError("NOT_FOUND", `something else answers on ${url}`);
-    return { check, isGood: true, message: `version ${health.version} on ${url}` };
-  } catch (error) {
-    const reason = PlimsollError.is(error) ? error.message : `none on ${url}`;
-    return {
-      check,
-      isGood: false,
-      message: `${reason}: start it with \`plimsoll serve\`, or name its --port`,
-    };
-  }
+async function checkService({ data }: Settings): Promise<Finding> {
+  const running = await findService(data);
+  return running === undefined
+    ? {
+        check: "service",
+        isGood: false,
+        message: "none on this data folder: start it with `plimsoll serve`",
+      }
+    : { check: "service", isGood: true, message: `process ${running.pid} on ${running.url}` };
 }

@@ -99,7 +99,6 @@ function program(): Command {
 
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
-    .option("--port <number>", "port of the service", portOf)
     .option("--json", "as JSON")
     .action(async (flags: Flags) => (await import("./doctor.ts")).runDoctor(flags));
 

@@ -4,6 +4,7 @@ import { startServer } from "../server/server.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
+import { refuseSecondService, removeServiceFile, writeServiceFile } from "./service-file.ts";
 import { harmless } from "./terminal.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
@@ -11,6 +12,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const folder = openDataFolder(settings.data);
   const { config, host, port } = settings;
   const token = settings.token ?? folder.token;
+  await refuseSecondService(settings.data);
   const plimsoll = await openPlimsoll({ data: settings.data, config });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
@@ -25,6 +27,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     version,
     warn,
   });
+  writeServiceFile(settings.data, server.url);
   console.log(`plimsoll ready on ${server.url}`);
   console.log(`dashboard ${server.url}/#token=${token}`);
 
@@ -32,6 +35,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     process.once("SIGINT", () => resolve());
     process.once("SIGTERM", () => resolve());
   });
+  removeServiceFile(settings.data);
   await server.close();
   await plimsoll.close();
 }
