@@ -41,15 +41,23 @@ export async function runAgent(question: string, data: string): Promise<string> 
     const calls = turn.toolCalls(answer);
     if (calls.length === 0) {
       await plimsoll.close();
-      return answer.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("");
+      return answer.content
+        .flatMap((block) => (block.type === "text" ? [block.text] : []))
+        .join("");
     }
     for (const call of calls) {
       const text = await readTool(call.input);
-      const result = { kind: "tool-result", callId: call.id, content: [{ kind: "text", text }], isError: false } as const;
+      const result = {
+        kind: "tool-result",
+        callId: call.id,
+        content: [{ kind: "text", text }],
+        isError: false,
+      } as const;
       await session.append({ role: "tool", parts: [result] });
     }
   }
   throw new Error("The model is still not done after 20 turns.");
 }
 
-if (import.meta.main) console.log(await runAgent(process.argv[2] ?? "What is in package.json?", ".plimsoll"));
+if (import.meta.main)
+  console.log(await runAgent(process.argv[2] ?? "What is in package.json?", ".plimsoll"));

@@ -84,6 +84,7 @@ const config = {
     ],
   },
   formatter: { indentStyle: "space", indentWidth: 2, lineWidth: 100 },
+  json: { formatter: { enabled: false } },
   linter: {
     rules: {
       preset: "recommended",

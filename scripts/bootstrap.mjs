@@ -59,7 +59,14 @@ function setUp() {
  * does not have the optional packages of other platforms.
  */
 function install(workspaces, dev) {
-  const options = ["install", "--no-save", "--include-workspace-root", "--no-audit", "--no-fund", "--loglevel=error"];
+  const options = [
+    "install",
+    "--no-save",
+    "--include-workspace-root",
+    "--no-audit",
+    "--no-fund",
+    "--loglevel=error",
+  ];
   for (const name of workspaces) options.push("--workspace", name);
   if (!dev) options.push("--omit=dev");
   const environment = {
@@ -69,9 +76,19 @@ function install(workspaces, dev) {
   };
   const attempts = 3;
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const { status, stderr } = spawnSync("npm", options, { cwd: root, stdio: ["ignore", "ignore", "pipe"], encoding: "utf8", env: environment, shell: process.platform === "win32" });
+    const { status, stderr } = spawnSync("npm", options, {
+      cwd: root,
+      stdio: ["ignore", "ignore", "pipe"],
+      encoding: "utf8",
+      env: environment,
+      shell: process.platform === "win32",
+    });
     if (status === 0) return;
-    const reason = stderr.split("\n").filter((line) => line.startsWith("npm error")).slice(0, 4).join("\n");
+    const reason = stderr
+      .split("\n")
+      .filter((line) => line.startsWith("npm error"))
+      .slice(0, 4)
+      .join("\n");
     console.error(`${reason}\nplimsoll: npm failed (try ${attempt} of ${attempts}).`);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, attempt * 5000);
   }
