@@ -12,8 +12,8 @@ const stampFile = join(root, "node_modules", ".plimsoll-set-up.json");
 /** What each profile installs. Heavy packages sit in workspaces that only their own profile names. */
 const profiles = {
   run: { workspaces: ["packages/plimsoll"], dev: false },
-  test: { workspaces: ["packages/plimsoll"], dev: true },
-  bench: { workspaces: ["packages/plimsoll", "bench"], dev: true },
+  test: { workspaces: ["packages/plimsoll", "examples"], dev: true },
+  bench: { workspaces: ["packages/plimsoll", "bench"], dev: false },
 };
 const [profile, script, ...rest] = process.argv.slice(2);
 if (profiles[profile] === undefined || script === undefined) {
