@@ -6,7 +6,7 @@ import { errorMessage } from "../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { databaseName } from "../session/data-folder.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
-import { findService } from "./service-file.ts";
+import { findService } from "./running.ts";
 import { harmless } from "./terminal.ts";
 
 interface Finding {

@@ -4,7 +4,7 @@ import { startServer } from "../server/server.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
-import { refuseSecondService, removeServiceFile, writeServiceFile } from "./service-file.ts";
+import { refuseSecondService, removeServiceFile, writeServiceFile } from "./running.ts";
 import { harmless } from "./terminal.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
