@@ -6,7 +6,12 @@ import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
 import { type Config, type Flags, loadSettings } from "../session/config.ts";
-import { addMessages, emptyTotals, measureTurn, readHead } from "../session/measure-turn.ts";
+import {
+  addMessages,
+  createHeadReader,
+  emptyTotals,
+  measureTurn,
+} from "../session/measure-turn.ts";
 import { createFactsReader } from "../session/message-facts.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
@@ -116,7 +121,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
   try {
     const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
     const messages = await facts.learn(wire, slices, target.ruler);
-    const head = await readHead(facts, bytes, request, target);
+    const head = await createHeadReader(facts).read(bytes, request, target);
     const { system, skills, tools, conversation, total, certainty } = measureTurn(
       head,
       addMessages(emptyTotals, messages),

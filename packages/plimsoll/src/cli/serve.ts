@@ -28,8 +28,9 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   writeServiceFile(settings.data, server.url);
-  console.log(`plimsoll ready on ${server.url}`);
-  console.log(`dashboard ${server.url}/#token=${token}`);
+  // Whoever reads the first line may close the pipe: that must not end the service.
+  process.stdout.on("error", () => undefined);
+  console.log(`plimsoll ready on ${server.url}\ndashboard ${server.url}/#token=${token}`);
 
   await new Promise<void>((resolve) => {
     process.once("SIGINT", () => resolve());

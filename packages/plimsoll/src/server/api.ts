@@ -147,6 +147,7 @@ async function readView(
 async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
   const [turn] = await store.turns(session.id, 1);
   if (turn === undefined) throw notFound();
+  const branches = (await store.snapshot(session.id))?.branches ?? [];
   const { measurement, limit, window, usage, model } = turn;
   const { system, skills, tools, conversation, total, certainty } = measurement;
   return {
@@ -158,7 +159,7 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
     percentage: limit === 0 ? 100 : Math.round((total / limit) * 1000) / 10,
     certainty,
     components: { system, skills, tools, conversation },
-    counters: (await store.counters(session.id, turn.branch)) ?? null,
+    counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
     ...(usage === undefined ? {} : { reported: usage }),
   };
 }

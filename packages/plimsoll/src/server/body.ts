@@ -1,17 +1,15 @@
-/** Reads a request body: bounded, unpacked if need be, and scanned for slices while it arrives. */
+/** Reads a request body: bounded, and unpacked if need be. */
 
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip, zstdDecompress } from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
-import { type BodySlices, createSliceReader, readSlices } from "../wire/slices.ts";
 
 export interface ReadBody {
   /** As it came: what goes upstream when nothing is edited. */
   readonly raw: Uint8Array;
-  /** The JSON itself, and where its parts are. */
+  /** The JSON itself. */
   readonly json: Uint8Array;
-  readonly slices: BodySlices;
 }
 
 const maxBodyBytes: number = 256 * 1024 * 1024;
@@ -44,17 +42,10 @@ export async function readBody(request: IncomingMessage): Promise<ReadBody & { r
   }
   const held = holdBytes();
   try {
-    const scanner = encoding === "identity" ? createSliceReader() : undefined;
-    const raw = await collect(request, {
-      declared,
-      held,
-      onBytes: (bytes) => scanner?.advance(bytes),
-    });
-    if (scanner !== undefined)
-      return { raw, json: raw, slices: scanner.finish(raw), release: held.release };
-    const json = await unpack(raw, encoding);
-    held.take(json.length);
-    return { raw, json, slices: readSlices(json), release: held.release };
+    const raw = await collect(request, declared, held);
+    const json = encoding === "identity" ? raw : await unpack(raw, encoding);
+    if (json !== raw) held.take(json.length);
+    return { raw, json, release: held.release };
   } catch (error) {
     held.release();
     throw error;
@@ -89,15 +80,10 @@ function holdBytes(): HeldBytes {
   };
 }
 
-interface Collecting {
-  readonly declared: number;
-  readonly held: HeldBytes;
-  readonly onBytes: (bytes: Uint8Array) => void;
-}
-
 async function collect(
   request: IncomingMessage,
-  { declared, held, onBytes }: Collecting,
+  declared: number,
+  held: HeldBytes,
 ): Promise<Uint8Array> {
   let buffer = Buffer.allocUnsafe(
     Math.max(1, Math.min(declared || firstBufferBytes, maxBodyBytes)),
@@ -113,7 +99,6 @@ async function collect(
     }
     chunk.copy(buffer, length);
     length += chunk.length;
-    onBytes(buffer.subarray(0, length));
   }
   return buffer.subarray(0, length);
 }

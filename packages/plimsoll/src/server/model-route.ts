@@ -89,7 +89,6 @@ async function receive(
       provider: route.provider,
       wire: wires[route.wire],
       body: body.json,
-      slices: body.slices,
       hints: readHints(request.headers),
     });
   } catch (error) {

@@ -166,7 +166,8 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#watch = answering.watch;
     this.#phase = this.#watch === undefined ? "passing" : "open";
     this.#response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
-    this.#response.flushHeaders();
+    // A stream's first event may be long in coming; any other answer goes out in one piece with its headers.
+    if (isStream(headers)) this.#response.flushHeaders();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -225,17 +226,20 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#controller?.pause();
     void this.#watch?.end(how).then(({ isWhole }) => {
       if (this.#phase !== "storing") return;
+      if (isWhole && this.#hasEnded) {
+        this.#finish();
+        return;
+      }
       this.#release();
       this.#phase = "passing";
-      if (!isWhole) this.#breakOff();
-      else if (this.#hasEnded) this.#finish();
-      else this.#controller?.resume();
+      if (isWhole) this.#controller?.resume();
+      else this.#breakOff();
     });
   }
 
   #finish(): void {
     this.#phase = "over";
-    this.#response.end();
+    this.#response.end(Buffer.concat(this.#held.splice(0)));
     this.#settle.resolve();
   }
 
@@ -245,6 +249,10 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#response.write("", () => this.#response.destroy());
     this.#settle.resolve();
   }
+}
+
+export function isStream(headers: IncomingHttpHeaders): boolean {
+  return String(headers["content-type"] ?? "").includes("text/event-stream");
 }
 
 function clientLeft(): PlimsollError {

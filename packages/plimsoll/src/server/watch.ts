@@ -12,7 +12,7 @@ import {
   maxJsonAnswerBytes,
 } from "../wire/answer-reader.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
-import type { Ending, Watch } from "./relay.ts";
+import { type Ending, isStream, type Watch } from "./relay.ts";
 
 const unpackers: Readonly<
   Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>>
@@ -29,8 +29,8 @@ export function watchAnswer(
   status: number,
   headers: IncomingHttpHeaders,
 ): Watch {
-  const isStream = String(headers["content-type"] ?? "").includes("text/event-stream");
-  const reader = isStream ? createStreamReader(wire) : createJsonReader(wire);
+  const isStreamed = isStream(headers);
+  const reader = isStreamed ? createStreamReader(wire) : createJsonReader(wire);
   const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
   const source = encoding === "identity" ? plainSource(reader) : packedSource(reader, encoding);
   return {
@@ -43,7 +43,7 @@ export function watchAnswer(
         answer,
         ...(failure === undefined ? {} : { error: failure }),
       });
-      return { isWhole: !(isStream && status < 400 && answer.outcome === "cut") };
+      return { isWhole: !(isStreamed && status < 400 && answer.outcome === "cut") };
     },
   };
 }

@@ -103,12 +103,19 @@ export function extendLink(link: Link, message: LogMessage): Link {
   };
 }
 
-export function linksOf(wire: string, messages: readonly LogMessage[]): readonly Link[] {
-  let link = rootLink(wire);
-  return messages.map((message) => {
+/** Links of all messages, of which the first are known. */
+export function extendLinks(
+  wire: string,
+  known: readonly Link[],
+  messages: readonly LogMessage[],
+): readonly Link[] {
+  const links = [...known];
+  let link = known.at(-1) ?? rootLink(wire);
+  for (const message of messages.slice(known.length)) {
     link = extendLink(link, message);
-    return link;
-  });
+    links.push(link);
+  }
+  return links;
 }
 
 /** How many leading messages of the request the log knows, and the last of them. */

@@ -2,8 +2,9 @@
 
 import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
+import { PlimsollError } from "../message/error.ts";
 import { sha256 } from "../store/body.ts";
-import { parseJson, type Slice } from "../wire/slices.ts";
+import type { Slice } from "../wire/slices.ts";
 import type { WireRequest } from "../wire/wire.ts";
 import type { LogMessage } from "./log.ts";
 import type { FactsReader } from "./message-facts.ts";
@@ -22,50 +23,75 @@ const nothing: Count = { tokens: 0, certainty: "exact" };
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** From the slices of a body. */
-export function readHead(
-  facts: FactsReader,
-  body: Uint8Array,
-  request: WireRequest,
-  target: Target,
-): Promise<Head> {
-  const system = request.system && decodeSlice(body, request.system);
-  const tools = request.tools && decodeSlice(body, request.tools);
-  return makeHead(facts, { system, tools }, target);
+export interface HeadReader {
+  /** From the slices of a body. */
+  read(body: Uint8Array, request: WireRequest, target: Target): Promise<Head>;
+  /** From the JSON text of system prompt and tools, as the wire has them. */
+  make(text: HeadText, target: Target): Promise<Head>;
 }
 
-/** From the JSON text of system prompt and tools, as the wire has them. */
-export async function makeHead(
-  facts: FactsReader,
-  { system, tools }: { readonly system?: string | undefined; readonly tools?: string | undefined },
-  target: Target,
-): Promise<Head> {
-  if (system === undefined && tools === undefined)
-    return { bytes: new Uint8Array(), system: nothing, tools: nothing };
-  return {
-    ...packHead(system, tools),
+interface HeadText {
+  readonly system?: string | undefined;
+  readonly tools?: string | undefined;
+}
+
+/** A head is the same for hundreds of turns. */
+const maxHeads = 500;
+
+export function createHeadReader(facts: FactsReader): HeadReader {
+  const known = new Map<string, Head>();
+
+  const count = async (
+    { system, tools }: HeadText,
+    target: Target,
+  ): Promise<Pick<Head, "system" | "tools">> => ({
     system:
-      system === undefined ? nothing : await facts.countSystem(target.wire, system, target.ruler),
-    tools: tools === undefined ? nothing : await facts.countTools(tools, target.ruler),
+      system === undefined
+        ? nothing
+        : await facts.countSystem(target.wire, checkJson(system), target.ruler),
+    tools: tools === undefined ? nothing : await facts.countTools(checkJson(tools), target.ruler),
+  });
+
+  const make = async (text: HeadText, target: Target): Promise<Head> => {
+    const packed = packHead(text);
+    const key = `${target.wire.name}\0${target.ruler.key}\0${packed.hash}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const head = { ...packed, ...(await count(text, target)) };
+    if (known.size >= maxHeads) known.delete(known.keys().next().value as string);
+    known.set(key, head);
+    return head;
+  };
+
+  return {
+    make,
+    read: (body, request, target) => {
+      const textOf = (slice: Slice | undefined): string | undefined =>
+        slice && decoder.decode(body.subarray(slice.start, slice.end));
+      return make({ system: textOf(request.system), tools: textOf(request.tools) }, target);
+    },
   };
 }
 
+function checkJson(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch (cause) {
+    const message = "The system prompt or the tools are not valid JSON.";
+    throw new PlimsollError("BODY_INVALID", message, { status: 400, cause });
+  }
+}
+
 /** Kept as `{"system":…,"tools":…}`, the client's own text of both. */
-function packHead(
-  system: string | undefined,
-  tools: string | undefined,
-): { readonly hash: string; readonly bytes: Uint8Array } {
+function packHead({ system, tools }: HeadText): Pick<Head, "hash" | "bytes"> {
+  if (system === undefined && tools === undefined) return { bytes: new Uint8Array() };
   const fields = [
     ...(system === undefined ? [] : [`"system":${system}`]),
     ...(tools === undefined ? [] : [`"tools":${tools}`]),
   ];
   const bytes = encoder.encode(`{${fields.join(",")}}`);
   return { hash: sha256(bytes), bytes };
-}
-
-function decodeSlice(body: Uint8Array, slice: Slice): string {
-  parseJson(body, slice);
-  return decoder.decode(body.subarray(slice.start, slice.end));
 }
 
 /** Running sums over a conversation, so that a turn adds what is new. */

@@ -14,7 +14,9 @@ import { type Config, checkConfig } from "./config.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
+import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
+import { createPrefixMemory } from "./prefix-memory.ts";
 import { createSession, type Session } from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
 import { createTargets, type Targets } from "./target.ts";
@@ -73,12 +75,15 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
   const bus = createEventBus();
   const now = (): number => Date.now();
+  const facts = createFactsReader(counter);
   const context: TurnContext = {
     store,
     bus,
     now,
     sessions: createSessionCache(store, now),
-    facts: createFactsReader(counter),
+    facts,
+    heads: createHeadReader(facts),
+    prefixes: createPrefixMemory(),
     targets: createTargets(config),
     exclusively: createQueues(),
   };

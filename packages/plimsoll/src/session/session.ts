@@ -12,14 +12,7 @@ import type { Answer, Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { newId } from "./ids.ts";
 import { extendLink, type LogMessage, rootLink, type SessionLog } from "./log.ts";
-import {
-  addMessages,
-  emptyTotals,
-  type Head,
-  makeHead,
-  measureTurn,
-  type Totals,
-} from "./measure-turn.ts";
+import { addMessages, emptyTotals, type Head, measureTurn, type Totals } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
 import { announce, appendMessages, setTip, startNewBranch, type Tip } from "./record.ts";
 import { openTurn, type Turn, type TurnContext } from "./turn.ts";
@@ -168,22 +161,48 @@ async function prepare(
   return {
     id: opened.id,
     outcome: { kind: opened.outcome },
-    request: wire.composeBody({
-      model: target.model,
-      messages:
-        state.wire === wire
-          ? state.view.slice()
-          : wire.encode(state.view.map((message) => (state.wire ?? wire).decode(message))),
-      tools: options.tools ?? [],
-      maxOutputTokens: target.limit.maxOutput,
-      ...(options.system === undefined ? {} : { system: options.system }),
-      ...(options.extra === undefined ? {} : { extra: options.extra }),
-    }),
+    request: withMessages(
+      wire.composeBody({
+        model: target.model,
+        messages: [],
+        tools: options.tools ?? [],
+        maxOutputTokens: target.limit.maxOutput,
+        ...(options.system === undefined ? {} : { system: options.system }),
+        ...(options.extra === undefined ? {} : { extra: options.extra }),
+      }),
+      wire,
+      state,
+    ),
     measurement: opened.measurement,
     limit: target.limit,
     toolCalls: (answer) =>
       wire.readAnswer(answer as JsonValue).messages.flatMap((message) => wire.toolCalls(message)),
   };
+}
+
+/** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
+function withMessages(body: JsonObject, wire: Wire, state: State): JsonObject {
+  const field = wire.messagesField;
+  const first = body[field];
+  const head = Array.isArray(first) ? first : [];
+  const { length } = state.view;
+  let messages: readonly JsonValue[] | undefined;
+  return Object.defineProperty(body, field, {
+    enumerable: true,
+    get: () => {
+      messages ??= [...head, ...messagesFor(wire, state, length)];
+      return messages;
+    },
+  });
+}
+
+function messagesFor(
+  wire: Wire,
+  { wire: own = wire, view }: State,
+  length: number,
+): readonly JsonObject[] {
+  const seen = view.slice(0, length);
+  return own === wire ? seen : wire.encode(seen.map((message) => own.decode(message)));
 }
 
 interface Appending {
@@ -292,8 +311,7 @@ async function headOf(
   if (state.head?.key.every((part, index) => part === key[index])) return state.head.value;
   const tools = options.tools ?? [];
   const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
-  const value = await makeHead(
-    context.facts,
+  const value = await context.heads.make(
     {
       system: options.system === undefined ? undefined : JSON.stringify(options.system),
       tools: tools.length === 0 ? undefined : JSON.stringify(body["tools"]),

@@ -10,16 +10,22 @@
 import type { Measurement } from "../budget/measure.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Outcome, Relation, TurnStatus } from "../message/event.ts";
-import { packBody } from "../store/body.ts";
-import type { Store, TurnRecord, Write } from "../store/store.ts";
-import { type BodySlices, readSlices } from "../wire/slices.ts";
+import { packBody, sha256 } from "../store/body.ts";
+import type { Counters, Store, TurnRecord, Write } from "../store/store.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import type { EventBus } from "./event-bus.ts";
 import { placeInSession, type SessionHints } from "./identify.ts";
 import { newId } from "./ids.ts";
-import { type LogMessage, linksOf, rootLink } from "./log.ts";
-import { addMessages, emptyTotals, type Head, measureTurn, readHead } from "./measure-turn.ts";
+import { extendLinks, type Link, type LogMessage, rootLink } from "./log.ts";
+import {
+  addMessages,
+  emptyTotals,
+  type Head,
+  type HeadReader,
+  measureTurn,
+} from "./measure-turn.ts";
 import type { FactsReader } from "./message-facts.ts";
+import type { PrefixMemory } from "./prefix-memory.ts";
 import {
   announce,
   appendMessages,
@@ -36,6 +42,8 @@ export interface TurnContext {
   readonly store: Store;
   readonly sessions: SessionCache;
   readonly facts: FactsReader;
+  readonly heads: HeadReader;
+  readonly prefixes: PrefixMemory;
   readonly targets: Targets;
   readonly bus: EventBus;
   readonly now: () => number;
@@ -48,8 +56,6 @@ export interface Incoming {
   readonly provider: string;
   readonly wire: Wire;
   readonly body: Uint8Array;
-  /** When they were already read while the body arrived. */
-  readonly slices?: BodySlices;
   readonly hints: SessionHints;
 }
 
@@ -76,28 +82,49 @@ export interface Turn {
 
 /** A request as a client sent it: everything, every time. */
 export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<Turn> {
-  const { wire, body, provider } = incoming;
-  const request = wire.readRequest(body, incoming.slices ?? readSlices(body));
+  const { wire, body, provider, tenant } = incoming;
+  const memoryKey = memoryKeyOf(incoming);
+  const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
+  const request = wire.readRequest(body, recalled.slices);
   const hints = {
     ...(request.clientSession && { clientKey: request.clientSession }),
     ...incoming.hints,
   };
   const target = context.targets.resolve(provider, wire, request);
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
-  const messages = await context.facts.learn(wire, bytes, target.ruler);
-  const head = await readHead(context.facts, body, request, target);
+  const known = recalled.rulerKey === target.ruler.key ? recalled.messages : [];
+  const messages = [
+    ...known,
+    ...(await context.facts.learn(wire, bytes.slice(known.length), target.ruler)),
+  ];
+  const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
+  const head = await context.heads.read(body, request, target);
+  context.prefixes.remember(memoryKey, {
+    body,
+    slices: recalled.slices,
+    rulerKey: target.ruler.key,
+    messages,
+    links,
+  });
 
   const turn = { id: newId("turn"), at: context.now() };
-  const placed = await context.exclusively(`${incoming.tenant}\0${hints.clientKey ?? ""}`, () =>
-    appendRequest(context, { ...incoming, hints }, { turn, messages, bytes }),
+  const placed = await context.exclusively(`${tenant}\0${hints.clientKey ?? ""}`, () =>
+    appendRequest(context, { ...incoming, hints }, { turn, messages, links, bytes }),
   );
   const measured = measureTurn(head, addMessages(emptyTotals, messages));
   return openTurn(context, { turn, placed, head, target, wire, measured });
 }
 
+/** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
+function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
+  const name = hints.clientKey ?? hints.sessionId ?? sha256(body.subarray(0, 1024));
+  return [tenant, wire.name, name, hints.agent ?? ""].join("\0");
+}
+
 interface Request {
   readonly turn: { readonly id: string; readonly at: number };
   readonly messages: readonly LogMessage[];
+  readonly links: readonly Link[];
   readonly bytes: readonly Uint8Array[];
 }
 
@@ -108,8 +135,7 @@ async function appendRequest(
   request: Request,
 ): Promise<Placed> {
   const { tenant, wire, hints } = incoming;
-  const { messages, bytes, turn } = request;
-  const links = linksOf(wire.name, messages);
+  const { messages, links, bytes, turn } = request;
   const shape = {
     links,
     roles: messages.map(({ role }) => role),
@@ -233,7 +259,9 @@ async function endTurn(context: TurnContext, opened: Opened, result: TurnResult)
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(opened, result, endedAt);
-  log.unsaved.push(...turnWrites(opened, record, answers));
+  branch.record = { ...branch.record, counters: countersOf(opened, record, answers) };
+  branch.isChanged = true;
+  log.unsaved.push(...turnWrites(opened, record));
   announce(log, {
     type: "turn-end",
     session: log.record.id,
@@ -309,28 +337,25 @@ function recordOf(opened: Opened, result: TurnResult, endedAt: number): TurnReco
   };
 }
 
-function turnWrites(
-  opened: Opened,
-  turn: TurnRecord,
-  answerTokens: number,
-): readonly Promise<Write>[] {
-  const { placed, head, measurement } = opened;
-  const { log } = placed;
-  const session = log.record.id;
+/** What the next turn of this branch starts from. */
+function countersOf({ measurement }: Opened, turn: TurnRecord, answerTokens: number): Counters {
   const { usage } = turn;
-  const current =
-    usage === undefined ? measurement.total + answerTokens : usage.inputTokens + usage.outputTokens;
-  const counters = {
-    current,
+  return {
+    current:
+      usage === undefined
+        ? measurement.total + answerTokens
+        : usage.inputTokens + usage.outputTokens,
     pending: 0,
     new: 0,
     schema: measurement.tools,
     reasoning: usage?.reasoningTokens ?? 0,
   };
-  const writes: Promise<Write>[] = [
-    Promise.resolve({ kind: "turn", session, turn }),
-    Promise.resolve({ kind: "counters", session, branch: turn.branch, counters }),
-  ];
+}
+
+function turnWrites({ placed, head }: Opened, turn: TurnRecord): readonly Promise<Write>[] {
+  const { log } = placed;
+  const session = log.record.id;
+  const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
   const { hash, bytes } = head;
   if (hash !== undefined && !log.heads.has(hash)) {
     log.heads.add(hash);

@@ -16,9 +16,17 @@ const maxBodyBytes = 512 * 1024 * 1024;
 
 /** Contract: never rejects; what cannot be packed is kept as it is. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
-  if (bytes.length < compressFromBytes) return { codec: "raw", bytes };
+  if (bytes.length < compressFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
   const packed = await compress(bytes).catch(() => bytes);
-  return packed.length < bytes.length ? { codec: "zstd", bytes: packed } : { codec: "raw", bytes };
+  return {
+    codec: packed.length < bytes.length ? "zstd" : "raw",
+    bytes: ownBytes(packed.length < bytes.length ? packed : bytes),
+  };
+}
+
+/** A view would hold on to the whole request that it is cut from, and carry it along to the store's thread. */
+function ownBytes(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
 }
 
 export interface BodyToRead extends StoredBody {

@@ -5,7 +5,6 @@ import { unpackBody } from "./body.ts";
 import type {
   ArchiveRecord,
   BranchRecord,
-  Counters,
   EditRecord,
   NodeRecord,
   SessionRecord,
@@ -25,7 +24,6 @@ interface KeptMessage {
 interface Kept {
   session: SessionRecord;
   readonly branches: Map<string, BranchRecord>;
-  readonly counters: Map<string, Counters>;
   readonly nodes: Map<number, KeptMessage>;
   readonly heads: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
@@ -136,13 +134,12 @@ function messageReads(memory: Memory): Pick<Store, "messages" | "bodies" | "find
 
 function otherReads(
   memory: Memory,
-): Pick<Store, "turns" | "counters" | "edits" | "archived" | "events" | "figures"> {
+): Pick<Store, "turns" | "edits" | "archived" | "events" | "figures"> {
   return {
     turns: async (session, limit) =>
       [...(memory.sessions.get(session)?.turns.values() ?? [])]
         .sort((left, right) => right.startedAt - left.startedAt || (left.id < right.id ? 1 : -1))
         .slice(0, limit),
-    counters: async (session, branch) => memory.sessions.get(session)?.counters.get(branch),
     edits: async (session) =>
       [...(memory.sessions.get(session)?.edits.values() ?? [])].sort(
         (left, right) => left.seq - right.seq,
@@ -214,7 +211,9 @@ function applyToSession(
       const known = kept.branches.get(write.branch.id);
       kept.branches.set(
         write.branch.id,
-        known ? { ...known, tipSeq: write.branch.tipSeq } : write.branch,
+        known
+          ? { ...write.branch, relation: known.relation, forkSeq: known.forkSeq }
+          : write.branch,
       );
       return;
     }
@@ -233,9 +232,6 @@ function applyToSession(
     case "turn":
       kept.turns.set(write.turn.id, write.turn);
       return;
-    case "counters":
-      kept.counters.set(write.branch, write.counters);
-      return;
     case "edit":
       kept.edits.set(write.edit.seq, write.edit);
       return;
@@ -246,7 +242,6 @@ function emptySession(session: SessionRecord): Kept {
   return {
     session,
     branches: new Map(),
-    counters: new Map(),
     nodes: new Map(),
     heads: new Map(),
     turns: new Map(),

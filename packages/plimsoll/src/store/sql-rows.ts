@@ -7,6 +7,7 @@ import { unpackBody } from "./body.ts";
 import type {
   BranchRecord,
   ChainMatch,
+  Counters,
   EditRecord,
   NodeRecord,
   SessionRecord,
@@ -62,6 +63,7 @@ export function readBranch(row: SqlRow): BranchRecord {
     relation: textOf(row, "relation") as Relation,
     forkSeq: row["fork_seq"] === null ? null : Number(row["fork_seq"]),
     tipSeq: row["tip_seq"] === null ? null : Number(row["tip_seq"]),
+    ...(row["counters"] == null ? {} : { counters: parseRecord<Counters>(row["counters"]) }),
     createdAt: Number(row["created_at"]),
   };
 }

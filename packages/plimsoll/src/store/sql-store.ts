@@ -20,7 +20,6 @@ import { statementOf } from "./sql-writes.ts";
 import type {
   ArchivedContent,
   ChainMatch,
-  Counters,
   EventQuery,
   MessageRecord,
   Page,
@@ -88,14 +87,6 @@ export function createSqlStore(driver: SqlDriver): Store {
           limit,
         )
       ).map((row) => parseRecord<TurnRecord>(row["record"])),
-    counters: async (session, branch) => {
-      const row = await first(
-        "SELECT counters FROM branches WHERE session = ? AND id = ?",
-        session,
-        branch,
-      );
-      return row?.["counters"] == null ? undefined : parseRecord<Counters>(row["counters"]);
-    },
     edits: async (session) =>
       (await all("SELECT * FROM edits WHERE session = ? ORDER BY seq", session)).map(readEdit),
     archived: (tenant, handle) => readArchived(driver, tenant, handle),

@@ -36,11 +36,6 @@ export function statementOf(write: Write): SqlStatement {
         sql: "INSERT INTO turns (session, id, started_at, record) VALUES (?, ?, ?, ?)",
         values: [write.session, write.turn.id, write.turn.startedAt, recordOf(write.turn)],
       };
-    case "counters":
-      return {
-        sql: "UPDATE branches SET counters = ? WHERE session = ? AND id = ?",
-        values: [recordOf(write.counters), write.session, write.branch],
-      };
     case "edit":
       return {
         sql: "INSERT INTO edits (session, seq, branch, at, edit) VALUES (?, ?, ?, ?, ?)",
@@ -64,8 +59,9 @@ export function statementOf(write: Write): SqlStatement {
 
 function branchStatement(session: string, branch: BranchRecord): SqlStatement {
   return {
-    sql: `INSERT INTO branches (session, id, agent, relation, fork_seq, tip_seq, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id) DO UPDATE SET tip_seq = excluded.tip_seq`,
+    sql: `INSERT INTO branches (session, id, agent, relation, fork_seq, tip_seq, counters, created_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id)
+      DO UPDATE SET tip_seq = excluded.tip_seq, counters = excluded.counters`,
     values: [
       session,
       branch.id,
@@ -73,6 +69,7 @@ function branchStatement(session: string, branch: BranchRecord): SqlStatement {
       branch.relation,
       branch.forkSeq,
       branch.tipSeq,
+      branch.counters === undefined ? null : recordOf(branch.counters),
       branch.createdAt,
     ],
   };

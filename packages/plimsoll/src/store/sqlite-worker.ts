@@ -16,7 +16,12 @@ const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
-const reply = (message: WorkerReply): void => port.postMessage(message);
+/** Sent together when everything that has arrived is done. */
+let replies: WorkerReply[] = [];
+const sendReplies = (): void => {
+  port.postMessage(replies);
+  replies = [];
+};
 
 function open(options: SqliteOptions): Database.Database {
   const isReadOnly = options.isReadOnly === true;
@@ -61,10 +66,12 @@ let eventsSinceTrim = 0;
 function openOrReport(): Database.Database {
   try {
     const opened = open(workerData as SqliteOptions);
-    reply({ id: 0, rows: [] });
+    replies.push({ id: 0, rows: [] });
+    sendReplies();
     return opened;
   } catch (error) {
-    reply({ id: 0, error: describe(error) });
+    replies.push({ id: 0, error: describe(error) });
+    sendReplies();
     process.exit(1);
   }
 }
@@ -92,19 +99,19 @@ function prepare(sql: string): Database.Statement {
 
 /** One durable write for all that wait. A transaction that fails takes none of the others with it. */
 function commit(transactions: readonly Transaction[]): void {
-  const replies: WorkerReply[] = [];
+  const done: WorkerReply[] = [];
   const isShared = transactions.length > 1;
   try {
-    database.exec("BEGIN IMMEDIATE");
+    run({ sql: "BEGIN IMMEDIATE", values: [] });
     for (const transaction of transactions) {
-      replies.push(isShared ? runGuarded(transaction) : runAll(transaction));
+      done.push(isShared ? runGuarded(transaction) : runAll(transaction));
     }
     trimEvents(transactions);
-    database.exec("COMMIT");
-    replies.forEach(reply);
+    run({ sql: "COMMIT", values: [] });
+    replies.push(...done);
   } catch (error) {
     if (database.inTransaction) database.exec("ROLLBACK");
-    for (const { id } of transactions) reply({ id, error: describe(error) });
+    for (const { id } of transactions) replies.push({ id, error: describe(error) });
   }
 }
 
@@ -113,10 +120,10 @@ function runAll(transaction: Transaction): WorkerReply {
 }
 
 function runGuarded(transaction: Transaction): WorkerReply {
-  database.exec("SAVEPOINT one");
+  run({ sql: "SAVEPOINT one", values: [] });
   try {
     const done = runAll(transaction);
-    database.exec("RELEASE one");
+    run({ sql: "RELEASE one", values: [] });
     return done;
   } catch (error) {
     // A full disk may have ended the whole transaction: then there is nothing to go back to.
@@ -139,31 +146,38 @@ function trimEvents(transactions: readonly Transaction[]): void {
 
 function answer(request: Exclude<WorkerRequest, Transaction>): void {
   try {
-    if (request.kind === "query") reply({ id: request.id, rows: [run(request.statement)] });
+    if (request.kind === "query") replies.push({ id: request.id, rows: [run(request.statement)] });
     else {
       database.close();
-      reply({ id: request.id, rows: [] });
+      replies.push({ id: request.id, rows: [] });
     }
   } catch (error) {
-    reply({ id: request.id, error: describe(error) });
+    replies.push({ id: request.id, error: describe(error) });
   }
 }
 
 /** Takes everything that has arrived, in order; neighbouring transactions go together. */
-port.on("message", (firstRequest: WorkerRequest) => {
-  let waiting: Transaction[] = [];
+port.on("message", (first: readonly WorkerRequest[]) => {
+  const requests = [...first];
+  for (
+    let more = receiveMessageOnPort(port);
+    more !== undefined;
+    more = receiveMessageOnPort(port)
+  ) {
+    requests.push(...(more.message as readonly WorkerRequest[]));
+  }
+  let together: Transaction[] = [];
   const flush = (): void => {
-    if (waiting.length > 0) commit(waiting);
-    waiting = [];
+    if (together.length > 0) commit(together);
+    together = [];
   };
-  let next: WorkerRequest | undefined = firstRequest;
-  while (next !== undefined) {
-    if (next.kind === "transact") waiting.push(next);
+  for (const request of requests) {
+    if (request.kind === "transact") together.push(request);
     else {
       flush();
-      answer(next);
+      answer(request);
     }
-    next = receiveMessageOnPort(port)?.message as WorkerRequest | undefined;
   }
   flush();
+  sendReplies();
 });

@@ -41,6 +41,8 @@ const openReply = 0;
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (!options.isReadOnly) createPrivately(options.file);
   const waiting = new Map<number, Waiting>();
+  /** What was asked in one turn of the event loop goes over together: each crossing has its price. */
+  const outbox: WorkerRequest[] = [];
   let lastId: number = openReply;
   let failure: PlimsollError | undefined;
   const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), {
@@ -53,12 +55,14 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
   };
-  worker.on("message", (reply: WorkerReply) => {
-    const request = waiting.get(reply.id);
-    waiting.delete(reply.id);
+  worker.on("message", (replies: readonly WorkerReply[]) => {
+    for (const reply of replies) {
+      const request = waiting.get(reply.id);
+      waiting.delete(reply.id);
+      if ("error" in reply) request?.reject(storeError(reply.error, options.file));
+      else request?.resolve(reply.rows);
+    }
     if (waiting.size === 0) worker.unref();
-    if ("error" in reply) request?.reject(storeError(reply.error, options.file));
-    else request?.resolve(reply.rows);
   });
   worker.on("error", (cause) => fail(storeStopped(options.file, cause)));
   worker.on("exit", () => fail(storeStopped(options.file)));
@@ -84,9 +88,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       );
     }
     const id = ++lastId;
-    const reply = wait(id);
-    worker.postMessage({ ...request, id } satisfies WorkerRequest);
-    return reply;
+    if (outbox.length === 0) queueMicrotask(() => worker.postMessage(outbox.splice(0)));
+    outbox.push({ ...request, id });
+    return wait(id);
   };
 
   await wait(openReply);

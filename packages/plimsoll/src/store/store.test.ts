@@ -122,7 +122,14 @@ for (const [name, opener] of Object.entries(openers)) {
         {
           kind: "branch",
           session: "ses_a",
-          branch: { id: "main", relation: "new", forkSeq: null, tipSeq: 2, createdAt: 1 },
+          branch: {
+            id: "main",
+            relation: "new",
+            forkSeq: null,
+            tipSeq: 2,
+            counters: { current: 1, pending: 2, new: 3, schema: 4, reasoning: 5 },
+            createdAt: 1,
+          },
         },
         await message("ses_a", 1, "hello"),
         await message("ses_a", 2, large, {
@@ -138,12 +145,6 @@ for (const [name, opener] of Object.entries(openers)) {
         },
         { kind: "turn", session: "ses_a", turn: turn("turn_1", 1) },
         {
-          kind: "counters",
-          session: "ses_a",
-          branch: "main",
-          counters: { current: 1, pending: 2, new: 3, schema: 4, reasoning: 5 },
-        },
-        {
           kind: "edit",
           session: "ses_a",
           edit: { seq: 1, branch: "main", at: 1, edit: { kind: "remove" } },
@@ -158,12 +159,11 @@ for (const [name, opener] of Object.entries(openers)) {
       ]);
       expect(await store.sessionByClientKey("t1", "k")).toMatchObject({ id: "ses_a" });
       expect(await store.snapshot("ses_a")).toMatchObject({
-        branches: [{ id: "main", tipSeq: 2 }],
+        branches: [{ id: "main", tipSeq: 2, counters: { current: 1, schema: 4 } }],
         nodes: [{ seq: 1 }, { seq: 2 }],
       });
       expect(await store.head("ses_a", sha256("head"))).toEqual(bytesOf("head"));
       expect(await store.turns("ses_a", 5)).toEqual([turn("turn_1", 1)]);
-      expect(await store.counters("ses_a", "main")).toMatchObject({ current: 1, schema: 4 });
       expect(await store.edits("ses_a")).toMatchObject([{ seq: 1, edit: { kind: "remove" } }]);
       expect(await store.figures()).toEqual({ sessions: 1, messages: 2, archiveBytes: 0 });
       expect((await store.bodies("ses_a", [2, 9])).get(2)).toHaveLength(large.length);

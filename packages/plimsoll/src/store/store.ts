@@ -29,6 +29,7 @@ export interface BranchRecord {
   /** The last message shared with the branch it came from; null for a root of its own. */
   readonly forkSeq: number | null;
   readonly tipSeq: number | null;
+  readonly counters?: Counters;
   readonly createdAt: number;
 }
 
@@ -130,12 +131,6 @@ export type Write =
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
-  | {
-      readonly kind: "counters";
-      readonly session: string;
-      readonly branch: string;
-      readonly counters: Counters;
-    }
   | { readonly kind: "edit"; readonly session: string; readonly edit: EditRecord }
   | { readonly kind: "archive"; readonly entry: ArchiveRecord; readonly body: StoredBody }
   | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent };
@@ -184,7 +179,6 @@ export interface Store {
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
   /** Newest first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
-  counters(session: string, branch: string): Promise<Counters | undefined>;
   edits(session: string): Promise<readonly EditRecord[]>;
   archived(tenant: string | undefined, handle: string): Promise<ArchivedContent | undefined>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;

@@ -15,6 +15,7 @@ import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
 export const anthropicWire: Wire = {
   name: "anthropic",
+  messagesField: "messages",
   readRequest,
   identity: (message, long) =>
     canonicalJson(

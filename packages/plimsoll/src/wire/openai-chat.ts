@@ -15,6 +15,7 @@ import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
 export const openaiChatWire: Wire = {
   name: "openai-chat",
+  messagesField: "messages",
   readRequest,
   identity: (message, long) => canonicalJson(plainMessage(message), long),
   decode,

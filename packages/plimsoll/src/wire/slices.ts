@@ -40,13 +40,6 @@ const shortString = 24;
 
 const decoder = new TextDecoder();
 
-/** Takes the body while it arrives: call `advance` with what there is so far, then `finish`. */
-export interface SliceReader {
-  /** `bytes` holds the body from its start; only what lies beyond the last call is read. */
-  advance(bytes: Uint8Array): void;
-  finish(bytes: Uint8Array): BodySlices;
-}
-
 interface Scan {
   position: number;
   depth: number;
@@ -65,8 +58,46 @@ interface Scan {
   readonly elements: Map<string, Slice[]>;
 }
 
-export function createSliceReader(): SliceReader {
-  const scan: Scan = {
+export function readSlices(bytes: Uint8Array): BodySlices {
+  return finishScan(freshScan(), bytes);
+}
+
+/** How much of an earlier body is known to stand at the start of another: the first elements of one array. */
+export interface KnownPrefix {
+  readonly slices: BodySlices;
+  readonly field: string;
+  /** At least one. */
+  readonly count: number;
+}
+
+/** Reads a body whose beginning was read before: only what comes after the known elements is scanned. */
+export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices {
+  const array = known.slices.fields.get(known.field);
+  const elements = (known.slices.elements.get(known.field) ?? []).slice(0, known.count);
+  const last = elements.pop();
+  if (array === undefined || last === undefined) return readSlices(bytes);
+  const scan = freshScan();
+  for (const [name, slice] of known.slices.fields) {
+    if (slice.end > array.start) continue;
+    scan.fields.set(name, slice);
+    const inner = known.slices.elements.get(name);
+    if (inner !== undefined) scan.elements.set(name, [...inner]);
+  }
+  // As if the last known element had just been read, and nothing behind it.
+  scan.stack.set([0, inObject, inArray]);
+  scan.depth = 2;
+  scan.key = known.field;
+  scan.isAfterColon = true;
+  scan.fieldStart = array.start;
+  scan.elements.set(known.field, elements);
+  scan.elementStart = last.start;
+  scan.significantEnd = last.end;
+  scan.position = last.end;
+  return finishScan(scan, bytes);
+}
+
+function freshScan(): Scan {
+  return {
     position: 0,
     depth: 0,
     stringStart: -1,
@@ -80,25 +111,18 @@ export function createSliceReader(): SliceReader {
     fields: new Map(),
     elements: new Map(),
   };
-  return {
-    advance: (bytes) => scanBytes(scan, bytes),
-    finish: (bytes) => {
-      scanBytes(scan, bytes);
-      if (!scan.hasEnded) throw malformed("it ends before its JSON object does");
-      return { fields: scan.fields, elements: scan.elements };
-    },
-  };
 }
 
-/** The whole body at once. */
-export function readSlices(bytes: Uint8Array): BodySlices {
-  return createSliceReader().finish(bytes);
+function finishScan(scan: Scan, bytes: Uint8Array): BodySlices {
+  scanBytes(scan, bytes);
+  if (!scan.hasEnded) throw malformed("it ends before its JSON object does");
+  return { fields: scan.fields, elements: scan.elements };
 }
 
 function scanBytes(scan: Scan, bytes: Uint8Array): void {
   while (scan.position < bytes.length) {
     if (scan.stringStart >= 0) {
-      if (!skipString(scan, bytes)) return;
+      skipString(scan, bytes);
       continue;
     }
     const byte = bytes[scan.position] as number;
@@ -206,18 +230,13 @@ function close(scan: Scan, kind: number): void {
   scan.significantEnd = scan.position + 1;
 }
 
-/** Moves to the end of the open string. False: it does not end in what has arrived so far. */
-function skipString(scan: Scan, bytes: Uint8Array): boolean {
-  const end = findStringEnd(bytes, Math.max(scan.position, scan.stringStart + 1));
-  if (end < 0) {
-    scan.position = resumePosition(bytes, scan.stringStart + 1);
-    return false;
-  }
+function skipString(scan: Scan, bytes: Uint8Array): void {
+  const end = findStringEnd(bytes, scan.stringStart + 1);
+  if (end < 0) throw malformed("a string does not end");
   if (scan.depth === 1 && !scan.isAfterColon) scan.key = parseKey(bytes, scan.stringStart, end + 1);
   scan.stringStart = -1;
   scan.significantEnd = end + 1;
   scan.position = end + 1;
-  return true;
 }
 
 function findStringEnd(bytes: Uint8Array, from: number): number {
@@ -242,11 +261,6 @@ function backslashesBefore(bytes: Uint8Array, position: number, from: number): n
   let count = 0;
   while (position - count > from && bytes[position - count - 1] === backslash) count++;
   return count;
-}
-
-/** An escape may be cut between two pieces: then its backslash is read again with the next piece. */
-function resumePosition(bytes: Uint8Array, stringStart: number): number {
-  return bytes.length - (backslashesBefore(bytes, bytes.length, stringStart) % 2);
 }
 
 function parseKey(bytes: Uint8Array, start: number, end: number): string {

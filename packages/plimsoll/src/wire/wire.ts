@@ -59,6 +59,8 @@ export interface BodyParts {
 
 export interface Wire {
   readonly name: WireName;
+  /** The array of a body that holds the conversation. */
+  readonly messagesField: string;
   /** Contract: throws BODY_INVALID when a field that Plimsoll reads has the wrong type. */
   readRequest(body: Uint8Array, slices: BodySlices): WireRequest;
   /**
