@@ -1,7 +1,9 @@
 /** The service's own routes: events and how to catch up, tenants and their tokens, measurement, metrics. */
 
+import { readdir, readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
 import { ask, bodyOf, modelHeaders } from "./harness/raw-client.ts";
@@ -194,6 +196,44 @@ describe("tenants", () => {
       }
     }
   });
+});
+
+test("a client's credential is nowhere in what is kept", async () => {
+  const secret = "sk-ant-planted-canary-0123456789";
+  await say("keep this, but not my key", {
+    "x-api-key": secret,
+    authorization: `Bearer ${secret}`,
+  });
+  const files = await readdir(service.data);
+  expect(files).toContain("plimsoll.db");
+  for (const file of files)
+    expect((await readFile(join(service.data, file))).includes(secret)).toBe(false);
+  expect(service.stdout + service.stderr).not.toContain(secret);
+  expect(upstream.requests.at(-1)?.headers["x-api-key"]).toBe(secret);
+});
+
+test("a redirect is handed on, not followed", async () => {
+  const elsewhere = createServer((_request, response) =>
+    response.writeHead(302, { location: `${upstream.url}/v1/messages` }).end(),
+  );
+  await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
+  const own = await startService({
+    upstreams: { anthropic: `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}` },
+  });
+  const before = upstream.requests.length;
+  const response = await fetch(`${own.url}/v1/messages`, {
+    method: "POST",
+    redirect: "manual",
+    headers: modelHeaders("anthropic"),
+    body: JSON.stringify(bodyOf("anthropic", [user("go")])),
+  });
+  expect([response.status, response.headers.get("location"), upstream.requests.length]).toEqual([
+    302,
+    `${upstream.url}/v1/messages`,
+    before,
+  ]);
+  await own.stop();
+  elsewhere.close();
 });
 
 describe("what can be seen of a session", () => {

@@ -116,13 +116,14 @@ function applyDelta(state: State, event: JsonObject): void {
 
 /** Usage here is cumulative and partial: what it names replaces what `message_start` said. */
 function applyMessageDelta(state: State, event: JsonObject): void {
-  const { response } = state;
-  if (response === undefined) return;
-  if (isObject(event["delta"])) Object.assign(response, event["delta"]);
-  if (isObject(event["usage"])) {
-    const known = isObject(response["usage"]) ? response["usage"] : {};
-    response["usage"] = { ...known, ...withoutNulls(event["usage"]) };
-  }
+  if (state.response === undefined) return;
+  const { delta, usage } = event;
+  const known = isObject(state.response["usage"]) ? state.response["usage"] : {};
+  state.response = {
+    ...state.response,
+    ...(isObject(delta) ? delta : {}),
+    ...(isObject(usage) ? { usage: { ...known, ...withoutNulls(usage) } } : {}),
+  };
 }
 
 function withoutNulls(value: JsonObject): JsonObject {

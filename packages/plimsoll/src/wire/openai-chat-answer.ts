@@ -7,7 +7,7 @@ import type { Answer, AnswerAccumulator } from "./wire.ts";
 type Fields = Record<string, JsonValue | undefined>;
 
 interface Choice {
-  readonly fields: Fields;
+  fields: Fields;
   readonly message: Fields;
   readonly calls: Map<number, Call>;
 }
@@ -80,7 +80,7 @@ function takeChoice(state: State, chunk: JsonObject): void {
   };
   state.choices.set(index, choice);
   const { delta, index: _index, ...rest } = chunk;
-  Object.assign(choice.fields, definedOnly(rest));
+  choice.fields = { ...choice.fields, ...definedOnly(rest) };
   if (isObject(delta)) applyDelta(choice, delta);
 }
 

@@ -121,11 +121,12 @@ function takeLine(state: State, rest: Uint8Array): Uint8Array {
   return line;
 }
 
-/** Memory stays bounded on a line that never ends: its bytes are counted, but no longer kept. */
+/** Memory stays bounded on a line that never ends: once it is too long, its bytes are only counted. */
 function keepRest(state: State, rest: Uint8Array): void {
   if (rest.length === 0) return;
-  if (state.pendingBytes + rest.length > maxEventBytes) {
-    state.eventBytes += rest.length + state.pendingBytes;
+  const size = state.eventBytes + state.pendingBytes + rest.length;
+  if (size > maxEventBytes) {
+    state.eventBytes = size;
     state.pending = [];
     state.pendingBytes = 0;
     return;

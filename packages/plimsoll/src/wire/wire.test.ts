@@ -243,3 +243,18 @@ test("a JSON answer waits piece by piece, and reads like the stream of the same 
   });
   expect(answer.messages).toEqual([{ role: "assistant", content: [{ type: "text", text: "hi" }] }]);
 });
+
+test("keys that reach for the prototype stay plain data", () => {
+  const evil = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}';
+  const start = `event: message_start\ndata: {"type":"message_start","message":{"role":"assistant","content":[]}}\n\n`;
+  const delta = `event: message_delta\ndata: {"type":"message_delta","delta":${evil},"usage":${evil}}\n\n`;
+  const block = `event: content_block_start\ndata: {"index":0,"content_block":${evil}}\n\n`;
+  const chunk = `data: {"choices":[{"index":0,"delta":${evil},"__proto__":{"polluted":1}}],"__proto__":{"polluted":1}}\n\n`;
+  const answers = [
+    feed("anthropic", new TextEncoder().encode(start + block + delta), 1000).answer,
+    feed("openai-chat", new TextEncoder().encode(chunk), 1000).answer,
+  ];
+  for (const { response } of answers)
+    expect((response as { polluted?: number }).polluted).toBeUndefined();
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
