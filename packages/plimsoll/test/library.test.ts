@@ -203,6 +203,74 @@ test.each([
   await expect(session.prepare(options)).rejects.toThrowError(sentence);
 });
 
+test("what cannot be sent is refused when it is appended, and takes nothing with it", async () => {
+  const session = await (await fresh()).session();
+  await session.append({ role: "user", content: "keep me" });
+  await expect(
+    session.append({ role: "user", content: 1n as unknown as string }),
+  ).rejects.toThrowError(/JSON can hold/);
+  await expect(session.append("hello" as unknown as Record<string, string>)).rejects.toThrowError(
+    /message object/,
+  );
+  const { request } = await session.prepare({ target: "anthropic/claude-x" });
+  expect(request["messages"]).toEqual([{ role: "user", content: "keep me" }]);
+  await expect(session.prepare({ target: "constructor/x" })).rejects.toThrowError(/not known/);
+});
+
+test("a stream that breaks is recorded as far as it came, and the error is handed on", async () => {
+  const plimsoll = await fresh();
+  const session = await plimsoll.session();
+  await session.append({ role: "user", content: "stream" });
+  await session.prepare({ target: "openai/gpt-4o" });
+  const broken = async function* () {
+    yield { id: "c", choices: [{ index: 0, delta: { content: "Hal" }, finish_reason: null }] };
+    throw new Error("the line is dead");
+  };
+  await expect(session.commit(broken())).rejects.toThrowError(/the line is dead/);
+  const records = await plimsoll.store.messages(session.id, { limit: 9 });
+  expect(records.map(({ isComplete }) => isComplete)).toEqual([true, false]);
+  const { request } = await session.prepare({ target: "openai/gpt-4o" });
+  expect(request["messages"]).toEqual([{ role: "user", content: "stream" }]);
+});
+
+test("a turn that nobody committed is stored when Plimsoll closes", async () => {
+  const data = join(folder, "unfinished");
+  const before = await openPlimsoll({ data });
+  const session = await before.session();
+  await session.append({ role: "user", content: "and then the agent crashed" });
+  await session.prepare({ target: "anthropic/claude-x" });
+  await before.close();
+  const after = await fresh({ data });
+  expect(await after.store.messages(session.id, { limit: 9 })).toHaveLength(1);
+  expect(await after.store.turns(session.id, 1)).toMatchObject([{ status: "aborted" }]);
+});
+
+test("two processes that write to one session both keep what they said", async () => {
+  const data = join(folder, "shared");
+  const one = await fresh({ data });
+  const first = await one.session();
+  await first.append({ role: "user", content: "from one" });
+  await first.prepare({ target: "anthropic/claude-x" });
+  await first.commit(anthropicAnswer([{ type: "text", text: "1" }]));
+  const other = await fresh({ data });
+  const second = await other.session(first.id);
+  await second.append({ role: "user", content: "from the other" });
+  await second.prepare({ target: "anthropic/claude-x" });
+  expect(await second.commit(anthropicAnswer([{ type: "text", text: "2" }]))).toBe("stored");
+  await first.append({ role: "user", content: "from one again" });
+  await first.prepare({ target: "anthropic/claude-x" });
+  expect(await first.commit(anthropicAnswer([{ type: "text", text: "3" }]))).toBe("unsaved");
+  await first.append({ role: "user", content: "and again" });
+  await first.prepare({ target: "anthropic/claude-x" });
+  expect(await first.commit(anthropicAnswer([{ type: "text", text: "4" }]))).toBe("stored");
+  const texts = (await one.store.messages(first.id, { limit: 20 })).map(({ body }) =>
+    new TextDecoder().decode(body),
+  );
+  for (const words of ["from one", "from the other", "from one again", "and again", '"3"', '"4"']) {
+    expect(texts.filter((text) => text.includes(words)).length).toBeGreaterThan(0);
+  }
+});
+
 test("commit without prepare says so, and a second prepare ends the first as aborted", async () => {
   const plimsoll = await fresh();
   const session = await plimsoll.session();

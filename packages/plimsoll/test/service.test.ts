@@ -1,13 +1,14 @@
 /** The service's own routes: events and how to catch up, tenants and their tokens, measurement, metrics. */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
-import { ask, bodyOf, modelHeaders } from "./harness/raw-client.ts";
+import { ask, bodyOf, modelHeaders, sendRaw } from "./harness/raw-client.ts";
 import {
+  makeDataFolder,
   OWNER_TOKEN,
   readLog,
   readSessions,
@@ -362,5 +363,73 @@ describe("a slow world", () => {
     }
     for (let turn = 0; turn < 5; turn++) await say(`still here ${turn}`);
     for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe("a service that is told to stop, or hurt", () => {
+  test("a dropped WebSocket, again and again, does not end it", async () => {
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const socket = connect(service.port, "127.0.0.1");
+      socket.on("error", () => socket.destroy());
+      await new Promise((resolve) => socket.once("connect", resolve));
+      socket.write(
+        "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n",
+      );
+      socket.resetAndDestroy();
+    }
+    await say("still there");
+    const upgrade = await sendRaw(service.port, {
+      method: "GET",
+      path: "/v1/responses",
+      headers: { host: "localhost", connection: "Upgrade", upgrade: "websocket" },
+    });
+    expect(upgrade.status).toBe(426);
+  });
+
+  test("a turn that still streams when it stops is in the log afterwards", async () => {
+    const slow = await startUpstream({
+      script: () => ({
+        ...reply(text(...Array.from({ length: 400 }, (_, index) => `word ${index} `))),
+        delayBetweenEventsMs: 100,
+      }),
+    });
+    const own = await startService({
+      upstreams: { anthropic: slow.url },
+      data: await makeDataFolder(),
+    });
+    const events = await fetch(`${own.url}/events`, bearer(OWNER_TOKEN));
+    const response = await fetch(`${own.url}/v1/messages`, {
+      method: "POST",
+      headers: modelHeaders("anthropic"),
+      body: JSON.stringify(bodyOf("anthropic", [user("tell me everything")], { stream: true })),
+    });
+    const session = response.headers.get("x-plimsoll-session") ?? "";
+    await response.body?.getReader().read();
+    await own.stop();
+    await events.body?.cancel().catch(() => undefined);
+    const again = await startService({ upstreams: { anthropic: slow.url }, data: own.data });
+    const log = await readLog(again, session);
+    expect(log.map(({ role, incomplete }) => [role, incomplete])).toEqual([
+      ["user", undefined],
+      ["assistant", true],
+    ]);
+    await again.stop();
+    await rm(own.data, { recursive: true });
+    await slow.close();
+  });
+
+  test.each(["POST", "PUT", "DELETE"])(
+    "%s changes nothing that is only for reading",
+    async (method) => {
+      for (const path of ["/healthz", "/metrics", "/events", "/", "/api/sessions"]) {
+        expect((await fetch(service.url + path, { method, ...bearer(OWNER_TOKEN) })).status).toBe(
+          405,
+        );
+      }
+    },
+  );
+
+  test("figures over all tenants are the owner's", async () => {
+    expect((await fetch(`${service.url}/metrics`, bearer(tenantToken))).status).toBe(403);
   });
 });

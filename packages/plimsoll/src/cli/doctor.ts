@@ -7,7 +7,7 @@ import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { databaseName } from "../session/data-folder.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import { findService } from "./running.ts";
-import { harmless } from "./terminal.ts";
+import { harmless, harmlessJson } from "./terminal.ts";
 
 interface Finding {
   readonly check: string;
@@ -17,7 +17,7 @@ interface Finding {
 
 export async function runDoctor(flags: Flags & { readonly json?: boolean }): Promise<void> {
   const findings = await examine(flags);
-  if (flags.json === true) console.log(JSON.stringify({ findings }));
+  if (flags.json === true) console.log(harmlessJson({ findings }));
   else
     for (const { check, isGood, message } of findings)
       console.log(harmless(`${isGood ? "ok  " : "FAIL"} ${check.padEnd(13)} ${message}`));
@@ -58,7 +58,7 @@ function checkFolder({ data }: Settings): Finding {
     ? {
         check,
         isGood: true,
-        message: `${data}; the owner's token is in ${existsSync(token) ? token : "PLIMSOLL_TOKEN"}`,
+        message: `${data}; the owner's token is in ${process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : token}`,
       }
     : { check, isGood: false, message: `${data} can be read by other users: chmod 700 ${data}` };
 }

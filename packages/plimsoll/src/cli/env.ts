@@ -1,6 +1,7 @@
 /** `plimsoll env`: how each client is pointed at the service. */
 
 import { PlimsollError } from "../message/error.ts";
+import { readPort } from "../session/config.ts";
 
 interface ClientSettings {
   /** Environment variables to set. */
@@ -54,8 +55,8 @@ export function printEnvironment(
   client: string,
   options: { readonly port?: number; readonly json?: boolean },
 ): void {
-  const port = options.port ?? (Number(process.env["PLIMSOLL_PORT"]) || 4141);
-  const settings = settingsFor(`http://127.0.0.1:${port}`)[client];
+  const port = options.port ?? readPort(process.env["PLIMSOLL_PORT"]) ?? 4141;
+  const settings = new Map(Object.entries(settingsFor(`http://127.0.0.1:${port}`))).get(client);
   if (settings === undefined) {
     throw new PlimsollError(
       "USAGE",

@@ -20,7 +20,7 @@ import { wireOfBody } from "../wire/detect.ts";
 import { readSlices } from "../wire/slices.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
-import { bar, oneLine, table } from "./terminal.ts";
+import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
 
 interface Inspection {
   readonly model: string;
@@ -59,7 +59,7 @@ export async function runInspect(
         requestOfSession(store, await chooseSession(store, what)),
       );
   const inspection = await inspectBody(body, loadSettings(flags, process.env).config);
-  console.log(flags.json === true ? JSON.stringify(inspection) : render(inspection));
+  console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
 }
 
 function readRequestFile(file: string): JsonObject {

@@ -25,7 +25,7 @@ export async function refuseSecondService(data: string): Promise<void> {
   const running = await findService(data);
   if (running === undefined) return;
   throw new PlimsollError(
-    "PORT_IN_USE",
+    "SERVICE_RUNNING",
     `A service already runs on ${data}, at ${running.url} (process ${running.pid}): use that one, or choose another folder with --data.`,
   );
 }

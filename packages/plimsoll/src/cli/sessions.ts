@@ -6,7 +6,7 @@ import type { Flags } from "../session/config.ts";
 import type { MessageRecord } from "../store/store.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
-import { harmless, oneLine, table } from "./terminal.ts";
+import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";
 
 export async function runSessions(
   flags: Flags & { readonly limit: number; readonly json?: boolean },
@@ -14,7 +14,7 @@ export async function runSessions(
   await withStore(flags, async (store) => {
     const sessions = await store.sessions({ limit: flags.limit });
     if (flags.json === true) {
-      console.log(JSON.stringify({ items: sessions }));
+      console.log(harmlessJson({ items: sessions }));
       return;
     }
     const rows = sessions.map((session) => [
@@ -60,7 +60,7 @@ function renderMessage(
   flags: { readonly full?: boolean; readonly json?: boolean },
 ): string {
   const message: unknown = JSON.parse(new TextDecoder().decode(body));
-  if (flags.json === true) return JSON.stringify({ ...node, message });
+  if (flags.json === true) return harmlessJson({ ...node, message });
   const mark = node.isComplete ? "" : " (incomplete)";
   const head = `${String(node.seq).padStart(5)}  ${node.role.padEnd(9)} ${String(node.tokens).padStart(7)} tokens${mark}`;
   const text = isObject(message) ? readable(message, wireName) : "";

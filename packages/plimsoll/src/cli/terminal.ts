@@ -13,6 +13,16 @@ export function harmless(text: string): string {
   });
 }
 
+/** JSON that says the same: what a terminal would obey is written as an escape of JSON's own. */
+export function harmlessJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(harmful, (character) =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+}
+
 /** One line of at most so many characters. */
 export function oneLine(text: string, maxLength: number): string {
   const flat = harmless(text).replaceAll(/\s+/g, " ").trim();

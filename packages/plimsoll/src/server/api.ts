@@ -1,21 +1,14 @@
 /** The read side of /api: sessions, their log, view and measurement, and the archive. */
 
-import { PlimsollError } from "../message/error.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import { looksLikeHandle } from "../message/handle.ts";
 import type { JsonValue } from "../message/json.ts";
 import { looksLikeId } from "../session/ids.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
-import type {
-  MessageRecord,
-  NodeRecord,
-  SessionRecord,
-  SessionSnapshot,
-  Store,
-} from "../store/store.ts";
+import type { NodeRecord, Page, SessionRecord, SessionSnapshot, Store } from "../store/store.ts";
 import type { Caller } from "./checks.ts";
 
 export interface ApiRequest {
-  readonly method: string;
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
   readonly caller: Caller;
@@ -28,9 +21,6 @@ const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promise<unknown> {
   const [area = "", id = "", view = "", ...rest] = request.segments;
   if (rest.length > 0) throw notFound();
-  if (request.method !== "GET") {
-    throw new PlimsollError("NOT_FOUND", "This path takes GET only.", { status: 405 });
-  }
   if (area === "sessions" && id === "") return listSessions(plimsoll.store, request);
   if (area === "sessions") return answerSession(plimsoll.store, request, { id, view });
   if (area === "archive" && id !== "" && view === "")
@@ -112,13 +102,42 @@ async function readLog(
 ): Promise<unknown> {
   const limit = countOf(query, "limit", pageLimit);
   const after = countOf(query, "after", { usual: 0, max: Number.MAX_SAFE_INTEGER });
-  const records = await store.messages(session.id, { after, limit });
-  const last = records.length === limit ? records.at(-1) : undefined;
-  return { items: records.map(describeMessage), ...(last === undefined ? {} : { next: last.seq }) };
+  const items = await readPage(store, session.id, { after, limit });
+  const last = items.length === limit ? items.at(-1) : undefined;
+  return { items, ...(last === undefined ? {} : { next: last.seq }) };
 }
 
-function describeMessage({ body, isComplete, ...node }: MessageRecord): unknown {
-  return { ...node, ...(isComplete ? {} : { incomplete: true }), message: parse(body) };
+interface LogItem extends Omit<NodeRecord, "isComplete"> {
+  readonly incomplete?: true;
+  readonly message: JsonValue;
+  /** Why the message is not here. */
+  readonly unavailable?: string;
+}
+
+/** One message whose bytes are damaged must not hide the others: then they are read one by one. */
+async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
+  try {
+    const records = await store.messages(session, page);
+    return records.map(({ body, ...node }) => ({ ...itemOf(node), message: parse(body) }));
+  } catch (error) {
+    if (!PlimsollError.is(error) || error.code !== "STORE_CORRUPT") throw error;
+    const nodes = (await store.snapshot(session))?.nodes ?? [];
+    const wanted = nodes.filter(({ seq }) => seq > (page.after ?? 0)).slice(0, page.limit);
+    return Promise.all(wanted.map((node) => readOne(store, session, node)));
+  }
+}
+
+async function readOne(store: Store, session: string, node: NodeRecord): Promise<LogItem> {
+  try {
+    const body = (await store.bodies(session, [node.seq])).get(node.seq);
+    return { ...itemOf(node), message: body === undefined ? null : parse(body) };
+  } catch (error) {
+    return { ...itemOf(node), message: null, unavailable: errorMessage(error) };
+  }
+}
+
+function itemOf({ isComplete, ...node }: NodeRecord): Omit<LogItem, "message"> {
+  return isComplete ? node : { ...node, incomplete: true };
 }
 
 async function readView(
@@ -175,7 +194,10 @@ async function readArchive(
     throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
   }
   const offset = countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER });
-  const end = offset + countOf(query, "limit", archiveLimit);
+  const end = endOfCharacter(
+    found.body,
+    offset + Math.max(4, countOf(query, "limit", archiveLimit)),
+  );
   return {
     handle,
     bytes: found.bytes,
@@ -183,6 +205,13 @@ async function readArchive(
     content: new TextDecoder().decode(found.body.subarray(offset, end)),
     ...(end < found.bytes ? { nextOffset: end } : {}),
   };
+}
+
+/** A page never ends inside a character: the bytes that continue one are 10xxxxxx. */
+function endOfCharacter(bytes: Uint8Array, end: number): number {
+  let at = end;
+  while (at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
+  return at;
 }
 
 function pathOf(snapshot: SessionSnapshot, tip: number | null): readonly NodeRecord[] {

@@ -15,14 +15,14 @@ export interface ReadBody {
 const maxBodyBytes: number = 256 * 1024 * 1024;
 /** All bodies being read or held at once. */
 const maxBytesInFlight = 1024 * 1024 * 1024;
-const firstBufferBytes = 64 * 1024;
+/** What a client declares is not yet sent: the buffer grows with what arrives. */
+const firstBufferBytes = 1024 * 1024;
 
-const unpackers: Readonly<
-  Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>>
-> = {
-  gzip: promisify(gunzip),
-  zstd: promisify(zstdDecompress),
-};
+type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
+const unpackers: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
+  ["gzip", promisify(gunzip)],
+  ["zstd", promisify(zstdDecompress)],
+]);
 
 let bytesInFlight = 0;
 
@@ -31,7 +31,7 @@ export async function readBody(request: IncomingMessage): Promise<ReadBody & { r
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBodyBytes) throw tooLarge();
   const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
-  if (encoding !== "identity" && unpackers[encoding] === undefined) {
+  if (encoding !== "identity" && !unpackers.has(encoding)) {
     throw new PlimsollError(
       "UNSUPPORTED_MEDIA_TYPE",
       "Send the body as it is, or packed by gzip or zstd.",
@@ -65,7 +65,7 @@ function holdBytes(): HeldBytes {
       bytesInFlight += bytes;
       if (bytesInFlight > maxBytesInFlight) {
         throw new PlimsollError(
-          "BODY_TOO_LARGE",
+          "OVERLOADED",
           "Too many large requests at once: try again shortly.",
           {
             status: 503,
@@ -85,9 +85,7 @@ async function collect(
   declared: number,
   held: HeldBytes,
 ): Promise<Uint8Array> {
-  let buffer = Buffer.allocUnsafe(
-    Math.max(1, Math.min(declared || firstBufferBytes, maxBodyBytes)),
-  );
+  let buffer = Buffer.allocUnsafe(Math.min(declared || 64 * 1024, firstBufferBytes));
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     if (length + chunk.length > maxBodyBytes) throw tooLarge();
@@ -105,7 +103,7 @@ async function collect(
 
 async function unpack(raw: Uint8Array, encoding: string): Promise<Uint8Array> {
   try {
-    return (await unpackers[encoding]?.(raw, { maxOutputLength: maxBodyBytes })) ?? raw;
+    return (await unpackers.get(encoding)?.(raw, { maxOutputLength: maxBodyBytes })) ?? raw;
   } catch (cause) {
     const isBomb =
       cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE";

@@ -12,6 +12,8 @@ export interface Access {
   readonly tokens: ReadonlyMap<string, string>;
   /** Keys the hash that stands for a client's credential; the credential itself is never kept. */
   readonly storeKey: Uint8Array;
+  /** Filled here, by credential; in memory only. */
+  readonly knownTenants: Map<string, string>;
   readonly isLoopback: boolean;
   readonly allowedHosts: readonly string[];
 }
@@ -72,13 +74,18 @@ export function checkJson(request: IncomingMessage): void {
 }
 
 /** For /api, /events and /metrics. */
-export function checkBearer(request: IncomingMessage, access: Access, queryToken?: string): Caller {
-  const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? queryToken;
+export function checkBearer(request: IncomingMessage, access: Access): Caller {
+  const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
   const caller = bearer === undefined ? undefined : callerOfToken(bearer, access);
   if (caller !== undefined) return caller;
   throw unauthorized(
     "Send the token as `Authorization: Bearer …`; `plimsoll doctor` says where it is.",
   );
+}
+
+/** For figures over all tenants. */
+export function checkOwner(caller: Caller): void {
+  if (!caller.isOwner) throw forbidden("Only the owner's token sees this.");
 }
 
 /** For the model routes, whose own credentials belong to the provider. */
@@ -115,14 +122,21 @@ function isSame(left: string, right: string): boolean {
   return timingSafeEqual(digest(left), digest(right));
 }
 
+/** Credentials are few, and a keyed hash takes longer than the rest of a check. */
+const maxKnownTenants = 10_000;
+
 function tenantOfCredential(request: IncomingMessage, access: Access): string {
   const { headers } = request;
   const credential = headers["x-api-key"] ?? headers.authorization ?? headers["x-goog-api-key"];
   if (credential === undefined) return "local";
-  const mac = createHmac("sha256", access.storeKey)
-    .update(`tenant\0${String(credential)}`)
-    .digest();
-  return `key:${base62(mac.subarray(0, 16))}`;
+  const name = String(credential);
+  const known = access.knownTenants.get(name);
+  if (known !== undefined) return known;
+  const mac = createHmac("sha256", access.storeKey).update(`tenant\0${name}`).digest();
+  const tenant = `key:${base62(mac.subarray(0, 16))}`;
+  if (access.knownTenants.size >= maxKnownTenants) access.knownTenants.clear();
+  access.knownTenants.set(name, tenant);
+  return tenant;
 }
 
 function forbidden(message: string): PlimsollError {

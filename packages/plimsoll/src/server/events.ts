@@ -11,17 +11,17 @@ const replayPage = 500;
 const maxReplayed = 10_000;
 const keepAliveMs = 15_000;
 
+export interface Listening {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  /** Aborted when the service shuts down: then the stream ends, and its reader comes back later. */
+  readonly closing: AbortSignal;
+}
+
 export async function serveEvents(
   plimsoll: Plimsoll,
-  {
-    request,
-    response,
-    caller,
-  }: {
-    readonly request: IncomingMessage;
-    readonly response: ServerResponse;
-    readonly caller: Caller;
-  },
+  { request, response, caller, closing }: Listening,
   query: URLSearchParams,
 ): Promise<void> {
   const session = query.get("session") ?? undefined;
@@ -37,6 +37,7 @@ export async function serveEvents(
 
   const send = ({ seq, event }: EmittedEvent): void => {
     const id = seq === undefined ? "" : `id: ${seq}\n`;
+    if (response.writableEnded) return;
     response.write(`${id}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     if (response.writableLength > maxUnsentBytes) response.destroy();
   };
@@ -45,25 +46,33 @@ export async function serveEvents(
   let lastSent = 0;
   const unsubscribe = plimsoll.subscribe((emitted) => {
     if (!isWanted(emitted)) return;
-    if (waiting !== undefined) waiting.push(emitted);
-    else send(emitted);
+    if (waiting === undefined) send(emitted);
+    else if (waiting.length < maxReplayed) waiting.push(emitted);
+    else response.destroy();
   });
   const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
+  const finish = (): void => void response.end();
+  closing.addEventListener("abort", finish, { once: true });
   response.once("close", () => {
     unsubscribe();
     clearInterval(keepAlive);
+    closing.removeEventListener("abort", finish);
   });
 
   const lastSeen = Number(request.headers["last-event-id"] ?? Number.NaN);
   if (Number.isSafeInteger(lastSeen)) {
-    lastSent = await replay(plimsoll, lastSeen, {
+    const replayed = await replay(plimsoll, lastSeen, {
       ...(caller.isOwner ? {} : { tenant: caller.tenant }),
       ...(session === undefined ? {} : { session }),
       send,
     });
+    lastSent = replayed.last;
+    // There is more than is sent at once: the reader asks again, from where it is then.
+    if (!replayed.isAll) finish();
   }
-  for (const emitted of waiting)
+  for (const emitted of waiting) {
     if ((emitted.seq ?? Number.POSITIVE_INFINITY) > lastSent) send(emitted);
+  }
   waiting = undefined;
 }
 
@@ -73,18 +82,23 @@ interface Replay {
   readonly send: (event: EmittedEvent) => void;
 }
 
-/** Gives the number of the last event that was sent. */
+interface Replayed {
+  /** The number of the last event that was sent. */
+  readonly last: number;
+  readonly isAll: boolean;
+}
+
 async function replay(
   plimsoll: Plimsoll,
   lastSeen: number,
   { send, ...filter }: Replay,
-): Promise<number> {
-  let after = lastSeen;
+): Promise<Replayed> {
+  let last = lastSeen;
   for (let sent = 0; sent < maxReplayed; sent += replayPage) {
-    const page = await plimsoll.store.events({ ...filter, after, limit: replayPage });
+    const page = await plimsoll.store.events({ ...filter, after: last, limit: replayPage });
     for (const event of page) send(event);
-    after = page.at(-1)?.seq ?? after;
-    if (page.length < replayPage) break;
+    last = page.at(-1)?.seq ?? last;
+    if (page.length < replayPage) return { last, isAll: true };
   }
-  return after;
+  return { last, isAll: false };
 }

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { SessionHints } from "../session/identify.ts";
 import { looksLikeId } from "../session/ids.ts";
+import { sha256 } from "../store/body.ts";
 
 /** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */
 const sideClasses = new Set(["auxiliary", "side_reply"]);
@@ -11,7 +12,8 @@ const maxNameLength = 200;
 export function readHints(headers: IncomingHttpHeaders): SessionHints {
   const text = (name: string): string | undefined => {
     const value = headers[name];
-    return typeof value === "string" && value !== "" ? value.slice(0, maxNameLength) : undefined;
+    if (typeof value !== "string" || value === "") return undefined;
+    return value.length <= maxNameLength ? value : `sha256-${sha256(value)}`;
   };
   const requestClass = text("x-claude-code-request-class");
   const side =

@@ -42,10 +42,13 @@ export async function handleModel(
     url: gateway.upstream(route.provider, route.path),
     method: "POST",
     // An answer that comes packed could not be watched while it streams.
-    headers: upstreamHeaders(request, {
-      "accept-encoding": "identity",
-      "content-length": String(body.raw.length),
-    }),
+    headers: upstreamHeaders(
+      request,
+      new Map([
+        ["accept-encoding", "identity"],
+        ["content-length", String(body.raw.length)],
+      ]),
+    ),
     body: body.raw,
   };
   const turn = await receive(gateway, { request, caller, body, route });
@@ -125,7 +128,10 @@ export async function handleRelay(
     {
       url: gateway.upstream(route.provider, route.path),
       method,
-      headers: upstreamHeaders(request, length === undefined ? {} : { "content-length": length }),
+      headers: upstreamHeaders(
+        request,
+        new Map(length === undefined ? [] : [["content-length", length]]),
+      ),
       body: hasBody ? request : null,
     },
     response,

@@ -74,21 +74,18 @@ const droppedAnswerHeaders = new Set([
 /** A credential goes to its own provider only; what was meant for Plimsoll goes nowhere. */
 export function upstreamHeaders(
   request: IncomingMessage,
-  overrides: Readonly<Record<string, string>>,
+  overrides: ReadonlyMap<string, string>,
 ): string[] {
   const headers: string[] = [];
+  const ofThisHop = new Set((request.headers.connection ?? "").toLowerCase().split(/\s*,\s*/));
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     const name = request.rawHeaders[index] ?? "";
     const key = name.toLowerCase();
-    if (
-      droppedRequestHeaders.has(key) ||
-      key.startsWith("x-plimsoll-") ||
-      overrides[key] !== undefined
-    )
-      continue;
+    const isOurs = key.startsWith("x-plimsoll-") || overrides.has(key);
+    if (isOurs || droppedRequestHeaders.has(key) || ofThisHop.has(key)) continue;
     headers.push(name, request.rawHeaders[index + 1] ?? "");
   }
-  for (const [name, value] of Object.entries(overrides)) headers.push(name, value);
+  for (const [name, value] of overrides) headers.push(name, value);
   return headers;
 }
 
@@ -184,15 +181,15 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const phase = this.#phase;
-    this.#phase = "over";
-    this.#held = [];
     const failure = upstreamError(error);
     const hasLeft = this.#response.destroyed;
+    this.#phase = "over";
     if (phase === "waiting") {
       this.#settle.reject(failure);
       return;
     }
-    this.#response.destroy();
+    if (phase === "open") this.#release();
+    this.#response.write("", () => this.#response.destroy());
     const isWatched = phase === "open" && this.#watch !== undefined;
     const ended = isWatched
       ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
@@ -256,7 +253,7 @@ export function isStream(headers: IncomingHttpHeaders): boolean {
 }
 
 function clientLeft(): PlimsollError {
-  return new PlimsollError("UPSTREAM_FAILED", "The client went away.", { status: 499 });
+  return new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
 }
 
 function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
@@ -269,7 +266,7 @@ function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | st
 
 function upstreamError(error: Error): PlimsollError {
   if (PlimsollError.is(error)) return error;
-  const code = "code" in error ? String(error.code) : "";
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code.includes("TIMEOUT")) {
     return new PlimsollError("UPSTREAM_TIMEOUT", "The upstream did not answer in time.", {
       status: 504,

@@ -37,12 +37,12 @@ export function sendError(response: ServerResponse, error: unknown, wire?: Wire)
   }
   const known = PlimsollError.is(error)
     ? error
-    : new PlimsollError("STORE_FAILED", `Plimsoll failed: ${errorMessage(error)}`);
+    : new PlimsollError("INTERNAL", `Plimsoll failed: ${errorMessage(error)}`);
   const body = wire?.errorBody(known.status, known.message) ?? {
     error: { code: known.code, message: known.message },
   };
   // The rest of a body that was refused is not read: the connection cannot be used again.
-  if (known.status === 413 || known.status === 408) response.setHeader("connection", "close");
+  if (!response.req.complete) response.setHeader("connection", "close");
   // Clients retry on their own; what is wrong with a request is still wrong the second time.
   if (wire !== undefined && known.status < 500) response.setHeader("x-should-retry", "false");
   sendJson(response, known.status, body);

@@ -12,6 +12,7 @@ import {
   checkBearer,
   checkModelCaller,
   checkOrigin,
+  checkOwner,
   isLoopbackHost,
 } from "./checks.ts";
 import { serveEvents } from "./events.ts";
@@ -50,11 +51,14 @@ const vendors: Readonly<Record<string, { readonly wire: ProviderWire; readonly b
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 120_000;
 const maxConnections = 10_000;
-const shutdownMs = 5_000;
+/** Running answers get this long to finish; well within what supervisors allow before they kill. */
+const shutdownMs = 2500;
 
 interface Service extends ServerOptions {
   readonly access: Access;
   readonly metrics: Metrics;
+  /** Aborted when the service shuts down. */
+  readonly closing: AbortSignal;
   readonly gateway: Gateway;
   readonly providers: ReadonlyMap<string, ProviderWire>;
 }
@@ -63,16 +67,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const agent = createUpstreamAgent();
   const upstreams = upstreamsOf(options.config);
   const metrics = createMetrics(options.plimsoll);
+  const closing = new AbortController();
   const service: Service = {
     ...options,
     access: {
       ownerToken: options.token,
       tokens: new Map(Object.entries(options.config.tokens ?? {})),
       storeKey: options.storeKey,
+      knownTenants: new Map(),
       isLoopback: isLoopbackHost(options.host),
       allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
     },
     metrics,
+    closing: closing.signal,
     providers: new Map([...upstreams].map(([name, { wire }]) => [name, wire])),
     gateway: {
       plimsoll: options.plimsoll,
@@ -88,15 +95,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       requestTimeout: requestTimeoutMs,
       maxHeaderSize: 64 * 1024,
       keepAliveTimeout: 65_000,
+      connectionsCheckingInterval: 2000,
     },
     (request, response) => void handle(service, request, response),
   );
   server.maxConnections = maxConnections;
-  server.on("upgrade", (request, socket) => {
-    socket.end(
-      `HTTP/1.1 ${upgradeStatus(service, request)}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
-    );
-  });
   await listen(server, options);
   const { port } = server.address() as AddressInfo;
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;
@@ -104,6 +107,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     url: `http://${host}:${port}`,
     port,
     close: async () => {
+      closing.abort();
       await closeServer(server);
       await agent.destroy();
     },
@@ -129,16 +133,6 @@ function upstreamsOf(
   return upstreams;
 }
 
-/** Codex tries a WebSocket first and takes this answer for "use HTTP". */
-function upgradeStatus(service: Service, request: IncomingMessage): string {
-  try {
-    checkOrigin(request, service.access);
-    return "426 Upgrade Required";
-  } catch {
-    return "403 Forbidden";
-  }
-}
-
 function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (cause) => {
@@ -146,7 +140,7 @@ function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
       const message = isTaken
         ? `Port ${port} on ${host} is in use: stop what runs there, or choose another with --port.`
         : `Cannot listen on ${host}:${port}: ${errorMessage(cause)}.`;
-      reject(new PlimsollError("PORT_IN_USE", message, { cause }));
+      reject(new PlimsollError("LISTEN_FAILED", message, { cause }));
     });
     server.listen(port, host, resolve);
   });
@@ -177,12 +171,28 @@ async function handle(
   );
   try {
     checkOrigin(request, service.access);
+    refuseWebSocket(request);
     await answer(service, routed, { request, response });
   } catch (error) {
+    if (request.destroyed && !request.complete) {
+      response.destroy();
+      return;
+    }
     if (!PlimsollError.is(error))
       service.warn(`A request failed: ${error instanceof Error ? error.stack : error}`);
     sendError(response, error, wire);
   }
+}
+
+/** Codex tries a WebSocket first, and takes this answer for "use HTTP". */
+function refuseWebSocket(request: IncomingMessage): void {
+  if (request.headers.upgrade?.toLowerCase() !== "websocket") return;
+  throw new PlimsollError("NOT_FOUND", "There is no WebSocket here: use HTTP.", { status: 426 });
+}
+
+function checkReading(request: IncomingMessage): void {
+  if (request.method === "GET" || request.method === "HEAD") return;
+  throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
 }
 
 async function answer(
@@ -191,6 +201,8 @@ async function answer(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const { plimsoll, access, metrics, gateway } = service;
+  if (route.kind !== "model" && route.kind !== "relay" && route.kind !== "unknown")
+    checkReading(request);
   switch (route.kind) {
     case "model":
       return handleModel(
@@ -207,21 +219,20 @@ async function answer(
     case "health":
       return sendJson(response, 200, { status: "ok", version: service.version });
     case "metrics":
-      checkBearer(request, access);
+      checkOwner(checkBearer(request, access));
       return sendText(response, await metrics.render(), metrics.contentType);
     case "events":
       return serveEvents(
         plimsoll,
-        { request, response, caller: checkBearer(request, access) },
+        { request, response, caller: checkBearer(request, access), closing: service.closing },
         query,
       );
     case "api": {
       const caller = checkBearer(request, access);
-      const method = request.method ?? "GET";
       return sendJson(
         response,
         200,
-        await answerApi(plimsoll, { method, segments: route.segments, query, caller }),
+        await answerApi(plimsoll, { segments: route.segments, query, caller }),
       );
     }
     case "root":

@@ -9,19 +9,19 @@ import {
   type AnswerReader,
   createJsonReader,
   createStreamReader,
-  maxJsonAnswerBytes,
+  maxAnswerBytes,
 } from "../wire/answer-reader.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import { type Ending, isStream, type Watch } from "./relay.ts";
 
-const unpackers: Readonly<
-  Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>>
-> = {
-  gzip: promisify(gunzip),
-  deflate: promisify(inflate),
-  br: promisify(brotliDecompress),
-  zstd: promisify(zstdDecompress),
-};
+type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+const unpackers: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
+  ["gzip", promisify(gunzip)],
+  ["x-gzip", promisify(gunzip)],
+  ["deflate", promisify(inflate)],
+  ["br", promisify(brotliDecompress)],
+  ["zstd", promisify(zstdDecompress)],
+]);
 
 export function watchAnswer(
   turn: Turn,
@@ -43,7 +43,9 @@ export function watchAnswer(
         answer,
         ...(failure === undefined ? {} : { error: failure }),
       });
-      return { isWhole: !(isStreamed && status < 400 && answer.outcome === "cut") };
+      // A stream of another kind may end as it likes; one that we understood must say that it is done.
+      const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
+      return { isWhole: !(isCutOff && status < 400) };
     },
   };
 }
@@ -64,12 +66,14 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
   return {
     push: (chunk) => {
       size += chunk.length;
-      if (size <= maxJsonAnswerBytes) pieces.push(chunk);
+      if (size <= maxAnswerBytes) pieces.push(chunk);
       return { passBytes: 0, isTerminal: false };
     },
     finish: async () => {
-      const bytes = await unpack(Buffer.concat(pieces), encoding);
-      if (bytes !== undefined) reader.push(bytes);
+      const bytes =
+        size > maxAnswerBytes ? undefined : await unpack(Buffer.concat(pieces), encoding);
+      if (bytes === undefined) return { outcome: "unread", messages: [] };
+      reader.push(bytes);
       return reader.finish();
     },
   };
@@ -77,7 +81,7 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
 
 async function unpack(bytes: Uint8Array, encoding: string): Promise<Uint8Array | undefined> {
   try {
-    return await unpackers[encoding]?.(bytes, { maxOutputLength: maxJsonAnswerBytes });
+    return await unpackers.get(encoding)?.(bytes, { maxOutputLength: maxAnswerBytes });
   } catch {
     return undefined;
   }

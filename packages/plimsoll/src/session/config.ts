@@ -173,7 +173,6 @@ export interface Settings {
   readonly port: number;
   /** From PLIMSOLL_TOKEN; else one is made and kept in the data folder. */
   readonly token?: string;
-  readonly isDebug: boolean;
 }
 
 export interface Flags {
@@ -200,11 +199,10 @@ export function loadSettings(flags: Flags, environment: Environment): Settings {
     host: flags.host ?? environment["PLIMSOLL_HOST"] ?? config.server?.host ?? "127.0.0.1",
     port: flags.port ?? readPort(environment["PLIMSOLL_PORT"]) ?? config.server?.port ?? 4141,
     ...(token === undefined || token === "" ? {} : { token }),
-    isDebug: environment["CONTEXT_DEBUG"] === "true",
   };
 }
 
-function readPort(text: string | undefined): number | undefined {
+export function readPort(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;

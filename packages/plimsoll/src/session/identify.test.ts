@@ -78,6 +78,7 @@ test.each(pairs)("$id $name is $relation", async (pair) => {
     const isNewBranch = pair.relation === "fork" || pair.relation === "rewind";
     expect(second.branch === first.branch).toBe(!isNewBranch);
   }
+  await second.end({ status: "failed" });
   await plimsoll.close();
 });
 
@@ -160,6 +161,50 @@ test("two requests at once on top of the same message become siblings", async ()
     named("s", undefined, user("a"), assistant("b"), user("right"), assistant("R"), user("more")),
   );
   expect(goesOn.branch).toBe(right.branch);
+});
+
+test("a second request on top of one that still runs does not pass for its continuation", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const running = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  const hasty = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), user("and also")),
+  );
+  expect([hasty.relation, hasty.branch === running.branch]).toEqual(["fork", false]);
+  const answered = await send(
+    plimsoll,
+    "anthropic",
+    named("s", undefined, user("a"), assistant("b"), user("c")),
+  );
+  expect([answered.relation, answered.branch]).toEqual(["extends", running.branch]);
+});
+
+test("a complete answer that says no more than the half before it is complete", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  await first.end({ status: "incomplete", answer: { outcome: "cut", messages: [assistant("b")] } });
+  const again = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
+  await again.end({ status: "complete", answer: answerOf(assistant("b")) });
+  const records = await plimsoll.store.messages(first.session, { limit: 9 });
+  expect(records.map(({ source, isComplete }) => [source, isComplete])).toEqual([
+    ["request", true],
+    ["answer", false],
+    ["answer", true],
+  ]);
+});
+
+test("an answer that cannot be recorded does not take its request with it", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const turn = await send(plimsoll, "anthropic", named("s", undefined, user("keep me")));
+  const loop: Record<string, unknown> = {};
+  loop["self"] = loop;
+  const answer = { outcome: "message", messages: [loop as JsonObject] } as const;
+  expect(await turn.end({ status: "complete", answer })).toBe("stored");
+  expect(await plimsoll.store.messages(turn.session, { limit: 9 })).toHaveLength(1);
+  expect(await plimsoll.store.turns(turn.session, 1)).toMatchObject([
+    { status: "incomplete", error: expect.stringContaining("could not be recorded") },
+  ]);
 });
 
 test("an answer that was cut off may be left out of the next request", async () => {

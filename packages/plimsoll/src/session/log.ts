@@ -23,9 +23,12 @@ export interface SessionLog {
   /** Hash of heads that are already stored. */
   readonly heads: Set<string>;
   /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
-  readonly unsaved: Promise<Write>[];
+  unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
-  lastCommit: Promise<void>;
+  lastCommit: Promise<unknown>;
+  isSaving: boolean;
+  /** The store has gone another way: this log is no longer the session's. */
+  isAbandoned: boolean;
 }
 
 export interface BranchState {
@@ -69,6 +72,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
     heads: new Set(),
     unsaved: [],
     lastCommit: Promise.resolve(),
+    isSaving: false,
+    isAbandoned: false,
   };
 }
 

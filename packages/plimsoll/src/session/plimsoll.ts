@@ -17,11 +17,19 @@ import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
+import { createLogSaver } from "./save-log.ts";
 import { createSession, type Session } from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
 import { createTargets, type Targets } from "./target.ts";
 import { createTokenCounter } from "./token-counter.ts";
-import { type Incoming, receiveTurn, type Turn, type TurnContext } from "./turn.ts";
+import {
+  type Incoming,
+  type OpenTurns,
+  receiveTurn,
+  type Turn,
+  type TurnContext,
+  type Unended,
+} from "./turn.ts";
 
 export interface PlimsollOptions {
   /** Folder for database and keys. */
@@ -33,7 +41,6 @@ export interface PlimsollOptions {
 
 export interface SessionOptions {
   readonly agent?: string;
-  readonly priority?: 1 | 2 | 3;
 }
 
 export interface Plimsoll {
@@ -56,7 +63,9 @@ export interface Plimsoll {
 }
 
 /** What the library's own sessions belong to. */
-const libraryTenant = "local";
+const libraryTenant = "library";
+/** Turns that are still running when the product closes get this long to end. */
+const closeTimeoutMs = 3000;
 const usualTokenizer = "tiktoken:o200k_base";
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
@@ -76,11 +85,16 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   const bus = createEventBus();
   const now = (): number => Date.now();
   const facts = createFactsReader(counter);
+  const sessions = createSessionCache(store, now);
+  const saver = createLogSaver({ store, bus, now, forget: sessions.forget });
+  const openTurns = createOpenTurns();
   const context: TurnContext = {
     store,
     bus,
     now,
-    sessions: createSessionCache(store, now),
+    sessions,
+    saver,
+    openTurns,
     facts,
     heads: createHeadReader(facts),
     prefixes: createPrefixMemory(),
@@ -114,8 +128,33 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     subscribe: bus.subscribe,
     warmUp: () => counter.prepare(usualTokenizer),
     close: async () => {
+      await openTurns.close(closeTimeoutMs);
+      await saver.close();
       await counter.close();
       await store.close();
+    },
+  };
+}
+
+function createOpenTurns(): OpenTurns & { close(timeoutMs: number): Promise<void> } {
+  const open = new Set<Unended>();
+  let onLast: () => void = () => undefined;
+  return {
+    add: (turn) => void open.add(turn),
+    delete: (turn) => {
+      open.delete(turn);
+      if (open.size === 0) onLast();
+    },
+    close: async (timeoutMs) => {
+      await Promise.all([...open].map(({ abort }) => abort?.()));
+      if (open.size === 0) return;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs);
+        onLast = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
     },
   };
 }
@@ -144,14 +183,15 @@ function createQueues(): TurnContext["exclusively"] {
   };
 }
 
-const wireByFamily: Readonly<Record<string, Wire>> = {
-  anthropic: wires.anthropic,
-  openai: wires["openai-chat"],
-};
+const wireByFamily: ReadonlyMap<string, Wire> = new Map([
+  ["anthropic", wires.anthropic],
+  ["openai", wires["openai-chat"]],
+]);
 
 function wireOfProvider(config: Config): (provider: string) => Wire {
   return (provider) => {
-    const wire = wireByFamily[config.providers?.[provider]?.wire ?? provider];
+    const settings = new Map(Object.entries(config.providers ?? {})).get(provider);
+    const wire = wireByFamily.get(settings?.wire ?? provider);
     if (wire !== undefined) return wire;
     throw new PlimsollError(
       "CONFIG_INVALID",

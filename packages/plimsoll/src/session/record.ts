@@ -1,10 +1,8 @@
-/** Writing a turn into the log: its new messages, its answer, and one transaction for both. */
+/** Adding to the log: new messages, new branches, events. What is added is stored by save-log.ts. */
 
-import { errorMessage } from "../message/error.ts";
-import type { EmittedEvent, PlimsollEvent, Relation } from "../message/event.ts";
+import type { PlimsollEvent, Relation } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
-import type { Store, Write } from "../store/store.ts";
-import type { EventBus } from "./event-bus.ts";
+import type { Write } from "../store/store.ts";
 import { newId } from "./ids.ts";
 import {
   appendNode,
@@ -12,7 +10,6 @@ import {
   extendLink,
   type Link,
   type LogMessage,
-  moveTip,
   type SessionLog,
   startBranch,
 } from "./log.ts";
@@ -102,70 +99,13 @@ export function announce(log: SessionLog, event: PlimsollEvent): void {
   log.unsaved.push(Promise.resolve({ kind: "event", tenant: log.record.tenant, event }));
 }
 
-export function setTip(branch: BranchState, tip: Tip): void {
-  moveTip(branch, tip.seq);
-}
-
-/** A store that stays away must not fill the memory: beyond this, the oldest bodies are let go. */
-const maxUnsavedWrites = 20_000;
-/** A disk that hangs must not hold an answer back for ever: then the turn is announced as not stored. */
-const commitTimeoutMs = 10_000;
-
-interface World {
-  readonly store: Store;
-  readonly bus: EventBus;
-  readonly now: () => number;
-}
-
-/**
- * Commits everything that the session has not stored yet.
- * Contract: never rejects. What could not be written stays for the next commit.
- */
-export async function saveLog(log: SessionLog, world: World): Promise<void> {
-  const commit = log.lastCommit.then(() => flush(log, world));
-  log.lastCommit = commit;
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, commitTimeoutMs);
-  });
-  await Promise.race([commit, timeout]);
-  clearTimeout(timer);
-}
-
-async function flush(log: SessionLog, { store, bus, now }: World): Promise<void> {
-  const batch = log.unsaved.splice(0);
-  if (batch.length === 0) return;
-  const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
-  for (const branch of moved) branch.isChanged = false;
-  try {
-    const writes = await Promise.all(batch);
-    const receipt = await store.commit([...frameOf(log, moved), ...writes]);
-    for (const emitted of eventsOf(writes, receipt.events)) bus.emit(emitted);
-  } catch (error) {
-    for (const branch of moved) branch.isChanged = true;
-    log.unsaved.unshift(...batch);
-    log.unsaved.splice(0, Math.max(0, log.unsaved.length - maxUnsavedWrites));
-    const { tenant, id: session } = log.record;
-    bus.emit({
-      tenant,
-      event: { type: "store-error", session, at: now(), message: errorMessage(error) },
-    });
-  }
-}
-
-/** The session and its branches, as they are now: what follows in the transaction refers to them. */
-function frameOf(log: SessionLog, moved: readonly BranchState[]): readonly Write[] {
-  const session = log.record.id;
-  return [
-    { kind: "session", session: log.record },
-    ...moved.map(({ record }): Write => ({ kind: "branch", session, branch: record })),
-  ];
-}
-
-function eventsOf(writes: readonly Write[], numbers: readonly number[]): readonly EmittedEvent[] {
-  const events = writes.filter((write) => write.kind === "event");
-  return events.map(({ tenant, event }, index) => {
-    const seq = numbers[index];
-    return seq === undefined ? { tenant, event } : { seq, tenant, event };
+export function announceSession(log: SessionLog, agent: string | undefined, at: number): void {
+  const { id: session, wire } = log.record;
+  announce(log, {
+    type: "session-start",
+    session,
+    at,
+    wire,
+    ...(agent === undefined ? {} : { agent }),
   });
 }

@@ -13,6 +13,8 @@ export interface SessionCache {
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
   /** Tells the cache that messages were added, so that they can be found by their history. */
   noteChains(log: SessionLog, links: readonly Pick<Link, "chain" | "looseChain">[]): void;
+  /** The next request for this session reads it from the store. */
+  forget(log: SessionLog): void;
 }
 
 export interface SessionLookup {
@@ -41,14 +43,16 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     byId,
     create,
     noteChains: shelf.noteChains,
+    forget: shelf.remove,
     find: async (query) => {
       const { tenant, wire, hints } = query;
       const { clientKey, sessionId, agent } = hints;
       const named = sessionId === undefined ? undefined : await byId(sessionId);
-      if (named?.record.tenant === tenant) return { log: named, isNew: false };
+      if (named?.record.tenant === tenant && named.record.wire === wire)
+        return { log: named, isNew: false };
       const known = await (clientKey === undefined
         ? findByHistory(shelf, store, query)
-        : findByClientKey(shelf, store, { tenant, clientKey }));
+        : findByClientKey(shelf, store, { tenant, clientKey, wire }));
       if (known !== undefined) return { log: known, isNew: false };
       const log = create({
         tenant,
@@ -77,13 +81,20 @@ async function loadSession(
   return log;
 }
 
+interface NamedLookup {
+  readonly tenant: string;
+  readonly clientKey: string;
+  readonly wire: string;
+}
+
 async function findByClientKey(
   shelf: SessionShelf,
   store: Store,
-  { tenant, clientKey }: { readonly tenant: string; readonly clientKey: string },
+  { tenant, clientKey, wire }: NamedLookup,
 ): Promise<SessionLog | undefined> {
   const id =
-    shelf.byClientKey(tenant, clientKey) ?? (await store.sessionByClientKey(tenant, clientKey))?.id;
+    shelf.byClientKey(tenant, wire, clientKey) ??
+    (await store.sessionByClientKey(tenant, wire, clientKey))?.id;
   return id === undefined ? undefined : loadSession(shelf, store, id);
 }
 

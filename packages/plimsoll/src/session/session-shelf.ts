@@ -5,10 +5,11 @@ import type { Link, SessionLog } from "./log.ts";
 export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
-  byClientKey(tenant: string, clientKey: string): string | undefined;
+  byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
   /** Ids of sessions that hold one of these chains, those of the last chain first; of equals, the newest first. */
   byChains(tenant: string, chains: readonly string[], max: number): ReadonlySet<string>;
   noteChains(log: SessionLog, links: readonly Pick<Link, "chain" | "looseChain">[]): void;
+  remove(log: SessionLog): void;
 }
 
 export interface ShelfLimits {
@@ -22,7 +23,7 @@ interface Held {
   readonly chains: Set<string>;
 }
 
-const keyOf = (tenant: string, name: string): string => `${tenant}\0${name}`;
+const keyOf = (...names: readonly string[]): string => names.join("\0");
 
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   /** In order of use: the first is the one to let go. */
@@ -45,7 +46,8 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
 
   const remove = (id: string, { log, chains }: Held): void => {
     held.delete(id);
-    idByClientKey.delete(keyOf(log.record.tenant, log.record.clientKey ?? ""));
+    const { tenant, wire, clientKey } = log.record;
+    idByClientKey.delete(keyOf(tenant, wire, clientKey ?? ""));
     chainCount -= chains.size;
     for (const key of chains) {
       const ids = idsByChain.get(key);
@@ -54,25 +56,34 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     }
   };
 
+  /** Not at once: whoever was given a session must first have marked it as busy. */
+  const letGoSoon = (): void => {
+    if (isFull()) setImmediate(letGo);
+  };
+  const isFull = (): boolean => held.size > limits.maxSessions || chainCount > limits.maxChains;
   const letGo = (): void => {
     for (const [id, entry] of held) {
-      if (held.size <= limits.maxSessions && chainCount <= limits.maxChains) return;
-      if (!isBusy(entry.log) && held.size > 1) remove(id, entry);
+      if (!isFull()) return;
+      if (!isBusy(entry.log)) remove(id, entry);
     }
   };
 
   return {
     noteChains,
     put: (log) => {
-      const { id, tenant, clientKey } = log.record;
+      const { id, tenant, wire, clientKey } = log.record;
       held.set(id, { log, chains: new Set() });
-      if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, clientKey), id);
+      if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
       const nodes = [...log.nodes.values()];
       noteChains(
         log,
         nodes.map(({ chain, looseChain = chain }) => ({ chain, looseChain })),
       );
-      letGo();
+      letGoSoon();
+    },
+    remove: (log) => {
+      const entry = held.get(log.record.id);
+      if (entry?.log === log) remove(log.record.id, entry);
     },
     get: (id) => {
       const entry = held.get(id);
@@ -81,7 +92,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       held.set(id, entry);
       return entry.log;
     },
-    byClientKey: (tenant, clientKey) => idByClientKey.get(keyOf(tenant, clientKey)),
+    byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
     byChains: (tenant, chains, max) => {
       const found = new Set<string>();
       for (const chain of chains.toReversed()) {
@@ -95,6 +106,8 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
 }
 
 /** What runs or is not stored yet is nowhere else. */
-function isBusy({ unsaved, branches }: SessionLog): boolean {
-  return unsaved.length > 0 || [...branches.values()].some(({ inFlight }) => inFlight > 0);
+function isBusy({ unsaved, isSaving, branches }: SessionLog): boolean {
+  return (
+    unsaved.length > 0 || isSaving || [...branches.values()].some(({ inFlight }) => inFlight > 0)
+  );
 }

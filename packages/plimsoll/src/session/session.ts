@@ -2,7 +2,7 @@
 
 import type { Limit } from "../budget/limit.ts";
 import type { Measurement } from "../budget/measure.ts";
-import { PlimsollError } from "../message/error.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Outcome, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
@@ -11,10 +11,11 @@ import { wireOfMessage } from "../wire/detect.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { newId } from "./ids.ts";
-import { extendLink, type LogMessage, rootLink, type SessionLog } from "./log.ts";
+import { extendLink, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
 import { addMessages, emptyTotals, type Head, measureTurn, type Totals } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
-import { announce, appendMessages, setTip, startNewBranch, type Tip } from "./record.ts";
+import { announceSession, appendMessages, startNewBranch, type Tip } from "./record.ts";
+import type { Saved } from "./save-log.ts";
 import { openTurn, type Turn, type TurnContext } from "./turn.ts";
 
 export interface PrepareOptions {
@@ -45,8 +46,8 @@ export interface Session {
   /** A message of any wire format, or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
-  /** A response, or the stream of its events; resolves when the turn is stored. */
-  commit(answer: unknown): Promise<void>;
+  /** A response, or the stream of its events. `unsaved`: the store failed, and will be tried again. */
+  commit(answer: unknown): Promise<Saved>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
@@ -54,12 +55,11 @@ export interface Session {
 }
 
 interface State {
-  readonly log: SessionLog;
+  log: SessionLog;
   readonly agent?: string;
   readonly pending: (JsonObject | Message)[];
   /** What the model sees, in the session's wire. */
   readonly view: JsonObject[];
-  readonly known: LogMessage[];
   wire: Wire | undefined;
   tip: Tip | undefined;
   ruler: Ruler | undefined;
@@ -87,7 +87,6 @@ export function createSession(
     ...(agent === undefined ? {} : { agent }),
     pending: [],
     view: [],
-    known: [],
     wire: knownWire,
     tip: undefined,
     ruler: undefined,
@@ -99,9 +98,7 @@ export function createSession(
   return {
     id: log.record.id,
     append: async (message) => {
-      if (!isObject(message))
-        throw usage("append takes a message object, in any wire format or the neutral form.");
-      state.pending.push(message);
+      state.pending.push(checkMessage(message));
     },
     prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
@@ -114,6 +111,17 @@ export function createSession(
           handler(event as Parameters<typeof handler>[0]);
       }),
   };
+}
+
+/** Here and not in prepare: what cannot be sent must not take other messages with it. */
+function checkMessage(message: unknown): JsonObject | Message {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(message));
+    if (isObject(copy)) return copy as JsonObject | Message;
+  } catch (cause) {
+    throw usage(`append takes what JSON can hold: ${errorMessage(cause)}.`);
+  }
+  throw usage("append takes a message object, in any wire format or the neutral form.");
 }
 
 async function prepare(
@@ -132,6 +140,7 @@ async function prepare(
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   });
   await state.open?.turn.end({ status: "aborted" });
+  if (state.log.isAbandoned) await reopen(context, state, target.ruler);
   const turn = { id: newId("turn"), at: context.now() };
   const { tip, newMessages } = await appendPending(context, state, {
     wire,
@@ -139,7 +148,7 @@ async function prepare(
     turn,
   });
   const branch = mainBranch(state, turn.at);
-  setTip(branch, tip);
+  moveTip(branch, tip.seq);
   branch.inFlight++;
   const head = await headOf(context, state, { options, wire, target });
   const placed = {
@@ -156,6 +165,7 @@ async function prepare(
     target,
     wire: state.wire ?? wire,
     measured: measureTurn(head, state.totals),
+    isLeftOpen: true,
   });
   state.open = { turn: opened, wire };
   return {
@@ -222,7 +232,7 @@ async function appendPending(
     state.log.record = { ...state.log.record, wire: state.wire.name };
   await useRuler(context, state, ruler);
   const added = encodePending(state.pending.splice(0), state.wire);
-  const bytes = added.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const bytes = added.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const from = state.tip ?? { seq: null, link: rootLink(state.wire.name) };
   const entries = messages.map((message, index) => ({
@@ -242,8 +252,31 @@ async function appendPending(
 
 function take(state: State, added: readonly JsonObject[], messages: readonly LogMessage[]): void {
   state.view.push(...added);
-  state.known.push(...messages);
   state.totals = addMessages(state.totals, messages);
+}
+
+/** The store and the log in memory had parted: everything that was said is put where the store stands now. */
+async function reopen(context: TurnContext, state: State, ruler: Ruler): Promise<void> {
+  const log = await context.sessions.byId(state.log.record.id);
+  if (log === undefined || state.wire === undefined) return;
+  state.log = log;
+  const bytes = state.view.map(encodeMessage);
+  const messages = await context.facts.learn(state.wire, bytes, ruler);
+  const entries = messages.map((message, index) => ({
+    message,
+    bytes: bytes[index] ?? new Uint8Array(),
+  }));
+  const root: Tip = { seq: null, link: rootLink(state.wire.name) };
+  state.tip = appendMessages(log, root, entries, {
+    turn: "",
+    source: "request",
+    isComplete: true,
+    at: context.now(),
+  });
+}
+
+function encodeMessage(message: JsonObject): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(message));
 }
 
 /** Another tokenizer: everything is counted anew, once. */
@@ -251,9 +284,8 @@ async function useRuler(context: TurnContext, state: State, ruler: Ruler): Promi
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
   state.ruler = ruler;
   if (!isChanged || state.wire === undefined) return;
-  const bytes = state.view.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const bytes = state.view.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
-  state.known.splice(0, state.known.length, ...messages);
   state.totals = addMessages(emptyTotals, messages);
 }
 
@@ -288,13 +320,7 @@ function mainBranch(state: State, at: number): ReturnType<typeof startNewBranch>
   const { log, agent } = state;
   const known = [...log.branches.values()].find(({ record }) => record.agent === agent);
   if (known !== undefined) return known;
-  announce(log, {
-    type: "session-start",
-    session: log.record.id,
-    at,
-    wire: log.record.wire,
-    ...(agent === undefined ? {} : { agent }),
-  });
+  announceSession(log, agent, at);
   return startNewBranch(log, { relation: "new", forkSeq: null, agent, at });
 }
 
@@ -322,51 +348,73 @@ async function headOf(
   return value;
 }
 
-async function commit(context: TurnContext, state: State, answer: unknown): Promise<void> {
+async function commit(context: TurnContext, state: State, given: unknown): Promise<Saved> {
   const { open, wire } = state;
-  if (
-    open === undefined ||
-    wire === undefined ||
-    state.tip === undefined ||
-    state.ruler === undefined
-  ) {
+  if (open === undefined || wire === undefined) {
     throw usage("commit without prepare: call prepare first, and commit its answer once.");
   }
   state.open = undefined;
-  const read = await readAnswer(open.wire, answer);
+  const { answer, failure } = await readAnswer(open.wire, given);
   const messages =
     open.wire === wire
-      ? read.messages
-      : wire.encode(read.messages.map((message) => open.wire.decode(message)));
-  const status =
-    read.outcome === "message" ? "complete" : read.outcome === "cut" ? "incomplete" : "failed";
-  await open.turn.end({
-    status,
-    answer: { ...read, messages },
-    ...(read.error === undefined ? {} : { error: read.error.message }),
+      ? answer.messages
+      : wire.encode(answer.messages.map((message) => open.wire.decode(message)));
+  const error = failure ?? answer.error?.message;
+  const saved = await open.turn.end({
+    status: statuses[answer.outcome],
+    answer: { ...answer, messages },
+    ...(error === undefined ? {} : { error }),
   });
-  const [first] = messages;
-  if (first === undefined) return;
-  const [known] = await context.facts.learn(
-    wire,
-    [new TextEncoder().encode(JSON.stringify(first))],
-    state.ruler,
-  );
-  if (known === undefined) return;
-  const link = extendLink(state.tip.link, known);
-  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? state.tip.seq, link };
-  take(state, [first], [known]);
+  if (answer.outcome === "message") await takeAnswer(context, state, messages[0]);
+  if (failure !== undefined) throw usage(`The answer could not be read to its end: ${failure}`);
+  return saved;
 }
 
-async function readAnswer(wire: Wire, answer: unknown): Promise<Answer> {
-  if (!isAsyncIterable(answer))
-    return wire.readAnswer(JSON.parse(JSON.stringify(answer)) as JsonValue);
+const statuses = {
+  message: "complete",
+  cut: "incomplete",
+  unread: "incomplete",
+  error: "failed",
+} as const;
+
+/** The first choice is what the conversation goes on with. */
+async function takeAnswer(
+  context: TurnContext,
+  state: State,
+  answer: JsonObject | undefined,
+): Promise<void> {
+  const { wire, tip, ruler } = state;
+  if (answer === undefined || wire === undefined || tip === undefined || ruler === undefined)
+    return;
+  const [message] = await context.facts.learn(wire, [encodeMessage(answer)], ruler);
+  if (message === undefined) return;
+  const link = extendLink(tip.link, message);
+  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? tip.seq, link };
+  take(state, [answer], [message]);
+}
+
+interface ReadAnswer {
+  readonly answer: Answer;
+  /** What went wrong while the stream was read; what had come until then is in the answer. */
+  readonly failure?: string;
+}
+
+async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
+  if (!isAsyncIterable(answer)) return { answer: wire.readAnswer(plainJson(answer)) };
   const accumulator = wire.openAnswer();
-  for await (const event of answer) {
-    const name = isObject(event) ? String(event["type"] ?? "") : "";
-    accumulator.take({ name, data: JSON.stringify(event) });
+  try {
+    for await (const event of answer) {
+      const name = isObject(event) ? String(event["type"] ?? "") : "";
+      accumulator.take({ name, data: JSON.stringify(event) });
+    }
+  } catch (error) {
+    return { answer: accumulator.finish(), failure: errorMessage(error) };
   }
-  return accumulator.finish();
+  return { answer: accumulator.finish() };
+}
+
+function plainJson(value: unknown): JsonValue {
+  return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as JsonValue);
 }
 
 function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
@@ -382,7 +430,7 @@ async function resume(
   const { wire } = state;
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
-  const bytes = view.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+  const bytes = view.map(encodeMessage);
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
   take(state, view, messages);

@@ -15,8 +15,8 @@ import type { Counters, Store, TurnRecord, Write } from "../store/store.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import type { EventBus } from "./event-bus.ts";
 import { placeInSession, type SessionHints } from "./identify.ts";
-import { newId } from "./ids.ts";
-import { extendLinks, type Link, type LogMessage, rootLink } from "./log.ts";
+import { newId, shortHash } from "./ids.ts";
+import { extendLinks, type Link, type LogMessage, moveTip, rootLink } from "./log.ts";
 import {
   addMessages,
   emptyTotals,
@@ -28,12 +28,12 @@ import type { FactsReader } from "./message-facts.ts";
 import type { PrefixMemory } from "./prefix-memory.ts";
 import {
   announce,
+  announceSession,
   appendMessages,
   type Placed,
-  saveLog,
-  setTip,
   startNewBranch,
 } from "./record.ts";
+import type { LogSaver, Saved } from "./save-log.ts";
 import type { SessionCache } from "./session-cache.ts";
 import type { Target, Targets } from "./target.ts";
 
@@ -49,6 +49,19 @@ export interface TurnContext {
   readonly now: () => number;
   /** One piece of work after the other under each name: two requests never look for one session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  readonly saver: LogSaver;
+  /** Turns that have begun and not ended: whoever closes waits for them. */
+  readonly openTurns: OpenTurns;
+}
+
+export interface OpenTurns {
+  add(turn: Unended): void;
+  delete(turn: Unended): void;
+}
+
+/** How to end a turn that nobody else will end; undefined when somebody will. */
+export interface Unended {
+  readonly abort: (() => Promise<unknown>) | undefined;
 }
 
 export interface Incoming {
@@ -73,11 +86,8 @@ export interface Turn {
   readonly outcome: Outcome;
   readonly measurement: Measurement;
   readonly target: Target;
-  /**
-   * Stores the turn. Contract: never rejects; call it once. When storage fails, the turn is kept in
-   * memory, announced as a store-error, and written with the next turn of its session.
-   */
-  end(result: TurnResult): Promise<void>;
+  /** Stores the turn. Contract: never rejects; call it once. */
+  end(result: TurnResult): Promise<Saved>;
 }
 
 /** A request as a client sent it: everything, every time. */
@@ -147,7 +157,7 @@ async function appendRequest(
     request: shape,
     hints,
   });
-  if (isNew) announceSession(log.record.id, { log, wire, hints, at: turn.at });
+  if (isNew) announceSession(log, hints.agent, turn.at);
   const place = placeInSession(log, shape, hints);
   const branch =
     place.branch ??
@@ -168,24 +178,10 @@ async function appendRequest(
     isComplete: true,
     at: turn.at,
   });
-  setTip(branch, tip);
+  moveTip(branch, tip.seq);
   branch.inFlight++;
   context.sessions.noteChains(log, links.slice(place.common));
   return { log, branch, relation: place.relation, tip, newMessages: added.length };
-}
-
-function announceSession(
-  session: string,
-  { log, wire, hints, at }: { log: Placed["log"]; wire: Wire; hints: SessionHints; at: number },
-): void {
-  const { agent } = hints;
-  announce(log, {
-    type: "session-start",
-    session,
-    at,
-    wire: wire.name,
-    ...(agent === undefined ? {} : { agent }),
-  });
 }
 
 export interface OpenTurn {
@@ -196,6 +192,8 @@ export interface OpenTurn {
   readonly wire: Wire;
   /** Before correction by reported usage. */
   readonly measured: Measurement;
+  /** The caller may never come back with an answer: then the turn ends when the product closes. */
+  readonly isLeftOpen?: boolean;
 }
 
 /** From here on the request is in the log, and must end: with an answer, or with what went wrong. */
@@ -219,6 +217,17 @@ export function openTurn(context: TurnContext, begun: OpenTurn): Turn {
       limit: target.limit.limit,
     },
   });
+  const end = async (result: TurnResult): Promise<Saved> => {
+    try {
+      return await endTurn(context, opened, result);
+    } finally {
+      context.openTurns.delete(unended);
+    }
+  };
+  const unended: Unended = {
+    abort: begun.isLeftOpen ? () => end({ status: "aborted" }) : undefined,
+  };
+  context.openTurns.add(unended);
   return {
     id: turn.id,
     session,
@@ -227,39 +236,24 @@ export function openTurn(context: TurnContext, begun: OpenTurn): Turn {
     outcome: "passthrough",
     measurement,
     target,
-    end: async (result) => {
-      try {
-        await endTurn(context, opened, result);
-      } catch (error) {
-        const { tenant } = log.record;
-        const message = `A turn could not be recorded: ${errorMessage(error)}`;
-        context.bus.emit({
-          tenant,
-          event: { type: "store-error", session, at: context.now(), message },
-        });
-      }
-    },
+    end,
   };
 }
 
 /** With the corrected measurement, as it was announced. */
 type Opened = OpenTurn & { readonly measurement: Measurement };
 
-async function endTurn(context: TurnContext, opened: Opened, result: TurnResult): Promise<void> {
+async function endTurn(context: TurnContext, opened: Opened, given: TurnResult): Promise<Saved> {
   const { placed, target, measurement } = opened;
   const { log, branch } = placed;
-  let answers = 0;
-  try {
-    answers = await appendAnswers(context, opened, result);
-  } finally {
-    branch.inFlight--;
-  }
+  const { answerTokens, result } = await recordAnswer(context, opened, given);
+  branch.inFlight--;
   const usage = result.answer?.usage;
   if (usage !== undefined) target.observe(opened.measured, usage.inputTokens);
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(opened, result, endedAt);
-  branch.record = { ...branch.record, counters: countersOf(opened, record, answers) };
+  branch.record = { ...branch.record, counters: countersOf(opened, record, answerTokens) };
   branch.isChanged = true;
   log.unsaved.push(...turnWrites(opened, record));
   announce(log, {
@@ -276,7 +270,21 @@ async function endTurn(context: TurnContext, opened: Opened, result: TurnResult)
     ...(usage === undefined ? {} : { usage }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
-  await saveLog(log, context);
+  return context.saver.save(log);
+}
+
+/** An answer that cannot be read must not take its request with it. */
+async function recordAnswer(
+  context: TurnContext,
+  opened: Opened,
+  result: TurnResult,
+): Promise<{ readonly answerTokens: number; readonly result: TurnResult }> {
+  try {
+    return { answerTokens: await appendAnswers(context, opened, result), result };
+  } catch (error) {
+    const message = `The answer could not be recorded: ${errorMessage(error)}`;
+    return { answerTokens: 0, result: { status: "incomplete", error: message } };
+  }
 }
 
 /** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
@@ -288,11 +296,13 @@ async function appendAnswers(
   const { placed, target, wire, turn } = opened;
   const answers = result.answer?.messages ?? [];
   const bytes = answers.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-  const messages = await context.facts.learn(wire, bytes, target.ruler);
+  const isComplete = result.status === "complete";
+  const learned = await context.facts.learn(wire, bytes, target.ruler);
+  const messages = isComplete ? learned : learned.map(asIncomplete);
   const appending = {
     turn: turn.id,
     source: "answer",
-    isComplete: result.status === "complete",
+    isComplete,
     at: context.now(),
   } as const;
   const tips = messages.map((message, index) =>
@@ -306,12 +316,17 @@ async function appendAnswers(
   const [first] = tips;
   // Another request may have moved the branch on meanwhile.
   if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
-    setTip(placed.branch, first);
+    moveTip(placed.branch, first.seq);
   context.sessions.noteChains(
     placed.log,
     tips.map(({ link }) => link),
   );
   return messages.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+/** Half an answer is not the whole one, even when a later try says no more than it did. */
+function asIncomplete(message: LogMessage): LogMessage {
+  return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
 }
 
 function recordOf(opened: Opened, result: TurnResult, endedAt: number): TurnRecord {

@@ -39,7 +39,8 @@ interface Memory {
   isClosed: boolean;
 }
 
-const keptEvents = 10_000;
+/** As in the SQL stores. */
+const keptEvents = 100_000;
 
 export function createMemoryStore(): Store {
   const memory: Memory = {
@@ -71,9 +72,10 @@ function sessionReads(
 ): Pick<Store, "session" | "sessionByClientKey" | "sessions" | "snapshot"> {
   return {
     session: async (id) => memory.sessions.get(id)?.session,
-    sessionByClientKey: async (tenant, clientKey) =>
+    sessionByClientKey: async (tenant, wire, clientKey) =>
       sessionsOf(memory).find(
-        (session) => session.tenant === tenant && session.clientKey === clientKey,
+        (session) =>
+          session.tenant === tenant && session.wire === wire && session.clientKey === clientKey,
       ),
     sessions: async ({ tenant, before, limit }) =>
       sessionsOf(memory)
@@ -137,9 +139,7 @@ function otherReads(
 ): Pick<Store, "turns" | "edits" | "archived" | "events" | "figures"> {
   return {
     turns: async (session, limit) =>
-      [...(memory.sessions.get(session)?.turns.values() ?? [])]
-        .sort((left, right) => right.startedAt - left.startedAt || (left.id < right.id ? 1 : -1))
-        .slice(0, limit),
+      [...(memory.sessions.get(session)?.turns.values() ?? [])].reverse().slice(0, limit),
     edits: async (session) =>
       [...(memory.sessions.get(session)?.edits.values() ?? [])].sort(
         (left, right) => left.seq - right.seq,
@@ -171,11 +171,7 @@ function refuseIfTaken(memory: Memory, write: Write): void {
     (write.kind === "message" && memory.sessions.get(write.session)?.nodes.has(write.node.seq)) ||
     (write.kind === "turn" && memory.sessions.get(write.session)?.turns.has(write.turn.id)) ||
     (write.kind === "edit" && memory.sessions.get(write.session)?.edits.has(write.edit.seq));
-  if (isTaken)
-    throw new PlimsollError(
-      "STORE_FAILED",
-      `The store failed: this ${write.kind} is already there.`,
-    );
+  if (isTaken) throw new PlimsollError("STORE_CONFLICT", `This ${write.kind} is already there.`);
 }
 
 /** Gives the number of the event, if the write was one. */

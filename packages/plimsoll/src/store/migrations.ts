@@ -12,13 +12,12 @@ export const migrations: readonly Migration[] = [
     statements: [
       `CREATE TABLE sessions (
         id TEXT PRIMARY KEY, tenant TEXT NOT NULL, wire TEXT NOT NULL, agent TEXT, client_key TEXT,
-        created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL)`,
-      "CREATE UNIQUE INDEX sessions_by_client_key ON sessions (tenant, client_key)",
-      "CREATE INDEX sessions_by_time ON sessions (updated_at, id)",
+        created_at BIGINT NOT NULL, updated_at BIGINT NOT NULL) WITHOUT ROWID`,
+      "CREATE UNIQUE INDEX sessions_by_client_key ON sessions (tenant, wire, client_key)",
       `CREATE TABLE branches (
-        session TEXT NOT NULL, id TEXT NOT NULL, agent TEXT, relation TEXT NOT NULL,
-        fork_seq BIGINT, tip_seq BIGINT, counters BLOB, created_at BIGINT NOT NULL,
-        PRIMARY KEY (session, id))`,
+        number INTEGER PRIMARY KEY, session TEXT NOT NULL, id TEXT NOT NULL, agent TEXT,
+        relation TEXT NOT NULL, fork_seq BIGINT, tip_seq BIGINT, counters BLOB, created_at BIGINT NOT NULL,
+        UNIQUE (session, id))`,
       `CREATE TABLE messages (
         session TEXT NOT NULL, seq BIGINT NOT NULL, parent BIGINT, tenant TEXT NOT NULL,
         role TEXT NOT NULL, source TEXT NOT NULL, turn TEXT NOT NULL, identity TEXT NOT NULL,
@@ -30,11 +29,10 @@ export const migrations: readonly Migration[] = [
       "CREATE INDEX messages_by_loose_chain ON messages (tenant, loose_chain) WHERE loose_chain IS NOT NULL",
       `CREATE TABLE heads (
         session TEXT NOT NULL, hash TEXT NOT NULL, codec TEXT NOT NULL, body BLOB NOT NULL,
-        PRIMARY KEY (session, hash))`,
+        PRIMARY KEY (session, hash)) WITHOUT ROWID`,
       `CREATE TABLE turns (
-        session TEXT NOT NULL, id TEXT NOT NULL, started_at BIGINT NOT NULL, record BLOB NOT NULL,
-        PRIMARY KEY (session, id))`,
-      "CREATE INDEX turns_by_time ON turns (session, started_at)",
+        number INTEGER PRIMARY KEY, session TEXT NOT NULL, id TEXT NOT NULL, record BLOB NOT NULL,
+        UNIQUE (session, id))`,
       `CREATE TABLE edits (
         session TEXT NOT NULL, seq BIGINT NOT NULL, branch TEXT NOT NULL, at BIGINT NOT NULL,
         edit BLOB NOT NULL, PRIMARY KEY (session, seq))`,
@@ -43,7 +41,7 @@ export const migrations: readonly Migration[] = [
         bytes BIGINT NOT NULL, at BIGINT NOT NULL, codec TEXT NOT NULL, body BLOB NOT NULL)`,
       "CREATE INDEX archive_by_session ON archive (session)",
       `CREATE TABLE events (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, session TEXT NOT NULL,
+        seq INTEGER PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL,
         at BIGINT NOT NULL, event BLOB NOT NULL)`,
     ],
   },

@@ -62,11 +62,12 @@ export function createSqlStore(driver: SqlDriver): Store {
       };
     },
     session: async (id) => readSession(await first("SELECT * FROM sessions WHERE id = ?", id)),
-    sessionByClientKey: async (tenant, clientKey) =>
+    sessionByClientKey: async (tenant, wire, clientKey) =>
       readSession(
         await first(
-          "SELECT * FROM sessions WHERE tenant = ? AND client_key = ?",
+          "SELECT * FROM sessions WHERE tenant = ? AND wire = ? AND client_key = ?",
           tenant,
+          wire,
           clientKey,
         ),
       ),
@@ -82,7 +83,7 @@ export function createSqlStore(driver: SqlDriver): Store {
     turns: async (session, limit) =>
       (
         await all(
-          "SELECT record FROM turns WHERE session = ? ORDER BY started_at DESC, id DESC LIMIT ?",
+          "SELECT record FROM turns WHERE session = ? ORDER BY number DESC LIMIT ?",
           session,
           limit,
         )
@@ -142,7 +143,7 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
   const record = readSession(session);
   if (record === undefined) return undefined;
   const branches = await driver.query({
-    sql: "SELECT * FROM branches WHERE session = ? ORDER BY created_at, id",
+    sql: "SELECT * FROM branches WHERE session = ? ORDER BY number",
     values: [id],
   });
   const nodes = await driver.query({

@@ -33,8 +33,8 @@ export function statementOf(write: Write): SqlStatement {
       };
     case "turn":
       return {
-        sql: "INSERT INTO turns (session, id, started_at, record) VALUES (?, ?, ?, ?)",
-        values: [write.session, write.turn.id, write.turn.startedAt, recordOf(write.turn)],
+        sql: "INSERT INTO turns (session, id, record) VALUES (?, ?, ?)",
+        values: [write.session, write.turn.id, recordOf(write.turn)],
       };
     case "edit":
       return {

@@ -1,5 +1,5 @@
 /**
- * SQLite behind a worker thread: a commit waits for the disk there, never on the event loop that
+ * SQLite behind worker threads: a commit waits for the disk there, never on the event loop that
  * streams answers. Commits that wait together share one transaction.
  */
 
@@ -29,7 +29,7 @@ export type WorkerReply =
   | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
 
 interface Waiting {
-  readonly resolve: (rows: readonly (readonly SqlRow[])[]) => void;
+  readonly resolve: (rows: Rows) => void;
   readonly reject: (error: PlimsollError) => void;
 }
 
@@ -38,8 +38,38 @@ const maxWaiting = 10_000;
 /** The id of the first message, which says whether the database could be opened. */
 const openReply = 0;
 
+/**
+ * Two threads: one writes, one reads. A reader of a write-ahead log never waits for the writer, so a
+ * disk that is slow to write does not hold up a request that only wants to know its session.
+ */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (!options.isReadOnly) createPrivately(options.file);
+  const writer = await openThread(options);
+  const reader = options.isReadOnly ? writer : await openThread({ ...options, isReadOnly: true });
+  const driver: SqlDriver = {
+    kind: "sqlite",
+    transact: (statements) => writer.ask({ kind: "transact", statements }),
+    query: async (statement) => (await reader.ask({ kind: "query", statement }))[0] ?? [],
+    close: async () => {
+      await reader.close();
+      await writer.close();
+    },
+  };
+  return createSqlStore(driver);
+}
+
+type Question =
+  | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
+  | { readonly kind: "query"; readonly statement: SqlStatement }
+  | { readonly kind: "close" };
+type Rows = readonly (readonly SqlRow[])[];
+
+interface Thread {
+  ask(question: Question): Promise<Rows>;
+  close(): Promise<void>;
+}
+
+async function openThread(options: SqliteOptions): Promise<Thread> {
   const waiting = new Map<number, Waiting>();
   /** What was asked in one turn of the event loop goes over together: each crossing has its price. */
   const outbox: WorkerRequest[] = [];
@@ -67,44 +97,33 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   worker.on("error", (cause) => fail(storeStopped(options.file, cause)));
   worker.on("exit", () => fail(storeStopped(options.file)));
 
-  const wait = (id: number): Promise<readonly (readonly SqlRow[])[]> =>
+  const wait = (id: number): Promise<Rows> =>
     new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
       worker.ref();
     });
-  const ask = (
-    request:
-      | { kind: "transact"; statements: readonly SqlStatement[] }
-      | { kind: "query"; statement: SqlStatement }
-      | { kind: "close" },
-  ): Promise<readonly (readonly SqlRow[])[]> => {
+  const ask = (question: Question): Promise<Rows> => {
     if (failure !== undefined) return Promise.reject(failure);
-    if (waiting.size >= maxWaiting) {
-      return Promise.reject(
-        new PlimsollError(
-          "STORE_FAILED",
-          `${maxWaiting} writes wait for the disk: check that it is not stuck.`,
-        ),
-      );
-    }
+    if (waiting.size >= maxWaiting) return Promise.reject(storeStuck());
     const id = ++lastId;
     if (outbox.length === 0) queueMicrotask(() => worker.postMessage(outbox.splice(0)));
-    outbox.push({ ...request, id });
+    outbox.push({ ...question, id });
     return wait(id);
   };
-
   await wait(openReply);
-  const driver: SqlDriver = {
-    kind: "sqlite",
-    transact: (statements) => ask({ kind: "transact", statements }),
-    query: async (statement) => (await ask({ kind: "query", statement }))[0] ?? [],
+  return {
+    ask,
     close: async () => {
       if (failure === undefined) await ask({ kind: "close" });
       failure ??= storeStopped(options.file);
       await worker.terminate();
     },
   };
-  return createSqlStore(driver);
+}
+
+function storeStuck(): PlimsollError {
+  const message = `${maxWaiting} writes wait for the disk: check that it is not stuck.`;
+  return new PlimsollError("STORE_FAILED", message);
 }
 
 /** SQLite gives its journal files the permissions of the database: only the user may read them. */
@@ -136,6 +155,12 @@ function storeError(error: { code: string; message: string }, file: string): Pli
     case "SQLITE_FULL":
       return new PlimsollError("STORE_FAILED", `The disk of ${file} is full: free some space.`);
     default:
+      if (error.code.startsWith("SQLITE_CONSTRAINT")) {
+        return new PlimsollError(
+          "STORE_CONFLICT",
+          `Another process has written to ${file}: ${error.message}.`,
+        );
+      }
       return new PlimsollError(
         "STORE_FAILED",
         `The store failed: ${error.message} (${error.code}).`,

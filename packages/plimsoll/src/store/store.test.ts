@@ -157,7 +157,7 @@ for (const [name, opener] of Object.entries(openers)) {
         node(1, "hello"),
         node(2, large, { looseChain: "loose", role: "assistant", source: "answer" }),
       ]);
-      expect(await store.sessionByClientKey("t1", "k")).toMatchObject({ id: "ses_a" });
+      expect(await store.sessionByClientKey("t1", "anthropic", "k")).toMatchObject({ id: "ses_a" });
       expect(await store.snapshot("ses_a")).toMatchObject({
         branches: [{ id: "main", tipSeq: 2, counters: { current: 1, schema: 4 } }],
         nodes: [{ seq: 1 }, { seq: 2 }],
@@ -173,7 +173,7 @@ for (const [name, opener] of Object.entries(openers)) {
       const store = await fresh();
       await store.commit([session("ses_a"), await message("ses_a", 1, "first")]);
       const doomed = [await message("ses_a", 2, "second"), await message("ses_a", 1, "again")];
-      await expect(store.commit(doomed)).rejects.toMatchObject({ code: "STORE_FAILED" });
+      await expect(store.commit(doomed)).rejects.toMatchObject({ code: "STORE_CONFLICT" });
       expect(await store.messages("ses_a", { limit: 10 })).toHaveLength(1);
     });
 
@@ -184,7 +184,10 @@ for (const [name, opener] of Object.entries(openers)) {
       const writes = await Promise.all(
         texts.map((text, index) => message("ses_a", index === 7 ? 1 : index + 2, text)),
       );
-      const settled = await Promise.allSettled(writes.map((write) => store.commit([write])));
+      const spoiled = await message("ses_a", 99, "written before its commit fails");
+      const settled = await Promise.allSettled(
+        writes.map((write, index) => store.commit(index === 7 ? [spoiled, write] : [write])),
+      );
       expect(settled.map(({ status }) => status === "rejected")).toEqual(
         texts.map((_, index) => index === 7),
       );

@@ -15,7 +15,7 @@ export interface SessionRecord {
   readonly tenant: string;
   readonly wire: string;
   readonly agent?: string;
-  /** The client's own name for the conversation; unique within a tenant. */
+  /** The client's own name for the conversation; unique within a tenant and wire. */
   readonly clientKey?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -161,14 +161,18 @@ export interface Page {
 
 /**
  * Contract: `commit` is one durable transaction; when its promise resolves everything is on disk, when
- * it rejects nothing is. Reads check hashes and reject with STORE_CORRUPT rather than give wrong bytes.
+ * it rejects nothing is: with STORE_CONFLICT when something of it is already there. Reads check hashes and reject with STORE_CORRUPT rather than give wrong bytes.
  * `tenant` undefined means the owner, who sees all.
  */
 export interface Store {
   readonly kind: string;
   commit(writes: readonly Write[]): Promise<CommitReceipt>;
   session(id: string): Promise<SessionRecord | undefined>;
-  sessionByClientKey(tenant: string, clientKey: string): Promise<SessionRecord | undefined>;
+  sessionByClientKey(
+    tenant: string,
+    wire: string,
+    clientKey: string,
+  ): Promise<SessionRecord | undefined>;
   /** Newest first. `before` is the `updatedAt` and id of the last one seen. */
   sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
@@ -177,7 +181,7 @@ export interface Store {
   /** Sessions of a tenant that hold one of these chains, strict or loose. */
   findChains(tenant: string, chains: readonly string[]): Promise<readonly ChainMatch[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
-  /** Newest first. */
+  /** Last stored first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
   edits(session: string): Promise<readonly EditRecord[]>;
   archived(tenant: string | undefined, handle: string): Promise<ArchivedContent | undefined>;

@@ -13,8 +13,9 @@ export interface AnswerReader {
   finish(): Answer;
 }
 
-/** A JSON answer larger than this is forwarded, but not read: it is recorded as cut. */
-export const maxJsonAnswerBytes: number = 64 * 1024 * 1024;
+/** A larger answer is passed on, but no longer read along. */
+export const maxAnswerBytes: number = 64 * 1024 * 1024;
+const unread: Answer = { outcome: "unread", messages: [] };
 
 export function createStreamReader(wire: Wire): AnswerReader {
   const accumulator = wire.openAnswer();
@@ -25,13 +26,14 @@ export function createStreamReader(wire: Wire): AnswerReader {
   });
   return {
     push: (chunk) => {
-      reader.push(chunk);
       const start = position;
       position += chunk.length;
+      if (position > maxAnswerBytes) return { passBytes: chunk.length, isTerminal: false };
+      reader.push(chunk);
       if (terminalStart < 0) return { passBytes: chunk.length, isTerminal: false };
       return { passBytes: Math.max(0, terminalStart - start), isTerminal: true };
     },
-    finish: () => accumulator.finish(),
+    finish: () => (position > maxAnswerBytes ? unread : accumulator.finish()),
   };
 }
 
@@ -42,13 +44,13 @@ export function createJsonReader(wire: Wire): AnswerReader {
   return {
     push: (chunk) => {
       size += chunk.length;
-      if (size <= maxJsonAnswerBytes) pieces.push(chunk);
+      if (size <= maxAnswerBytes) pieces.push(chunk);
       else pieces.length = 0;
       return { passBytes: 0, isTerminal: false };
     },
     finish: () => {
-      const value = size <= maxJsonAnswerBytes ? parse(pieces, size) : undefined;
-      return value === undefined ? { outcome: "cut", messages: [] } : wire.readAnswer(value);
+      const value = size <= maxAnswerBytes ? parse(pieces, size) : undefined;
+      return value === undefined ? unread : wire.readAnswer(value);
     },
   };
 }

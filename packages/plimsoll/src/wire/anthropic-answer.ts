@@ -140,9 +140,16 @@ function finish(state: State): Answer {
     block === undefined ? [] : [finishBlock(block, state.inputs.get(index))],
   );
   const response = state.response && { ...state.response, content };
-  const read = response === undefined ? { messages: [] } : readMessage(response);
-  if (state.error !== undefined) return { ...read, outcome: "error", error: state.error };
-  return { ...read, outcome: state.isComplete ? "message" : "cut" };
+  if (state.error !== undefined) {
+    return {
+      messages: [],
+      ...(response && readMessage(response)),
+      outcome: "error",
+      error: state.error,
+    };
+  }
+  if (response === undefined) return { outcome: "cut", messages: [] };
+  return { ...readMessage(response), outcome: state.isComplete ? "message" : "cut" };
 }
 
 function finishBlock(block: Block, input: string | undefined): JsonObject {
@@ -151,7 +158,7 @@ function finishBlock(block: Block, input: string | undefined): JsonObject {
 }
 
 export function readAnthropicAnswer(response: JsonValue): Answer {
-  if (!isObject(response)) return { outcome: "cut", messages: [] };
+  if (!isObject(response)) return { outcome: "unread", messages: [] };
   if (response["type"] === "error") {
     return { outcome: "error", messages: [], error: readError(response) };
   }

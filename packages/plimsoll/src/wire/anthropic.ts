@@ -42,8 +42,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const tools = fields.slice("tools");
   const clientSession = sessionOfMetadata(fields.value("metadata"));
   return {
-    model: fields.text("model"),
-    isStream: fields.isTrue("stream"),
+    model: fields.optionalText("model") ?? "",
     messages: fields.array("messages"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(system === undefined ? {} : { system }),

@@ -5,9 +5,8 @@ import type { JsonValue } from "../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 
 export interface FieldReader {
-  text(name: string): string;
   optionalText(name: string): string | undefined;
-  isTrue(name: string): boolean;
+  /** Some servers take -1 for "no limit": what cannot be a count is no count. */
   optionalCount(name: string): number | undefined;
   array(name: string): readonly Slice[];
   /** Absent, null and missing are the same. */
@@ -35,17 +34,11 @@ export function readFields(body: Uint8Array, slices: BodySlices): FieldReader {
     value,
     slice,
     optionalText,
-    text: (name) => {
-      const found = optionalText(name);
-      if (found === undefined) throw wrongType(name, "a string");
-      return found;
-    },
-    isTrue: (name) => value(name) === true,
     optionalCount: (name) => {
       const found = value(name);
       if (found === undefined) return undefined;
-      if (typeof found !== "number" || !(found >= 0)) throw wrongType(name, "a positive number");
-      return Math.floor(found);
+      if (typeof found !== "number") throw wrongType(name, "a number");
+      return found > 0 ? Math.floor(found) : undefined;
     },
     array: (name) => {
       const found = slices.elements.get(name);

@@ -120,13 +120,18 @@ function finish(state: State): Answer {
   const choices = [...state.choices.entries()]
     .sort(([left], [right]) => left - right)
     .map(([, choice]) => finishChoice(choice));
-  const read =
-    state.response === undefined
-      ? { messages: [] }
-      : readCompletion({ ...state.response, object: "chat.completion", choices });
-  if (state.error !== undefined) return { ...read, outcome: "error", error: state.error };
+  const response = state.response && { ...state.response, object: "chat.completion", choices };
+  if (state.error !== undefined) {
+    return {
+      messages: [],
+      ...(response && readCompletion(response)),
+      outcome: "error",
+      error: state.error,
+    };
+  }
+  if (response === undefined) return { outcome: "cut", messages: [] };
   const hasEnded = choices.length > 0 && choices.every((choice) => choice["finish_reason"] != null);
-  return { ...read, outcome: state.isDone || hasEnded ? "message" : "cut" };
+  return { ...readCompletion(response), outcome: state.isDone || hasEnded ? "message" : "cut" };
 }
 
 function finishChoice(choice: Choice): JsonObject {
@@ -140,7 +145,7 @@ function finishChoice(choice: Choice): JsonObject {
 }
 
 export function readChatAnswer(response: JsonValue): Answer {
-  if (!isObject(response)) return { outcome: "cut", messages: [] };
+  if (!isObject(response)) return { outcome: "unread", messages: [] };
   if (response["error"] !== undefined && response["error"] !== null) {
     return { outcome: "error", messages: [], error: readError(response["error"]) };
   }

@@ -41,8 +41,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     fields.optionalCount("max_completion_tokens") ?? fields.optionalCount("max_tokens");
   const tools = fields.slice("tools");
   return {
-    model: fields.text("model"),
-    isStream: fields.isTrue("stream"),
+    model: fields.optionalText("model") ?? "",
     messages: fields.array("messages"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(tools === undefined ? {} : { tools }),

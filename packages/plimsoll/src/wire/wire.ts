@@ -10,7 +10,6 @@ export type WireName = "anthropic" | "openai-chat";
 /** A request as far as Plimsoll needs it. Everything else stays in the client's bytes. */
 export interface WireRequest {
   readonly model: string;
-  readonly isStream: boolean;
   readonly maxOutputTokens?: number;
   readonly messages: readonly Slice[];
   /** System prompt outside the messages, and tool schemas: what fills the window before the conversation. */
@@ -28,9 +27,10 @@ export interface AnswerError {
 /**
  * What an upstream answered, put together from its JSON or its stream.
  * cut: the stream ended before the provider said that it was done; what arrived is in `messages`.
+ * unread: it is not in this wire's format, or too large to be read along; it was passed on all the same.
  */
 export interface Answer {
-  readonly outcome: "message" | "error" | "cut";
+  readonly outcome: "message" | "error" | "cut" | "unread";
   /** The response object, as the provider's own client library would have built it. */
   readonly response?: JsonObject;
   /** What a client sends back as history: one message, or several when it asked for several choices. */

@@ -6,8 +6,9 @@ import type { EmittedEvent } from "../message/event.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store, Write } from "../store/store.ts";
 import { createEventBus } from "./event-bus.ts";
-import { emptyLog, type LogMessage, rootLink } from "./log.ts";
-import { announce, appendMessages, saveLog, setTip, startNewBranch } from "./record.ts";
+import { emptyLog, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
+import { announce, appendMessages, startNewBranch } from "./record.ts";
+import { createLogSaver } from "./save-log.ts";
 
 /** A store whose disk is full until told otherwise. */
 function failingStore(): { store: Store; commits: (readonly Write[])[]; repair: () => void } {
@@ -57,20 +58,20 @@ test("turns that could not be stored are stored with the next one, in order, and
   const seen: EmittedEvent[] = [];
   bus.subscribe((event) => seen.push(event));
   const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
-  const world = { store, bus, now: () => 1 };
+  const saver = createLogSaver({ store, bus, now: () => 1, forget: () => undefined });
 
   const branch = startNewBranch(log, { relation: "new", forkSeq: null, at: 1 });
   const first = oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
-  setTip(branch, first);
-  await saveLog(log, world);
+  moveTip(branch, first.seq);
+  expect(await saver.save(log)).toBe("unsaved");
   expect(seen.map(({ event }) => event.type)).toEqual(["store-error"]);
   expect(log.unsaved.length).toBeGreaterThan(0);
 
   repair();
   const second = oneTurn(log, first, "b");
-  setTip(branch, second);
+  moveTip(branch, second.seq);
   announce(log, { type: "session-start", session: "ses_1", at: 2, wire: "anthropic" });
-  await saveLog(log, world);
+  expect(await saver.save(log)).toBe("stored");
   expect(commits).toHaveLength(1);
   expect(log.unsaved).toHaveLength(0);
   expect(seen.map(({ seq, event }) => [seq, event.type])).toEqual([
@@ -92,8 +93,76 @@ test("a commit writes the messages of turns that still run: no stored message la
   const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
   const running = oneTurn(log, { seq: null, link: rootLink("anthropic") }, "running");
   oneTurn(log, running, "on top of it");
-  await saveLog(log, { store, bus: createEventBus(), now: () => 1 });
+  await createLogSaver({
+    store,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: () => undefined,
+  }).save(log);
   expect((await store.snapshot("ses_1"))?.nodes.map(({ parent }) => parent)).toEqual([null, 1]);
+});
+
+test("what failed is tried again without another turn, and at the latest on closing", async () => {
+  const { store, commits, repair } = failingStore();
+  const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
+  const saver = createLogSaver({
+    store,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: () => undefined,
+  });
+  oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
+  expect(await saver.save(log)).toBe("unsaved");
+  repair();
+  await saver.close();
+  expect(commits).toHaveLength(1);
+});
+
+test("a log that the store has gone past is given up, once, and forgotten", async () => {
+  const memory = createMemoryStore();
+  const forgotten: SessionLog[] = [];
+  const record = { id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 };
+  const saver = createLogSaver({
+    store: memory,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: (log) => forgotten.push(log),
+  });
+  const [mine, theirs] = [emptyLog(record), emptyLog(record)];
+  oneTurn(theirs, { seq: null, link: rootLink("anthropic") }, "theirs");
+  oneTurn(mine, { seq: null, link: rootLink("anthropic") }, "mine");
+  expect(await saver.save(theirs)).toBe("stored");
+  expect(await saver.save(mine)).toBe("unsaved");
+  expect([forgotten, mine.isAbandoned, mine.unsaved]).toEqual([[mine], true, []]);
+  expect(await saver.save(mine)).toBe("unsaved");
+});
+
+test("a branch is stored as it stood with its messages, wherever it has moved since", async () => {
+  const { store, repair } = failingStore();
+  repair();
+  const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
+  const saver = createLogSaver({
+    store,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: () => undefined,
+  });
+  const branch = startNewBranch(log, { relation: "new", forkSeq: null, at: 1 });
+  const first = oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
+  moveTip(branch, first.seq);
+  const saving = saver.save(log);
+  await Promise.resolve();
+  moveTip(branch, oneTurn(log, first, "b").seq);
+  await saving;
+  expect(await store.snapshot("ses_1")).toMatchObject({
+    branches: [{ tipSeq: 1 }],
+    nodes: [{ seq: 1 }],
+  });
+  await saver.save(log);
+  expect(await store.snapshot("ses_1")).toMatchObject({
+    branches: [{ tipSeq: 2 }],
+    nodes: [{ seq: 1 }, { seq: 2 }],
+  });
 });
 
 test("a subscriber that throws is let go, and the others still hear", () => {
