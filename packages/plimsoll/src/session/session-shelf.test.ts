@@ -4,7 +4,8 @@ import { emptyLog, type SessionLog, startBranch } from "./log.ts";
 import { createSessionShelf } from "./session-shelf.ts";
 
 const limits = { maxSessions: 2, maxChains: 100 };
-const logOf = (id: string, clientKey = id): SessionLog => emptyLog({ id, tenant: "t", wire: "w", clientKey, createdAt: 1, updatedAt: 1 });
+const logOf = (id: string, clientKey = id): SessionLog =>
+  emptyLog({ id, tenant: "t", wire: "w", clientKey, createdAt: 1, updatedAt: 1 });
 const link = (chain: string) => ({ chain, looseChain: chain });
 
 test("the least used session is let go, and with it every way to find it", async () => {
@@ -18,7 +19,10 @@ test("the least used session is let go, and with it every way to find it", async
   shelf.put(c);
   await nextTick();
   expect([shelf.get("a"), shelf.get("b"), shelf.get("c")]).toEqual([a, undefined, c]);
-  expect([shelf.byClientKey("t", "w", "b"), shelf.byClientKey("t", "w", "a")]).toEqual([undefined, "a"]);
+  expect([shelf.byClientKey("t", "w", "b"), shelf.byClientKey("t", "w", "a")]).toEqual([
+    undefined,
+    "a",
+  ]);
   expect([...shelf.byChains("t", ["shared"], 5)]).toEqual(["a"]);
 });
 
@@ -32,7 +36,11 @@ test("a session is not let go before whoever asked for it could use it", async (
 });
 
 test.each([
-  ["is being answered", (log: SessionLog) => startBranch(log, { id: "main", relation: "new", forkSeq: null, at: 1 }).inFlight++],
+  [
+    "is being answered",
+    (log: SessionLog) =>
+      startBranch(log, { id: "main", relation: "new", forkSeq: null, at: 1 }).inFlight++,
+  ],
   ["is not stored yet", (log: SessionLog) => log.unsaved.push(new Promise(() => undefined))],
   ["is being stored", (log: SessionLog) => (log.isSaving = true)],
 ])("what %s stays, however full it is", async (_name, make) => {

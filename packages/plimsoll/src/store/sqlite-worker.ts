@@ -1,10 +1,9 @@
 /** The thread that owns the SQLite connection: opens, migrates, and runs what it is asked, in order. */
 
-import { existsSync } from "node:fs";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
-import { PlimsollError } from "../message/error.ts";
-import { migrations, schemaVersion } from "./migrations.ts";
+import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
+import { migrations } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
@@ -25,38 +24,13 @@ const sendReplies = (): void => {
 
 function open(options: SqliteOptions): Database.Database {
   const isReadOnly = options.isReadOnly === true;
-  const database = new Database(options.file, { readonly: isReadOnly, timeout: 5000 });
-  const version = Number(database.pragma("user_version", { simple: true }));
-  if (version > schemaVersion) {
-    throw new PlimsollError(
-      "STORE_NEWER",
-      `${options.file} was written by a newer Plimsoll (schema ${version}, this one knows ${schemaVersion}): update Plimsoll.`,
-    );
-  }
-  if (isReadOnly) return database;
-  database.pragma("journal_mode = WAL");
-  database.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
-  migrate(database, options.file, version);
-  return database;
-}
-
-/** Each step is one transaction, so a crash leaves either the old version or the new one. */
-function migrate(database: Database.Database, file: string, version: number): void {
-  const steps = migrations.filter((step) => step.version > version);
-  if (steps.length > 0 && version > 0) backUp(database, file, version);
-  for (const step of steps) {
-    database
-      .transaction(() => {
-        for (const statement of step.statements) database.exec(statement);
-        database.pragma(`user_version = ${step.version}`);
-      })
-      .immediate();
-  }
-}
-
-function backUp(database: Database.Database, file: string, version: number): void {
-  const target = `${file}.v${version}.bak`;
-  if (!existsSync(target)) database.prepare("VACUUM INTO ?").run(target);
+  const opened = new Database(options.file, { readonly: isReadOnly, timeout: 5000 });
+  schemaVersionOf(opened, options.file, migrations);
+  if (isReadOnly) return opened;
+  opened.pragma("journal_mode = WAL");
+  opened.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
+  migrateSqlite(opened, options.file, migrations);
+  return opened;
 }
 
 const database = openOrReport();

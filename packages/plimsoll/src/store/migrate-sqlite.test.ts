@@ -1,0 +1,54 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "better-sqlite3";
+import { afterAll, expect, test } from "vitest";
+import { migrateSqlite } from "./migrate-sqlite.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "plimsoll-migrate-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const first = { version: 1, statements: ["CREATE TABLE notes (text TEXT)"] };
+const second = {
+  version: 2,
+  statements: ["ALTER TABLE notes ADD COLUMN author TEXT", "UPDATE notes SET author = 'me'"],
+};
+const broken = {
+  version: 3,
+  statements: ["CREATE TABLE more (x)", "INSERT INTO nowhere VALUES (1)"],
+};
+const versionOf = (database: Database.Database): unknown =>
+  database.pragma("user_version", { simple: true });
+
+test("an older database is brought up to date, and a backup keeps it as it was", () => {
+  const file = join(folder, "old.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first]);
+  expect(existsSync(`${file}.v1.bak`)).toBe(false);
+  database.exec("INSERT INTO notes VALUES ('kept')");
+  migrateSqlite(database, file, [first, second]);
+  expect(database.prepare("SELECT * FROM notes").all()).toEqual([{ text: "kept", author: "me" }]);
+  const backup = new Database(`${file}.v1.bak`, { readonly: true });
+  expect([versionOf(backup), backup.prepare("SELECT * FROM notes").all()]).toEqual([
+    1,
+    [{ text: "kept" }],
+  ]);
+  migrateSqlite(database, file, [first, second]);
+  expect(versionOf(database)).toBe(2);
+});
+
+test("a step that fails leaves the version before it, whole", () => {
+  const file = join(folder, "broken.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first, second]);
+  expect(() => migrateSqlite(database, file, [first, second, broken])).toThrowError(/nowhere/);
+  expect(versionOf(database)).toBe(2);
+  expect(database.prepare("SELECT name FROM sqlite_master WHERE name = 'more'").all()).toEqual([]);
+});
+
+test("a newer database is left alone", () => {
+  const file = join(folder, "newer.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first, second]);
+  expect(() => migrateSqlite(database, file, [first])).toThrowError(/update Plimsoll/);
+  expect(versionOf(database)).toBe(2);
+});
