@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
 import { type Config, type Flags, loadSettings } from "../session/config.ts";
+import { pathInSnapshot } from "../session/log.ts";
 import {
   addMessages,
   createHeadReader,
@@ -87,14 +88,8 @@ async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const snapshot = await store.snapshot(id);
   const [turn] = await store.turns(id, 1);
   const branch = snapshot?.branches.find((known) => known.id === (turn?.branch ?? "main"));
-  const nodes = new Map(snapshot?.nodes.map((node) => [node.seq, node]));
-  const path: number[] = [];
-  for (
-    let node = nodes.get(branch?.tipSeq ?? -1);
-    node !== undefined;
-    node = nodes.get(node.parent ?? -1)
-  )
-    path.unshift(node.seq);
+  const nodes = snapshot === undefined ? [] : pathInSnapshot(snapshot, branch?.tipSeq ?? null);
+  const path = nodes.map(({ seq }) => seq);
   const bodies = await store.bodies(id, path);
   const decode = (bytes: Uint8Array): JsonObject =>
     JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;

@@ -4,8 +4,9 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import { looksLikeHandle } from "../message/handle.ts";
 import type { JsonValue } from "../message/json.ts";
 import { looksLikeId } from "../session/ids.ts";
+import { pathInSnapshot } from "../session/log.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
-import type { NodeRecord, Page, SessionRecord, SessionSnapshot, Store } from "../store/store.ts";
+import type { NodeRecord, Page, SessionRecord, Store } from "../store/store.ts";
 import type { Caller } from "./checks.ts";
 
 export interface ApiRequest {
@@ -89,7 +90,7 @@ async function describeSession(store: Store, session: SessionRecord): Promise<un
     branches: (snapshot?.branches ?? []).map(({ tipSeq, ...branch }) => ({
       ...branch,
       tip: tipSeq,
-      messages: snapshot === undefined ? 0 : pathOf(snapshot, tipSeq).length,
+      messages: snapshot === undefined ? 0 : pathInSnapshot(snapshot, tipSeq).length,
     })),
     ...(turn === undefined ? {} : { lastTurn: turn }),
   };
@@ -149,7 +150,7 @@ async function readView(
   const wanted = query.get("branch");
   const branch = snapshot?.branches.find(({ id }) => id === (wanted ?? "main"));
   if (snapshot === undefined || branch === undefined) throw notFound();
-  const path = pathOf(snapshot, branch.tipSeq);
+  const path = pathInSnapshot(snapshot, branch.tipSeq);
   const bodies = await store.bodies(
     session.id,
     path.map(({ seq }) => seq),
@@ -212,14 +213,6 @@ function endOfCharacter(bytes: Uint8Array, end: number): number {
   let at = end;
   while (at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
   return at;
-}
-
-function pathOf(snapshot: SessionSnapshot, tip: number | null): readonly NodeRecord[] {
-  const nodes = new Map(snapshot.nodes.map((node) => [node.seq, node]));
-  const path: NodeRecord[] = [];
-  for (let node = nodes.get(tip ?? -1); node !== undefined; node = nodes.get(node.parent ?? -1))
-    path.push(node);
-  return path.reverse();
 }
 
 function parse(body: Uint8Array): JsonValue {

@@ -136,7 +136,10 @@ export function findCommon(
 }
 
 /** From the root to a message. */
-export function pathTo(log: SessionLog, seq: number | null): readonly NodeRecord[] {
+export function pathTo(
+  log: { readonly nodes: ReadonlyMap<number, NodeRecord> },
+  seq: number | null,
+): readonly NodeRecord[] {
   const path: NodeRecord[] = [];
   let at = seq;
   while (at !== null) {
@@ -146,6 +149,14 @@ export function pathTo(log: SessionLog, seq: number | null): readonly NodeRecord
     at = node.parent;
   }
   return path.reverse();
+}
+
+/** The same, in what a store has of a session. */
+export function pathInSnapshot(
+  { nodes }: SessionSnapshot,
+  seq: number | null,
+): readonly NodeRecord[] {
+  return pathTo({ nodes: new Map(nodes.map((node) => [node.seq, node])) }, seq);
 }
 
 export interface NewNode {
