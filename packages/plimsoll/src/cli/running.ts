@@ -1,9 +1,9 @@
 /** Where the service of a data folder runs, if one does: two of them would write over each other's sessions. */
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PlimsollError } from "../message/error.ts";
-import { isObject } from "../message/json.ts";
+import { isObject, parseObject } from "../message/json.ts";
 
 export interface RunningService {
   readonly pid: number;
@@ -39,14 +39,9 @@ export function removeServiceFile(data: string): void {
 }
 
 function readServiceFile(data: string): RunningService | undefined {
-  try {
-    const value: unknown = JSON.parse(readFileSync(join(data, fileName), "utf8"));
-    if (!isObject(value)) return undefined;
-    const { pid, url } = value;
-    return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
-  } catch {
-    return undefined;
-  }
+  const file = join(data, fileName);
+  const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
+  return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
 }
 
 function isAlive(pid: number): boolean {

@@ -9,6 +9,16 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The object of a JSON text; undefined when it is not JSON, or not an object. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export function stringOr(value: unknown, fallback: string): string {
   return typeof value === "string" ? value : fallback;
 }

@@ -1,6 +1,13 @@
 /** Answers of the Anthropic Messages wire: the stream's events, or one JSON body, put together. */
 
-import { isObject, type JsonObject, type JsonValue, numberOr, stringOr } from "../message/json.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  numberOr,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import { parsePartialJson } from "./partial-json.ts";
 import type { Answer, AnswerAccumulator } from "./wire.ts";
@@ -28,20 +35,11 @@ export function createAnthropicAccumulator(): AnswerAccumulator {
     take: ({ name, data }) => {
       // The provider's client library passes over events without a name; so does the record of what it saw.
       if (name === "" || name === "ping") return "more";
-      const event = parseEvent(data);
+      const event = parseObject(data);
       return event === undefined ? "more" : takeEvent(state, name, event);
     },
     finish: () => finish(state),
   };
-}
-
-function parseEvent(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function takeEvent(state: State, name: string, event: JsonObject): "more" | "terminal" {

@@ -1,6 +1,13 @@
 /** Answers of the OpenAI Chat Completions wire: the stream's chunks, or one JSON body, put together. */
 
-import { isObject, type JsonObject, type JsonValue, numberOr, stringOr } from "../message/json.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  numberOr,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import type { Answer, AnswerAccumulator } from "./wire.ts";
 
@@ -37,20 +44,11 @@ export function createChatAccumulator(): AnswerAccumulator {
         state.isDone = true;
         return "terminal";
       }
-      const chunk = parseChunk(data);
+      const chunk = parseObject(data);
       return chunk === undefined ? "more" : takeChunk(state, chunk);
     },
     finish: () => finish(state),
   };
-}
-
-function parseChunk(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function takeChunk(state: State, chunk: JsonObject): "more" | "terminal" {
