@@ -130,6 +130,8 @@ class Carrier implements Dispatcher.DispatchHandler {
   #watch: Watch | undefined;
   #held: Uint8Array[] = [];
   #hasEnded = false;
+  /** Waiting for the client to take what was written. */
+  #isDraining = false;
   #controller: Dispatcher.DispatchController | undefined;
   readonly #response: ServerResponse;
   readonly #answer: (status: number, headers: IncomingHttpHeaders) => Answering;
@@ -188,13 +190,15 @@ class Carrier implements Dispatcher.DispatchHandler {
       this.#settle.reject(failure);
       return;
     }
-    if (phase === "open") this.#release();
-    this.#response.write("", () => this.#response.destroy());
+    // Stored first, as at a regular end: whoever sees the break can find what came before it.
     const isWatched = phase === "open" && this.#watch !== undefined;
     const ended = isWatched
       ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
       : undefined;
-    void Promise.resolve(ended).then(this.#settle.resolve);
+    void Promise.resolve(ended).then(() => {
+      this.#release();
+      this.#breakOff();
+    });
   }
 
   #pass(chunk: Buffer, watch: Watch): void {
@@ -208,7 +212,10 @@ class Carrier implements Dispatcher.DispatchHandler {
   #write(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#response.destroyed || this.#response.write(chunk)) return;
     this.#controller?.pause();
+    if (this.#isDraining) return;
+    this.#isDraining = true;
     this.#response.once("drain", () => {
+      this.#isDraining = false;
       if (this.#phase !== "storing") this.#controller?.resume();
     });
   }
