@@ -183,6 +183,11 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     const phase = this.#phase;
+    if (phase === "storing") {
+      // The answer was complete; its end goes out when it is stored, whatever became of the upstream.
+      this.#hasEnded = true;
+      return;
+    }
     const failure = upstreamError(error);
     const hasLeft = this.#response.destroyed;
     this.#phase = "over";
