@@ -7,11 +7,13 @@
  * before the client sees the end of the answer.
  */
 
+import { addNew, commitTurn, noCounters, seedTurn } from "../budget/counters.ts";
 import type { Measurement } from "../budget/measure.ts";
+import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Outcome, Relation, TurnStatus } from "../message/event.ts";
 import { packBody, sha256 } from "../store/body.ts";
-import type { Counters, Store, TurnRecord, Write } from "../store/store.ts";
+import type { Store, TurnRecord, Write } from "../store/store.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import type { EventBus } from "./event-bus.ts";
 import { placeInSession, type SessionHints } from "./identify.ts";
@@ -354,17 +356,8 @@ function recordOf(opened: Opened, result: TurnResult, endedAt: number): TurnReco
 
 /** What the next turn of this branch starts from. */
 function countersOf({ measurement }: Opened, turn: TurnRecord, answerTokens: number): Counters {
-  const { usage } = turn;
-  return {
-    current:
-      usage === undefined
-        ? measurement.total + answerTokens
-        : usage.inputTokens + usage.outputTokens,
-    pending: 0,
-    new: 0,
-    schema: measurement.tools,
-    reasoning: usage?.reasoningTokens ?? 0,
-  };
+  const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
+  return commitTurn(addNew(seeded, answerTokens), turn.usage);
 }
 
 function turnWrites({ placed, head }: Opened, turn: TurnRecord): readonly Promise<Write>[] {

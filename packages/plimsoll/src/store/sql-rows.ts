@@ -1,5 +1,6 @@
 /** Rows of the SQL tables as records, and small records as the bytes of their JSON. */
 
+import type { Counters } from "../message/counters.ts";
 import type { Relation } from "../message/event.ts";
 import type { JsonValue } from "../message/json.ts";
 import type { Role } from "../message/message.ts";
@@ -7,7 +8,6 @@ import { unpackBody } from "./body.ts";
 import type {
   BranchRecord,
   ChainMatch,
-  Counters,
   EditRecord,
   NodeRecord,
   SessionRecord,

@@ -1,5 +1,6 @@
 /** What is kept, and the one interface through which it is kept. Every store passes store.test.ts. */
 
+import type { Counters } from "../message/counters.ts";
 import type {
   MeasurementSummary,
   Outcome,
@@ -80,15 +81,6 @@ export interface TurnRecord {
   readonly error?: string;
   readonly startedAt: number;
   readonly endedAt: number;
-}
-
-/** What the guard counts with, as it stood when the last turn of a branch was committed. */
-export interface Counters {
-  readonly current: number;
-  readonly pending: number;
-  readonly new: number;
-  readonly schema: number;
-  readonly reasoning: number;
 }
 
 export interface EditRecord {

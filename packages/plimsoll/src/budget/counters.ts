@@ -1,0 +1,50 @@
+/** How the counters move: seeded, accumulated, committed. */
+
+import type { Counters } from "../message/counters.ts";
+import type { Usage } from "../message/message.ts";
+
+export const noCounters: Counters = { current: 0, pending: 0, new: 0, schema: 0, reasoning: 0 };
+
+/** A turn begins with these messages, which nobody has counted yet. */
+export function seedTurn(
+  counters: Counters,
+  pendingTokens: number,
+  schemaTokens: number,
+): Counters {
+  return { ...counters, pending: counters.pending + pendingTokens, schema: schemaTokens };
+}
+
+export function addNew(counters: Counters, tokens: number): Counters {
+  return { ...counters, new: counters.new + tokens };
+}
+
+/** Without usage the estimates become the truth; with it, what the provider reported does, schemas included. */
+export function commitTurn(counters: Counters, usage?: Usage): Counters {
+  const estimated = counters.current + counters.pending + counters.new;
+  return {
+    ...counters,
+    current: usage === undefined ? estimated : usage.inputTokens + usage.outputTokens,
+    pending: 0,
+    new: 0,
+    reasoning: usage?.reasoningTokens ?? counters.reasoning,
+  };
+}
+
+export interface Projection {
+  readonly tokens: number;
+  /** Of them, tool schemas that reported usage does not contain yet. */
+  readonly schema: number;
+}
+
+/** What the next request would hold, if it were sent now with so much more. */
+export function project(
+  counters: Counters,
+  extraTokens: number,
+  isSchemaReported: boolean,
+): Projection {
+  const schema = isSchemaReported ? 0 : counters.schema;
+  return {
+    tokens: counters.current + counters.pending + counters.new + extraTokens + schema,
+    schema,
+  };
+}

@@ -1,0 +1,14 @@
+/** What the guard counts with. They only grow until a turn is committed. */
+
+export interface Counters {
+  /** The conversation as it was last committed, with its tool schemas once usage was reported. */
+  readonly current: number;
+  /** What a turn starts with and has not committed. */
+  readonly pending: number;
+  /** What came during the turn: tool results, answers. */
+  readonly new: number;
+  /** Tool schemas. */
+  readonly schema: number;
+  /** For display: reasoning lies inside the longest answer and is never added to a projection. */
+  readonly reasoning: number;
+}
