@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -108,7 +108,7 @@ function chooseNode() {
 
 setUp();
 const node = chooseNode();
-const path = `${dirname(node)}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`;
+const path = [dirname(node), join(root, "node_modules", ".bin"), process.env.PATH].join(delimiter);
 const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",
   env: { ...process.env, PATH: path },

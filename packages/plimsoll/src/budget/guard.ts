@@ -14,7 +14,7 @@ export interface GuardThresholds {
   readonly block: number;
 }
 
-export const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
+const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
 
 export interface GuardTarget {
   readonly name: string;

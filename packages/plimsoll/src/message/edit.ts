@@ -1,0 +1,42 @@
+/** Edits: records that say what the model sees instead of what was said. The log itself never changes. */
+
+/**
+ * Messages are named by their chain, the hash over everything up to and including them: an edit can
+ * only hold for a message whose whole history is the same.
+ */
+export type EditAction =
+  | {
+      readonly kind: "replace";
+      readonly chain: string;
+      /** Index of the neutral part. */
+      readonly part: number;
+      readonly text: string;
+      readonly handle?: string;
+    }
+  /** Whole units, both ends included; `text` stands in their place. */
+  | {
+      readonly kind: "remove" | "fold";
+      readonly first: string;
+      readonly last: string;
+      readonly text: string;
+      readonly handle?: string;
+    }
+  | { readonly kind: "insert"; readonly after: string; readonly text: string }
+  | { readonly kind: "revert"; readonly edit: number };
+
+/** What kind of place an edit touches. */
+export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool" | "file-mention";
+
+export interface Edit {
+  readonly seq: number;
+  readonly branch: string;
+  /** The last message when the edit was made: it holds for every branch that passes through it. */
+  readonly anchor: string;
+  readonly at: number;
+  readonly action: EditAction;
+  readonly place: EditPlace;
+  readonly strategy: string;
+  readonly reason: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}

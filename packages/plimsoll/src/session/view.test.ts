@@ -1,0 +1,140 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Edit, EditAction } from "../message/edit.ts";
+import { activeEdits, foldView } from "./view.ts";
+
+const path = ["a", "b", "c", "d", "e", "f"];
+let lastSeq = 0;
+const edit = (action: EditAction, anchor = "f"): Edit => ({
+  seq: ++lastSeq,
+  branch: "main",
+  anchor,
+  at: 0,
+  action,
+  place: "undefined",
+  strategy: "test",
+  reason: "test",
+  tokensBefore: 0,
+  tokensAfter: 0,
+});
+const fold = (first: string, last: string, text = "folded"): EditAction => ({
+  kind: "fold",
+  first,
+  last,
+  text,
+});
+const replace = (chain: string, text: string): EditAction => ({
+  kind: "replace",
+  chain,
+  part: 0,
+  text,
+});
+
+/** What is seen, as words: a message by its letter, a gap as [b..d text], a note as +text. */
+function words(edits: readonly Edit[], along: readonly string[] = path): string {
+  return foldView(along, edits)
+    .map((item) => {
+      if (item.kind === "gap") return `[${along[item.first]}..${along[item.last]} ${item.text}]`;
+      if (item.kind === "note") return `+${item.text}`;
+      const replaced = [...item.replacements.values()].map(({ text }) => `=${text}`).join("");
+      return `${along[item.index]}${replaced}`;
+    })
+    .join(" ");
+}
+
+test("without edits the view is the log", () => {
+  expect(words([])).toBe("a b c d e f");
+});
+
+test("parts are replaced, ranges folded, notes inserted, each where it belongs", () => {
+  expect(
+    words([
+      edit(replace("b", "short")),
+      edit(fold("c", "d")),
+      edit({ kind: "insert", after: "f", text: "note" }),
+    ]),
+  ).toBe("a b=short [c..d folded] e f +note");
+});
+
+test("of two edits on one part the later holds", () => {
+  expect(words([edit(replace("b", "first")), edit(replace("b", "second"))])).toBe(
+    "a b=second c d e f",
+  );
+});
+
+test("a range swallows what lies inside it, and what it overlaps", () => {
+  const edits = [
+    edit(replace("c", "gone")),
+    edit(fold("b", "c", "one")),
+    edit(fold("c", "e", "two")),
+  ];
+  expect(words(edits)).toBe("a [b..e two] f");
+});
+
+test("what is reverted is as if it had never been, and a revert can be reverted", () => {
+  const folded = edit(fold("b", "e"));
+  const undo = edit({ kind: "revert", edit: folded.seq });
+  const redo = edit({ kind: "revert", edit: undo.seq });
+  expect(words([folded, undo])).toBe("a b c d e f");
+  expect(words([folded, undo, redo])).toBe("a [b..e folded] f");
+});
+
+test("an edit holds on every branch through its anchor, and on no other", () => {
+  const early = edit(fold("b", "c"), "d");
+  expect(words([early], ["a", "b", "c", "d", "x"])).toBe("a [b..c folded] d x");
+  expect(words([early], ["a", "b", "c", "x"])).toBe("a b c x");
+});
+
+test("an edit of messages that are not on the path changes nothing", () => {
+  expect(words([edit(fold("b", "z")), edit(fold("e", "b")), edit(replace("z", "?"))])).toBe(
+    "a b c d e f",
+  );
+});
+
+const someChain = fc.constantFrom(...path);
+const someAction: fc.Arbitrary<EditAction> = fc.oneof(
+  fc.record({
+    kind: fc.constant("replace" as const),
+    chain: someChain,
+    part: fc.nat(2),
+    text: fc.string(),
+  }),
+  fc.record({
+    kind: fc.constantFrom("remove" as const, "fold" as const),
+    first: someChain,
+    last: someChain,
+    text: fc.string(),
+  }),
+  fc.record({ kind: fc.constant("insert" as const), after: someChain, text: fc.string() }),
+);
+
+test("every message is seen once or lies in one gap, in order, whatever the edits", () => {
+  fc.assert(
+    fc.property(fc.array(someAction, { maxLength: 8 }), (actions) => {
+      const items = foldView(
+        path,
+        actions.map((action) => edit(action)),
+      );
+      const covered = items.flatMap((item) => {
+        if (item.kind === "note") return [];
+        const [first, last] =
+          item.kind === "gap" ? [item.first, item.last] : [item.index, item.index];
+        return Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
+      });
+      expect(covered).toEqual(path.map((_, index) => index));
+    }),
+  );
+});
+
+test("undoing every edit gives back the log, and redoing gives back the view", () => {
+  fc.assert(
+    fc.property(fc.array(someAction, { maxLength: 6 }), (actions) => {
+      const edits = actions.map((action) => edit(action));
+      const undone = edits.map(({ seq }) => edit({ kind: "revert", edit: seq }));
+      const redone = undone.map(({ seq }) => edit({ kind: "revert", edit: seq }));
+      expect(foldView(path, [...edits, ...undone])).toEqual(foldView(path, []));
+      expect(foldView(path, [...edits, ...undone, ...redone])).toEqual(foldView(path, edits));
+      expect(activeEdits(path, [...edits, ...undone])).toEqual([]);
+    }),
+  );
+});
