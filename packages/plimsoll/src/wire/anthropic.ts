@@ -10,7 +10,8 @@ import {
 import type { Media, Message, Part, Role } from "../message/message.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
 import { readFields } from "./body-fields.ts";
-import type { BodySlices } from "./slices.ts";
+import { type BodySlices, parseJson, readSlices, type Slice } from "./slices.ts";
+import { within } from "./splice.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
 export const anthropicWire: Wire = {
@@ -23,6 +24,7 @@ export const anthropicWire: Wire = {
       long,
     ),
   decode,
+  textRange,
   decodeSystem: decodeContent,
   encode,
   composeBody,
@@ -158,6 +160,25 @@ function decodeSource(source: JsonObject): Media | undefined {
       return undefined;
   }
 }
+
+function textRange(message: Uint8Array, part: number): Slice | undefined {
+  const { fields, elements } = readSlices(message);
+  const blocks = elements.get("content");
+  if (blocks === undefined) return part === 0 ? fields.get("content") : undefined;
+  const block = blocks[part];
+  if (block === undefined) return undefined;
+  const bytes = message.subarray(block.start, block.end);
+  const json = parseJson(bytes, { start: 0, end: bytes.length });
+  const field = isObject(json) ? textFields.get(stringOr(json["type"], "")) : undefined;
+  const inner = field === undefined ? undefined : readSlices(bytes).fields.get(field);
+  return inner && within(block, inner);
+}
+
+/** Reasoning is signed, calls must keep their arguments: only these may say something else. */
+const textFields: ReadonlyMap<string, string> = new Map([
+  ["text", "text"],
+  ["tool_result", "content"],
+]);
 
 /** Neighbours of one role become one message: results of parallel calls must stand together. */
 function encode(messages: readonly Message[]): readonly JsonObject[] {

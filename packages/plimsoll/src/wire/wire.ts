@@ -70,6 +70,11 @@ export interface Wire {
   identity(message: JsonObject, long?: LongText): string;
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
+  /**
+   * Where the text of a part stands in the bytes of its message: the JSON value that another text may
+   * replace. Undefined for parts that must stay as they came.
+   */
+  textRange(message: Uint8Array, part: number): Slice | undefined;
   decodeSystem(system: JsonValue): readonly Part[];
   /** Several neutral messages may become one (parallel results) or one several. */
   encode(messages: readonly Message[]): readonly JsonObject[];
