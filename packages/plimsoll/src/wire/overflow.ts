@@ -1,0 +1,177 @@
+/**
+ * Is this answer a provider saying that the conversation is too long? Every dialect that was seen, and
+ * nothing that only sounds like it: rate limits, quotas, too many tools, a field that is too long.
+ *
+ * Ollama cannot be recognised: it cuts the conversation and says nothing.
+ */
+
+import { isObject, type JsonValue, parseObject } from "../message/json.ts";
+
+export interface Overflow {
+  /** What was too much: the input, input and answer together, bytes, or the answer while it was written. */
+  readonly kind: "input" | "input+output" | "bytes" | "output";
+  readonly limitTokens?: number;
+  /** What was compared with the limit. */
+  readonly needTokens?: number;
+  readonly inputTokens?: number;
+  readonly maxTokens?: number;
+}
+
+export interface UpstreamSaid {
+  readonly status: number;
+  /** The parsed body or event; text where it was not JSON. */
+  readonly body: JsonValue;
+}
+
+/** A provider never needs more words to say it; a longer text is not searched. */
+const maxTextLength = 8000;
+const possibleStatuses = new Set([200, 400, 413, 422]);
+const veto =
+  /rate.?limit|per.?min|\bTPM\b|throttl|quota|please wait|string_above_max_length|array_above_max_length/i;
+const codes =
+  /\b(context_length_exceeded|model_max_prompt_tokens_exceeded|exceed_context_size_error|ContextWindowExceededError)\b/;
+
+type Figures = Omit<Overflow, "kind">;
+interface Dialect {
+  readonly pattern: RegExp;
+  readonly kind?: Overflow["kind"];
+  /** The numbers that the pattern caught, in its order. */
+  readonly figures?: (...numbers: readonly (number | undefined)[]) => Figures;
+}
+
+const needOverLimit = (needTokens?: number, limitTokens?: number): Figures => ({
+  ...(needTokens && { needTokens }),
+  ...(limitTokens && { limitTokens }),
+});
+const limitThenNeed = (limitTokens?: number, needTokens?: number): Figures =>
+  needOverLimit(needTokens, limitTokens);
+const inputPlusOutput = (
+  limitTokens: number | undefined,
+  inputTokens = 0,
+  maxTokens = 0,
+): Figures => ({
+  ...(limitTokens && { limitTokens }),
+  needTokens: inputTokens + maxTokens,
+  inputTokens,
+  maxTokens,
+});
+
+/** More specific wordings first. */
+const dialects: readonly Dialect[] = [
+  { pattern: /prompt is too long: (\d+) tokens > (\d+) maximum/i, figures: needOverLimit },
+  {
+    pattern: /exceed context limit: (\d+) \+ (\d+) > (\d+)/i,
+    kind: "input+output",
+    figures: (input, max, limit) => inputPlusOutput(limit, input, max),
+  },
+  {
+    pattern:
+      /maximum context length is (\d+) tokens\. However, you requested \d+ tokens \((\d+) in the messages, (\d+) in the completion/i,
+    kind: "input+output",
+    figures: inputPlusOutput,
+  },
+  {
+    pattern:
+      /maximum context length is (\d+) tokens\. However, you requested (\d+) output tokens and your prompt contains at least (\d+) input/i,
+    kind: "input+output",
+    figures: (limit, max, input) => inputPlusOutput(limit, input, max),
+  },
+  {
+    pattern:
+      /maximum context length is (\d+) tokens\. However, you requested about (\d+) tokens \([^)]{0,80}in the output/i,
+    kind: "input+output",
+    figures: limitThenNeed,
+  },
+  {
+    pattern: /maximum context length is (\d+) tokens\. However, [a-z ]{1,40}?(\d+) tokens/i,
+    figures: limitThenNeed,
+  },
+  {
+    pattern:
+      /input token count(?: \((\d+)\))? exceeds the maximum number of tokens allowed \(?(\d+)/i,
+    figures: needOverLimit,
+  },
+  {
+    pattern: /request \((\d+) tokens\) exceeds the available context size \((\d+) tokens\)/i,
+    figures: needOverLimit,
+  },
+  {
+    pattern: /maximum prompt length is (\d+) but the request contains (\d+) tokens/i,
+    figures: limitThenNeed,
+  },
+  {
+    pattern:
+      /prompt contains (\d+) tokens [a-z0-9 ]{0,40}, too large for model with (\d+) maximum context length/i,
+    figures: needOverLimit,
+  },
+  { pattern: /prompt token count of (\d+) exceeds the limit of (\d+)/i, figures: needOverLimit },
+  { pattern: /exceeded model token limit: (\d+) \(requested: (\d+)\)/i, figures: limitThenNeed },
+  {
+    pattern: /number of tokens in the prompt cannot exceed (\d+) - received (\d+)/i,
+    figures: limitThenNeed,
+  },
+  {
+    pattern: /input length (\d+) exceeds the maximum context length \((\d+)\)/i,
+    figures: needOverLimit,
+  },
+  {
+    pattern: /range of input length should be \[\d+, (\d+)\]/i,
+    figures: (limitTokens) => needOverLimit(undefined, limitTokens),
+  },
+  { pattern: /prompt is too long/i },
+  { pattern: /input is too long(?: for requested model)?\.?$/i },
+  { pattern: /exceeds the context window/i },
+  { pattern: /context window exceeds limit/i },
+  { pattern: /tokens to keep from the initial prompt is greater than the context length/i },
+];
+
+export function recognizeOverflow({ status, body }: UpstreamSaid): Overflow | undefined {
+  if (!possibleStatuses.has(status)) return undefined;
+  if (isObject(body) && body["stop_reason"] === "model_context_window_exceeded")
+    return { kind: "output" };
+  const texts = errorTexts(body).map((text) => text.slice(0, maxTextLength));
+  if (texts.some((text) => veto.test(text))) return undefined;
+  for (const text of texts) {
+    const found = readDialect(text);
+    if (found !== undefined) return found;
+  }
+  if (texts.some((text) => codes.test(text))) return { kind: "input" };
+  return status === 413 ? { kind: "bytes" } : undefined;
+}
+
+function readDialect(text: string): Overflow | undefined {
+  for (const { pattern, kind = "input", figures } of dialects) {
+    const match = pattern.exec(text);
+    if (match === null) continue;
+    const numbers = match
+      .slice(1)
+      .map((digits) => (digits === undefined ? undefined : Number(digits)));
+    return { kind, ...figures?.(...numbers) };
+  }
+  return undefined;
+}
+
+/** Only what stands where errors stand: an answer that quotes one is not one. Some gateways wrap JSON in text. */
+function errorTexts(body: JsonValue): readonly string[] {
+  if (typeof body === "string") return [body];
+  if (Array.isArray(body)) return body.length === 1 ? errorTexts(body[0] as JsonValue) : [];
+  if (!isObject(body)) return [];
+  const response = isObject(body["response"]) ? body["response"] : undefined;
+  const errors = [body["error"], response?.["error"], body["message"], body["code"]];
+  return errors.flatMap((error) => textsOf(error, 0));
+}
+
+const maxWrapping = 6;
+
+function textsOf(value: JsonValue | undefined, depth: number): readonly string[] {
+  if (depth > maxWrapping) return [];
+  if (typeof value === "string") {
+    const wrapped = value.startsWith("{") ? parseObject(value) : undefined;
+    return wrapped === undefined ? [value] : textsOf(wrapped, depth + 1);
+  }
+  if (!isObject(value)) return [];
+  const { message, code, type, error, metadata } = value;
+  return [message, code, type, error, isObject(metadata) ? metadata["raw"] : undefined].flatMap(
+    (inner) => textsOf(inner, depth + 1),
+  );
+}
