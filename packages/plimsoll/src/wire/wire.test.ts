@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { canonicalJson, isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
 import { createJsonReader, createStreamReader } from "./answer-reader.ts";
+import { recognizeOverflow } from "./overflow.ts";
 import { readSlices } from "./slices.ts";
 import type { Answer, WireName } from "./wire.ts";
 import { wires } from "./wires.ts";
@@ -43,8 +44,14 @@ const keptOnPurpose: Readonly<Record<string, readonly [expected: string, ours: s
   "usage-variants.sse": ['"future_counter":7', '"future_counter":8'],
 };
 
+function isOverflow({ error, response }: Answer): boolean {
+  const body = error === undefined ? (response ?? null) : { error: { ...error } };
+  return recognizeOverflow({ status: 200, body }) !== undefined;
+}
+
 interface Expected {
   readonly outcome: Answer["outcome"];
+  readonly isOverflow: boolean;
   readonly message?: JsonObject;
   readonly error?: { readonly body?: JsonObject };
   readonly partial?: { readonly text: string };
@@ -73,6 +80,7 @@ for (const wire of ["anthropic", "openai-chat"] as const) {
           const body = expected.error?.body?.["error"] ?? expected.error?.body;
           expect(isObject(body) && body["message"]).toBe(answer.error?.message);
         }
+        expect(isOverflow(answer)).toBe(expected.isOverflow);
         if (expected.partial !== undefined) {
           const text = answer.messages
             .flatMap((message) => wires[wire].decode(message).parts)
