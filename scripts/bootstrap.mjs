@@ -114,4 +114,9 @@ const child = spawn(node, [join(root, script), ...rest], {
   env: { ...process.env, PATH: path },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+// A signal to npm ends its shell, which does not hand it on: then this process has another parent than before.
+const parent = process.ppid;
+if (process.env.npm_lifecycle_event !== undefined) {
+  setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();
+}
 child.on("exit", (code, signal) => process.exit(signal === null ? code : 1));
