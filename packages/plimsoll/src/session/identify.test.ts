@@ -207,6 +207,27 @@ test("an answer that cannot be recorded does not take its request with it", asyn
   ]);
 });
 
+test("two messages that differ only beyond 2^53 are two messages", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const bodyWith = (id: string): Uint8Array =>
+    new TextEncoder().encode(
+      `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"future","id":${id}}]}]}`,
+    );
+  for (const id of ["12345678901234567890", "12345678901234567891"]) {
+    const hints = readHints({ "x-claude-code-session-id": "s" });
+    const turn = await plimsoll.receive({
+      tenant: "t",
+      provider: "anthropic",
+      wire: wires.anthropic,
+      body: bodyWith(id),
+      hints,
+    });
+    await turn.end({ status: "failed" });
+  }
+  const [session] = await plimsoll.store.sessions({ limit: 1 });
+  expect(session?.messages).toBe(2);
+});
+
 test("an answer that was cut off may be left out of the next request", async () => {
   const plimsoll = await openPlimsoll({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));

@@ -107,11 +107,27 @@ interface Unread {
 }
 
 function parseMessage(bytes: Uint8Array): JsonObject {
-  const json = parseJson(bytes, { start: 0, end: bytes.length });
+  const whole = { start: 0, end: bytes.length };
+  const json = parseJson(bytes, whole);
   if (!isObject(json)) {
     throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
   }
-  return json;
+  const text = decoder.decode(bytes);
+  return longNumber.test(text) ? (JSON.parse(text, keepLongNumber) as JsonObject) : json;
+}
+
+const decoder = new TextDecoder();
+const longNumber = /[0-9]{16}/;
+
+/** Two ids that differ beyond 2^53 are two ids, though JSON.parse makes one number of them. */
+function keepLongNumber(
+  _key: string,
+  value: unknown,
+  context?: { readonly source?: string },
+): unknown {
+  const source = context?.source;
+  const isRounded = typeof value === "number" && source !== undefined && longNumber.test(source);
+  return isRounded ? `number ${source}` : value;
 }
 
 function readFacts(wire: Wire, json: JsonObject): Facts {
