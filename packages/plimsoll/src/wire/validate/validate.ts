@@ -1,0 +1,81 @@
+/**
+ * The independent validator of request bodies. It judges edits, not clients: an edit fails only for a violation
+ * that the client's own body did not have. Rules are those of test/wire-fixtures/rules.json, by their ids.
+ */
+import type { JsonObject } from "../../message/json.ts";
+import { anthropicRules } from "./anthropic.ts";
+import { anthropicBetaRules } from "./anthropic-betas.ts";
+import { anthropicCacheRules } from "./anthropic-cache.ts";
+import { anthropicSizeRules } from "./anthropic-sizes.ts";
+import { anthropicThinkingRules } from "./anthropic-thinking.ts";
+import { anthropicToolRules } from "./anthropic-tools.ts";
+import { crossWireRules } from "./cross-wire.ts";
+import { crossWireHistoryRules } from "./cross-wire-history.ts";
+import { crossWireKeptRules } from "./cross-wire-kept.ts";
+import { geminiRules } from "./gemini.ts";
+import type { Finding, Judged, Rules, ValidatedWire } from "./judged.ts";
+import { chatRules } from "./openai-chat.ts";
+import { chatArgumentRules } from "./openai-chat-arguments.ts";
+import { chatProfileRules } from "./openai-chat-profiles.ts";
+import { responsesRules } from "./openai-responses.ts";
+import { responsesReasoningRules } from "./openai-responses-reasoning.ts";
+
+export type { Finding, Judged, ValidatedWire } from "./judged.ts";
+
+const everyWire: Rules = { ...crossWireHistoryRules, ...crossWireRules, ...crossWireKeptRules };
+
+const rulesOf: Readonly<Record<ValidatedWire, Rules>> = {
+  anthropic: {
+    ...anthropicRules,
+    ...anthropicToolRules,
+    ...anthropicThinkingRules,
+    ...anthropicCacheRules,
+    ...anthropicBetaRules,
+    ...anthropicSizeRules,
+    ...everyWire,
+  },
+  "openai-chat": { ...chatRules, ...chatArgumentRules, ...chatProfileRules, ...everyWire },
+  "openai-responses": { ...responsesRules, ...responsesReasoningRules, ...everyWire },
+  gemini: { ...geminiRules, ...everyWire },
+};
+
+/** Every rule by its id. */
+export const rules: Rules = Object.assign({}, ...Object.values(rulesOf));
+
+/** Every violation of every rule that can be judged with what is given. */
+export function validate(judged: Judged): readonly Finding[] {
+  return Object.values(rulesOf[judged.wire]).flatMap((rule) => [...rule(judged)]);
+}
+
+/** Violations that the client's own body does not have: only these count against an edit. */
+export function newViolations(judged: Judged): readonly Finding[] {
+  if (judged.original === undefined) return validate(judged);
+  const known = new Map<string, number>();
+  for (const finding of validate(clientAlone(judged, judged.original))) {
+    const key = keyOf(finding);
+    known.set(key, (known.get(key) ?? 0) + 1);
+  }
+  return validate(judged).filter((finding) => {
+    const left = known.get(keyOf(finding)) ?? 0;
+    known.set(keyOf(finding), left - 1);
+    return left <= 0;
+  });
+}
+
+function keyOf({ rule, message }: Finding): string {
+  return `${rule} ${message}`;
+}
+
+/** The client's body, to be judged by itself. */
+function clientAlone(judged: Judged, body: JsonObject): Judged {
+  const { wire, originalText, model, profile } = judged;
+  const headers = judged.originalHeaders ?? judged.headers;
+  return {
+    wire,
+    body,
+    ...(originalText !== undefined && { bodyText: originalText }),
+    ...(headers && { headers }),
+    ...(model !== undefined && { model }),
+    ...(profile && { profile }),
+  };
+}
