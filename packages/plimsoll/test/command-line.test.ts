@@ -110,6 +110,20 @@ describe("what was recorded", () => {
     expect(stdout).toContain("gpt-4o: 6 of 103,424 tokens (exact");
   });
 
+  test("inspect shows which units touch an area of the user's", async () => {
+    const config = join(folder, "areas.yaml");
+    writeFileSync(
+      config,
+      'priority_areas: [{ name: "To Do List", priority: 1, patterns: ["TODO"] }]',
+    );
+    const file = join(folder, "areas.json");
+    const messages = ["see the todo list", "hello"].map((content) => ({ role: "user", content }));
+    writeFileSync(file, JSON.stringify({ model: "gpt-4o", messages }));
+    const { stdout } = await run("inspect", file, "--config", config);
+    expect(stdout).toMatch(/P1\s+\d+\s+see the todo list/);
+    expect(stdout).toMatch(/P2\s+\d+\s+hello/);
+  });
+
   test("doctor finds the running service, and says what to do without one", async () => {
     const good = await run("doctor", "--data", service.data);
     expect([good.code, good.stdout]).toEqual([0, expect.stringMatching(/ok\s+service/)]);

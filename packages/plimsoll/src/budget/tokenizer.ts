@@ -17,7 +17,7 @@ import {
 import { findModel } from "./catalogue.ts";
 import { chunksOf } from "./chunk.ts";
 
-/** exact: the provider's own tokenizer; estimate: may be off either way; bound: never less than the truth. */
+/** exact: the provider's own tokenizer; estimate: may be off either way; bound: on the safe side of the truth, by a tested margin. */
 export type Certainty = MeasurementSummary["certainty"];
 
 export interface Count {

@@ -37,6 +37,8 @@ interface InspectedUnit {
   readonly messages: string;
   readonly type: string;
   readonly isExchange: boolean;
+  /** 1 is the highest; from `priority_areas` of the configuration. */
+  readonly priority: number;
   readonly tokens: number;
   readonly begins: string;
 }
@@ -135,6 +137,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
         messages: unit.first === unit.last ? `${unit.first}` : `${unit.first}–${unit.last}`,
         type: unit.type,
         isExchange: unit.isExchange,
+        priority: unit.priority,
         tokens: messages
           .slice(unit.first, unit.last + 1)
           .reduce((sum, { tokens }) => sum + tokens, 0),
@@ -165,10 +168,11 @@ function render({ model, window, limit, used, certainty, components, units }: In
       unit.messages,
       unit.isExchange ? "exchange" : "message",
       unit.type,
+      `P${unit.priority}`,
       unit.tokens,
       unit.begins,
     ]);
-    lines.push("", table([["messages", "unit", "type", "tokens", "begins"], ...rows]));
+    lines.push("", table([["messages", "unit", "type", "priority", "tokens", "begins"], ...rows]));
   }
   return lines.join("\n");
 }

@@ -9,7 +9,7 @@ export interface MeasurementSummary {
   readonly tools: number;
   readonly conversation: number;
   readonly total: number;
-  /** exact: the provider's own tokenizer; estimate: corrected by reported usage; bound: never less than the truth. */
+  /** exact: the provider's own tokenizer; estimate: corrected by reported usage; bound: on the safe side of the truth, by a tested margin. */
   readonly certainty: "exact" | "estimate" | "bound";
 }
 
