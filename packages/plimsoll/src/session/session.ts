@@ -2,14 +2,14 @@
 
 import type { Limit } from "../budget/limit.ts";
 import type { Measurement } from "../budget/measure.ts";
-import { errorMessage, PlimsollError } from "../message/error.ts";
+import { errorMessage } from "../message/error.ts";
 import type { Outcome, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
-import { wireOfMessage } from "../wire/detect.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
+import { checkMessage, encodeMessage, encodePending, usage } from "./appended.ts";
 import { newId } from "./ids.ts";
 import { extendLink, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
 import { addMessages, emptyTotals, type Head, measureTurn, type Totals } from "./measure-turn.ts";
@@ -111,17 +111,6 @@ export function createSession(
           handler(event as Parameters<typeof handler>[0]);
       }),
   };
-}
-
-/** Here and not in prepare: what cannot be sent must not take other messages with it. */
-function checkMessage(message: unknown): JsonObject | Message {
-  try {
-    const copy: unknown = JSON.parse(JSON.stringify(message));
-    if (isObject(copy)) return copy as JsonObject | Message;
-  } catch (cause) {
-    throw usage(`append takes what JSON can hold: ${errorMessage(cause)}.`);
-  }
-  throw usage("append takes a message object, in any wire format or the neutral form.");
 }
 
 async function prepare(
@@ -275,10 +264,6 @@ async function reopen(context: TurnContext, state: State, ruler: Ruler): Promise
   });
 }
 
-function encodeMessage(message: JsonObject): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(message));
-}
-
 /** Another tokenizer: everything is counted anew, once. */
 async function useRuler(context: TurnContext, state: State, ruler: Ruler): Promise<void> {
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
@@ -287,33 +272,6 @@ async function useRuler(context: TurnContext, state: State, ruler: Ruler): Promi
   const bytes = state.view.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   state.totals = addMessages(emptyTotals, messages);
-}
-
-/** Neutral messages that follow each other are encoded together: parallel results may become one message. */
-function encodePending(
-  pending: readonly (JsonObject | Message)[],
-  wire: Wire,
-): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
-  let neutral: Message[] = [];
-  const flush = (): void => {
-    encoded.push(...wire.encode(neutral));
-    neutral = [];
-  };
-  for (const message of pending) {
-    const foreign = isNeutral(message) ? undefined : wireOfMessage(message);
-    if (isNeutral(message)) neutral.push(message);
-    else if (foreign === undefined || foreign === wire.name) {
-      flush();
-      encoded.push(message);
-    } else neutral.push(wires[foreign].decode(message));
-  }
-  flush();
-  return encoded;
-}
-
-function isNeutral(message: JsonObject | Message): message is Message {
-  return "parts" in message && Array.isArray(message["parts"]);
 }
 
 function mainBranch(state: State, at: number): ReturnType<typeof startNewBranch> {
@@ -437,8 +395,4 @@ async function resume(
   let link = rootLink(wire.name);
   for (const message of messages) link = extendLink(link, message);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? null, link };
-}
-
-function usage(message: string): PlimsollError {
-  return new PlimsollError("USAGE", message, { status: 400 });
 }
