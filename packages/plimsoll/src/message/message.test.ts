@@ -88,8 +88,81 @@ test("a call and its results are one unit, wherever the results stand", () => {
   ]);
 });
 
+const reasoning: Message = { role: "assistant", parts: [{ kind: "reasoning", text: "" }] };
+const says = (text: string): Message => ({ role: "assistant", parts: [{ kind: "text", text }] });
+const search: Message = {
+  role: "assistant",
+  parts: [{ kind: "opaque", type: "item:web_search_call", json: {} }],
+};
+
+test.each<[string, readonly Message[], readonly string[]]>([
+  [
+    "reasoning, and the calls that it led to, with their results",
+    [words("a"), reasoning, callOf("1"), callOf("2"), resultOf("2"), resultOf("1"), says("b")],
+    ["0", "1-5 exchange", "6"],
+  ],
+  [
+    "words between reasoning and call",
+    [reasoning, says("I look."), callOf("1"), resultOf("1"), reasoning, says("done")],
+    ["0-3 exchange", "4-5"],
+  ],
+  ["reasoning after reasoning", [reasoning, reasoning, callOf("1")], ["0-2 exchange"]],
+  [
+    "a search and what was said of it",
+    [reasoning, search, says("found"), words("b")],
+    ["0-2", "3"],
+  ],
+  ["the next reasoning begins anew", [reasoning, search, reasoning, says("b")], ["0-1", "2-3"]],
+  ["reasoning that led to nothing", [reasoning, words("stop"), says("b")], ["0", "1", "2"]],
+  ["calls without results yet", [callOf("1"), callOf("2"), words("b")], ["0-1 exchange", "2"]],
+  ["two plain answers", [says("a"), says("b")], ["0", "1"]],
+  [
+    "a result that comes late",
+    [callOf("1"), says("running"), words("and?"), resultOf("1"), says("done")],
+    ["0-3 exchange", "4"],
+  ],
+  [
+    "an id that is used again",
+    [callOf("1"), words("stop"), callOf("1"), resultOf("1")],
+    ["0 exchange", "1", "2-3 exchange"],
+  ],
+])("%s", (_, messages, expected) => {
+  const units = splitUnits(messages).map(({ first, last, isExchange }) => {
+    const range = first === last ? `${first}` : `${first}-${last}`;
+    return isExchange ? `${range} exchange` : range;
+  });
+  expect(units).toEqual(expected);
+});
+
+test("no unit boundary stands between a call and its result, nor between reasoning and what it led to", () => {
+  const message = fc.oneof(
+    fc.constantFrom(words("u"), reasoning, says("a"), search),
+    fc.constantFrom("1", "2", "3").map(callOf),
+    fc.constantFrom("1", "2", "3").map(resultOf),
+  );
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 14 }), (messages) => {
+      const units = splitUnits(messages);
+      const unitOf = (index: number) => units.findIndex(({ last }) => index <= last);
+      for (const [index, { role, parts }] of messages.entries()) {
+        const [part] = parts;
+        const next = messages[index + 1];
+        if (part?.kind === "reasoning" && next?.role === role)
+          expect(unitOf(index + 1)).toBe(unitOf(index));
+        if (part?.kind !== "tool-call") continue;
+        const partner = messages.findIndex(
+          (later, at) => at > index && JSON.stringify(later.parts).includes(`"${part.id}"`),
+        );
+        if (messages[partner]?.role === "tool") expect(unitOf(partner)).toBe(unitOf(index));
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
 test("units cover every message once, in order", () => {
   const message = fc.oneof(
+    fc.constantFrom(reasoning, says("a"), search),
     fc.string().map(words),
     fc.constantFrom("1", "2", "3").map(callOf),
     fc.constantFrom("1", "2", "3").map(resultOf),

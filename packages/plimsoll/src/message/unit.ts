@@ -20,7 +20,7 @@ export interface Unit {
   readonly last: number;
   readonly type: UnitType;
   readonly priority: Priority;
-  /** An assistant message with tool calls and all their results. */
+  /** The model's messages with tool calls, all their results, and the reasoning before them. */
   readonly isExchange: boolean;
 }
 
@@ -32,44 +32,77 @@ export interface PriorityArea {
 }
 
 /**
- * Splits a conversation into units, in order and without gaps. Invariant: a tool call and its
- * results are always in the same unit, wherever the wire format puts the results.
+ * Splits a conversation into units, in order and without gaps. Invariants: a tool call and its
+ * results are always in the same unit, wherever the wire format puts the results; so are a message that
+ * is nothing but reasoning, and the model's messages that it led to.
  */
 export function splitUnits(
   messages: readonly Message[],
   areas: readonly PriorityArea[] = [],
 ): readonly Unit[] {
   const units: Unit[] = [];
+  const answers = findAnswers(messages);
   let first = 0;
   while (first < messages.length) {
-    const last = endOfExchange(messages, first);
-    const text = messages
-      .slice(first, last + 1)
-      .map(messageText)
-      .join("\n");
+    const last = endOfUnit(messages, answers, first);
+    const own = messages.slice(first, last + 1);
+    const text = own.map(messageText).join("\n");
     units.push({
       id: `unit-${first}`,
       first,
       last,
       type: detectType(text),
       priority: priorityOf(text, areas),
-      isExchange: callIds(messages[first]).length > 0,
+      isExchange: own.some((message) => callIds(message).length > 0),
     });
     first = last + 1;
   }
   return units;
 }
 
-/** The last message that carries a result for the calls made in `messages[first]`. */
-function endOfExchange(messages: readonly Message[], first: number): number {
-  const open = new Set(callIds(messages[first]));
+/** For each message with calls, where the last of their results stands. A later call of the same id has its own. */
+function findAnswers(messages: readonly Message[]): ReadonlyMap<number, number> {
+  const answers = new Map<number, number>();
+  const results = new Map<string, number>();
+  for (let index = messages.length - 1; index >= 0; index--) {
+    for (const id of callIds(messages[index])) {
+      const answer = results.get(id) ?? index;
+      answers.set(index, Math.max(answers.get(index) ?? index, answer));
+      results.delete(id);
+    }
+    for (const id of resultIds(messages[index])) results.set(id, index);
+  }
+  return answers;
+}
+
+function endOfUnit(
+  messages: readonly Message[],
+  answers: ReadonlyMap<number, number>,
+  first: number,
+): number {
+  const isLed = isReasoning(messages[first]);
   let last = first;
-  for (let index = first + 1; index < messages.length && open.size > 0; index++) {
-    const answered = resultIds(messages[index]).filter((id) => open.delete(id));
-    if (answered.length === 0) break;
-    last = index;
+  let hasOpenCalls = false;
+  for (let index = first; index <= last; index++) {
+    const answer = answers.get(index);
+    if (answer !== undefined) last = Math.max(last, answer);
+    hasOpenCalls ||= answer === index;
+    if (index < last || !areNeighbours(messages, index)) continue;
+    const leadsOn = isReasoning(messages[index]) || (isLed && !isReasoning(messages[index + 1]));
+    if (leadsOn || hasOpenCalls) last = index + 1;
   }
   return last;
+}
+
+/** Both of the model, without results or words between them. */
+function areNeighbours(messages: readonly Message[], index: number): boolean {
+  return messages[index]?.role === "assistant" && messages[index + 1]?.role === "assistant";
+}
+
+/** As where reasoning is a message of its own; beside other parts it goes wherever they go. */
+function isReasoning(message: Message | undefined): boolean {
+  const parts = message?.parts ?? [];
+  return parts.length > 0 && parts.every(({ kind }) => kind === "reasoning");
 }
 
 function callIds(message: Message | undefined): readonly string[] {

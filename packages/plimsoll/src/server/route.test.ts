@@ -24,10 +24,26 @@ test.each([
 });
 
 test.each([
+  ["/v1/responses", "openai", "/v1/responses"],
+  ["/responses?x=1", "openai", "/v1/responses?x=1"],
+  ["/openai/responses", "openai", "/v1/responses"],
+  ["/openai/v1/responses", "openai", "/v1/responses"],
+  ["/p/ollama/responses", "ollama", "/v1/responses"],
+  ["/t/secret/v1/responses", "openai", "/v1/responses"],
+])("%s is a Responses conversation with %s", (url, provider, path) => {
+  const wire = "openai-responses";
+  expect(route(url).route).toEqual({ kind: "model", provider, wire, path });
+});
+
+test.each([
   ["/v1/messages/count_tokens", "anthropic"],
   ["/v1/embeddings", "openai"],
-  ["/v1/responses", "openai"],
-  ["/responses", "openai"],
+  ["/v1/responses/compact", "openai"],
+  ["/responses/compact", "openai"],
+  ["/v1/responses/input_tokens", "openai"],
+  ["/v1/responses/resp_1/cancel", "openai"],
+  ["/p/ollama/responses/resp_1", "ollama"],
+  ["/anthropic/v1/responses", "anthropic"],
   ["/v1beta/models/gemini-3:generateContent", "gemini"],
   ["/gemini/v1beta/models/gemini-3:generateContent", "gemini"],
   ["/models", "openai"],
@@ -37,6 +53,7 @@ test.each([
 
 test("a conversation is posted; anything else at its path is relayed", () => {
   expect(route("/v1/messages", { method: "GET" }).route.kind).toBe("relay");
+  expect(route("/v1/responses", { method: "GET" }).route.kind).toBe("relay");
 });
 
 test.each([

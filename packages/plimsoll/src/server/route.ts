@@ -40,6 +40,7 @@ const modelPaths: readonly {
 }[] = [
   { wire: "anthropic", path: "/v1/messages", name: "anthropic" },
   { wire: "openai", path: "/v1/chat/completions", name: "openai-chat" },
+  { wire: "openai", path: "/v1/responses", name: "openai-responses" },
 ];
 
 export function routeRequest(input: RouteInput): Routed {

@@ -15,7 +15,7 @@ export interface AnswerReader {
 
 /** A larger answer is passed on, but no longer read along. */
 export const maxAnswerBytes: number = 64 * 1024 * 1024;
-const unread: Answer = { outcome: "unread", messages: [] };
+const unread: Answer = { outcome: "unread", choices: [] };
 
 export function createStreamReader(wire: Wire): AnswerReader {
   const accumulator = wire.openAnswer();

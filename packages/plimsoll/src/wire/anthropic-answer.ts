@@ -10,7 +10,7 @@ import {
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import { parsePartialJson } from "./partial-json.ts";
-import type { Answer, AnswerAccumulator } from "./wire.ts";
+import type { Answer, AnswerAccumulator, Progress } from "./wire.ts";
 
 type Block = Record<string, JsonValue | undefined>;
 
@@ -34,28 +34,32 @@ export function createAnthropicAccumulator(): AnswerAccumulator {
   return {
     take: ({ name, data }) => {
       // The provider's client library passes over events without a name; so does the record of what it saw.
-      if (name === "" || name === "ping") return "more";
+      if (name === "" || name === "ping") return progressOf(state);
       const event = parseObject(data);
-      return event === undefined ? "more" : takeEvent(state, name, event);
+      return event === undefined ? progressOf(state) : takeEvent(state, name, event);
     },
     finish: () => finish(state),
   };
 }
 
-function takeEvent(state: State, name: string, event: JsonObject): "more" | "terminal" {
+function progressOf({ blocks }: State): Progress {
+  return blocks.length === 0 ? "opening" : "content";
+}
+
+function takeEvent(state: State, name: string, event: JsonObject): Progress {
   switch (name) {
     case "message_start":
       if (isObject(event["message"])) state.response = { ...event["message"] };
-      return "more";
+      break;
     case "content_block_start":
       startBlock(state, event);
-      return "more";
+      break;
     case "content_block_delta":
       applyDelta(state, event);
-      return "more";
+      break;
     case "message_delta":
       applyMessageDelta(state, event);
-      return "more";
+      return "content";
     case "message_stop":
       state.isComplete = state.response !== undefined;
       return "terminal";
@@ -63,8 +67,9 @@ function takeEvent(state: State, name: string, event: JsonObject): "more" | "ter
       state.error = readError(event);
       return "terminal";
     default:
-      return "more";
+      break;
   }
+  return progressOf(state);
 }
 
 function startBlock(state: State, event: JsonObject): void {
@@ -140,13 +145,13 @@ function finish(state: State): Answer {
   const response = state.response && { ...state.response, content };
   if (state.error !== undefined) {
     return {
-      messages: [],
+      choices: [],
       ...(response && readMessage(response)),
       outcome: "error",
       error: state.error,
     };
   }
-  if (response === undefined) return { outcome: "cut", messages: [] };
+  if (response === undefined) return { outcome: "cut", choices: [] };
   return { ...readMessage(response), outcome: state.isComplete ? "message" : "cut" };
 }
 
@@ -156,9 +161,9 @@ function finishBlock(block: Block, input: string | undefined): JsonObject {
 }
 
 export function readAnthropicAnswer(response: JsonValue): Answer {
-  if (!isObject(response)) return { outcome: "unread", messages: [] };
+  if (!isObject(response)) return { outcome: "unread", choices: [] };
   if (response["type"] === "error") {
-    return { outcome: "error", messages: [], error: readError(response) };
+    return { outcome: "error", choices: [], error: readError(response) };
   }
   return { outcome: "message", ...readMessage(response) };
 }
@@ -170,7 +175,7 @@ function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
   const stopReason = response["stop_reason"];
   return {
     response,
-    messages: isEmpty ? [] : [{ role: "assistant", content }],
+    choices: isEmpty ? [] : [[{ role: "assistant", content }]],
     ...(usage === undefined ? {} : { usage }),
     ...(typeof stopReason === "string" ? { stopReason } : {}),
   };

@@ -9,33 +9,49 @@ import {
 } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
+import {
+  anthropicCacheMark,
+  carryAnthropicText,
+  replaceAnthropicPart,
+  textBlock,
+} from "./anthropic-edit.ts";
 import { readFields } from "./body-fields.ts";
-import { type BodySlices, parseJson, readSlices, type Slice } from "./slices.ts";
-import { within } from "./splice.ts";
+import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
 export const anthropicWire: Wire = {
   name: "anthropic",
   messagesField: "messages",
   readRequest,
+  asMessage: (json) => (isObject(json) ? json : undefined),
   identity: (message, long) =>
     canonicalJson(
       { ...withoutCacheMarks(message), content: plainContent(message["content"]) },
       long,
     ),
   decode,
-  textRange,
+  replacePart: replaceAnthropicPart,
+  ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
+  ownTextStands: "inside",
+  carryText: carryAnthropicText,
+  cacheMark: anthropicCacheMark,
+  noTools: { type: "none" },
   decodeSystem: decodeContent,
   encode,
   composeBody,
   openAnswer: createAnthropicAccumulator,
   readAnswer: readAnthropicAnswer,
   toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
-  errorBody: (status, message) => ({
-    type: "error",
-    error: { type: errorType(status), message },
-  }),
+  ownIds: () => [],
+  referenceTo: () => undefined,
+  errorBody,
+  overflowBody: (needTokens, limitTokens) =>
+    errorBody(400, `prompt is too long: ${needTokens} tokens > ${limitTokens} maximum`),
 };
+
+function errorBody(status: number, message: string): JsonObject {
+  return { type: "error", error: { type: errorType(status), message } };
+}
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const fields = readFields(body, slices);
@@ -160,25 +176,6 @@ function decodeSource(source: JsonObject): Media | undefined {
       return undefined;
   }
 }
-
-function textRange(message: Uint8Array, part: number): Slice | undefined {
-  const { fields, elements } = readSlices(message);
-  const blocks = elements.get("content");
-  if (blocks === undefined) return part === 0 ? fields.get("content") : undefined;
-  const block = blocks[part];
-  if (block === undefined) return undefined;
-  const bytes = message.subarray(block.start, block.end);
-  const json = parseJson(bytes, { start: 0, end: bytes.length });
-  const field = isObject(json) ? textFields.get(stringOr(json["type"], "")) : undefined;
-  const inner = field === undefined ? undefined : readSlices(bytes).fields.get(field);
-  return inner && within(block, inner);
-}
-
-/** Reasoning is signed, calls must keep their arguments: only these may say something else. */
-const textFields: ReadonlyMap<string, string> = new Map([
-  ["text", "text"],
-  ["tool_result", "content"],
-]);
 
 /** Neighbours of one role become one message: results of parallel calls must stand together. */
 function encode(messages: readonly Message[]): readonly JsonObject[] {

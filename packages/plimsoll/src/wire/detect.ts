@@ -13,24 +13,46 @@ const anthropicBlocks = new Set([
   "server_tool_use",
 ]);
 const chatParts = new Set(["image_url", "input_audio", "file", "refusal"]);
+const responsesParts = new Set(["input_text", "output_text", "input_image", "input_file"]);
 
 /** Undefined: the message reads the same on every wire. */
 export function wireOfMessage(message: JsonObject): WireName | undefined {
-  const { role, content } = message;
+  const { role } = message;
+  const types = partTypes(message);
+  if (isResponsesItem(message, types)) return "openai-responses";
   if (role === "tool" || role === "developer" || role === "function") return "openai-chat";
   if (message["tool_calls"] !== undefined || message["tool_call_id"] !== undefined)
     return "openai-chat";
-  for (const block of Array.isArray(content) ? content : []) {
-    const type: JsonValue | undefined = isObject(block) ? block["type"] : undefined;
-    if (typeof type !== "string") continue;
+  for (const type of types) {
     if (anthropicBlocks.has(type)) return "anthropic";
     if (chatParts.has(type)) return "openai-chat";
   }
   return undefined;
 }
 
+function partTypes({ content }: JsonObject): readonly string[] {
+  return (Array.isArray(content) ? content : []).flatMap((part: JsonValue) =>
+    isObject(part) && typeof part["type"] === "string" ? [part["type"]] : [],
+  );
+}
+
+/** Only Responses has items that are no messages; its messages may have a type, as Anthropic's answers do. */
+function isResponsesItem(message: JsonObject, types: readonly string[]): boolean {
+  const { type, role, content, id } = message;
+  if (typeof type === "string" && type !== "message") return true;
+  if (role === undefined && content === undefined && typeof id === "string") return true;
+  const isTyped = type === "message";
+  if (isTyped && (typeof content === "string" || types.includes("refusal"))) return true;
+  return types.some((part) => responsesParts.has(part));
+}
+
+/** Fields that only a Responses body has; it has no `messages`. */
+const responsesFields = ["input", "instructions", "previous_response_id", "conversation"];
+
 /** For a whole request body: its own fields first, then its messages. */
 export function wireOfBody(body: JsonObject): WireName {
+  if (body["messages"] === undefined && responsesFields.some((name) => body[name] !== undefined))
+    return "openai-responses";
   if (body["system"] !== undefined) return "anthropic";
   const tools = Array.isArray(body["tools"]) ? body["tools"].filter(isObject) : [];
   if (tools.some((tool) => tool["input_schema"] !== undefined)) return "anthropic";

@@ -9,7 +9,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
-import type { Answer, AnswerAccumulator } from "./wire.ts";
+import type { Answer, AnswerAccumulator, Progress } from "./wire.ts";
 
 type Fields = Record<string, JsonValue | undefined>;
 
@@ -45,13 +45,17 @@ export function createChatAccumulator(): AnswerAccumulator {
         return "terminal";
       }
       const chunk = parseObject(data);
-      return chunk === undefined ? "more" : takeChunk(state, chunk);
+      return chunk === undefined ? progressOf(state) : takeChunk(state, chunk);
     },
     finish: () => finish(state),
   };
 }
 
-function takeChunk(state: State, chunk: JsonObject): "more" | "terminal" {
+function progressOf({ choices }: State): Progress {
+  return choices.size === 0 ? "opening" : "content";
+}
+
+function takeChunk(state: State, chunk: JsonObject): Progress {
   if (chunk["error"] !== undefined && chunk["error"] !== null) {
     state.error = readError(chunk["error"]);
     return "terminal";
@@ -61,7 +65,7 @@ function takeChunk(state: State, chunk: JsonObject): "more" | "terminal" {
   for (const choice of Array.isArray(choices) ? choices : []) {
     if (isObject(choice)) takeChoice(state, choice);
   }
-  return "more";
+  return progressOf(state);
 }
 
 function definedOnly(fields: JsonObject): JsonObject {
@@ -121,13 +125,13 @@ function finish(state: State): Answer {
   const response = state.response && { ...state.response, object: "chat.completion", choices };
   if (state.error !== undefined) {
     return {
-      messages: [],
+      choices: [],
       ...(response && readCompletion(response)),
       outcome: "error",
       error: state.error,
     };
   }
-  if (response === undefined) return { outcome: "cut", messages: [] };
+  if (response === undefined) return { outcome: "cut", choices: [] };
   const hasEnded = choices.length > 0 && choices.every((choice) => choice["finish_reason"] != null);
   return { ...readCompletion(response), outcome: state.isDone || hasEnded ? "message" : "cut" };
 }
@@ -143,9 +147,9 @@ function finishChoice(choice: Choice): JsonObject {
 }
 
 export function readChatAnswer(response: JsonValue): Answer {
-  if (!isObject(response)) return { outcome: "unread", messages: [] };
+  if (!isObject(response)) return { outcome: "unread", choices: [] };
   if (response["error"] !== undefined && response["error"] !== null) {
-    return { outcome: "error", messages: [], error: readError(response["error"]) };
+    return { outcome: "error", choices: [], error: readError(response["error"]) };
   }
   return { outcome: "message", ...readCompletion(response) };
 }
@@ -157,15 +161,12 @@ function readError(error: JsonValue): { type: string; message: string } {
 
 function readCompletion(response: JsonObject): Omit<Answer, "outcome"> {
   const choices = Array.isArray(response["choices"]) ? response["choices"].filter(isObject) : [];
-  const messages = choices
-    .map((choice) => choice["message"])
-    .filter(isObject)
-    .filter(hasContent);
+  const messages = choices.map((choice) => choice["message"]).filter(isObject);
   const usage = readUsage(response["usage"]);
   const stopReason = choices[0]?.["finish_reason"];
   return {
     response,
-    messages,
+    choices: messages.filter(hasContent).map((message) => [message]),
     ...(usage === undefined ? {} : { usage }),
     ...(typeof stopReason === "string" ? { stopReason } : {}),
   };

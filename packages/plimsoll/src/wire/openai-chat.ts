@@ -10,29 +10,50 @@ import {
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { readFields } from "./body-fields.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
-import { type BodySlices, parseJson, readSlices, type Slice } from "./slices.ts";
-import { within } from "./splice.ts";
+import {
+  carryChatText,
+  chatCacheMark,
+  ownChatMessage,
+  replaceChatPart,
+} from "./openai-chat-edit.ts";
+import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
 export const openaiChatWire: Wire = {
   name: "openai-chat",
   messagesField: "messages",
   readRequest,
+  asMessage: (json) => (isObject(json) ? json : undefined),
   identity: (message, long) => canonicalJson(plainMessage(message), long),
   decode,
-  textRange,
+  replacePart: replaceChatPart,
+  ownMessage: ownChatMessage,
+  ownTextStands: "alone",
+  carryText: carryChatText,
+  cacheMark: chatCacheMark,
+  noTools: "none",
   decodeSystem: () => [],
   encode: (messages) => messages.flatMap(encodeMessage),
   composeBody,
   openAnswer: createChatAccumulator,
   readAnswer: readChatAnswer,
   toolCalls: decodeCalls,
+  ownIds: () => [],
+  referenceTo: () => undefined,
   errorBody: (status, message) => ({
     error: {
       message,
       type: status < 500 ? "invalid_request_error" : "server_error",
       param: null,
       code: null,
+    },
+  }),
+  overflowBody: (needTokens, limitTokens) => ({
+    error: {
+      message: `This model's maximum context length is ${limitTokens} tokens. However, your messages resulted in ${needTokens} tokens. Please reduce the length of the messages.`,
+      type: "invalid_request_error",
+      param: "messages",
+      code: "context_length_exceeded",
     },
   }),
 };
@@ -198,28 +219,6 @@ function mediaOfUrl(url: string): Media {
   const comma = url.indexOf(",");
   const mediaType = url.slice(5, comma).split(";")[0] ?? "";
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
-}
-
-/** A result's text is its whole content; elsewhere each text part has its own. Calls and refusals have none. */
-function textRange(message: Uint8Array, part: number): Slice | undefined {
-  const { fields, elements } = readSlices(message);
-  const json = parseJson(message, { start: 0, end: message.length });
-  if (!isObject(json)) return undefined;
-  const { parts } = decode(json);
-  const kind = parts[part]?.kind;
-  if (kind === "tool-result") return fields.get("content");
-  if (kind !== "text") return undefined;
-  // Reasoning, where there is any, was decoded before the content, a refusal after it.
-  const offset = parts.findIndex((known) => known.kind !== "reasoning");
-  const blocks = elements.get("content");
-  if (blocks === undefined) {
-    return part === offset && typeof json["content"] === "string"
-      ? fields.get("content")
-      : undefined;
-  }
-  const block = blocks[part - offset];
-  const text = block && readSlices(message.subarray(block.start, block.end)).fields.get("text");
-  return block && text && within(block, text);
 }
 
 function encodeMessage(message: Message): readonly JsonObject[] {

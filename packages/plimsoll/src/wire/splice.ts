@@ -1,10 +1,10 @@
 /** An edited body is the client's own bytes with replacements spliced in: what is not edited is copied, never written anew. */
 
-import type { Slice } from "./slices.ts";
+import type { BodySlices, Slice } from "./slices.ts";
 
 /** JSON text that takes the place of a range of bytes. */
 export interface Splice extends Slice {
-  readonly text: string;
+  readonly text: string | Uint8Array;
 }
 
 const encoder = new TextEncoder();
@@ -13,11 +13,16 @@ const encoder = new TextEncoder();
 export function applySplices(bytes: Uint8Array, splices: readonly Splice[]): Uint8Array {
   const pieces: Uint8Array[] = [];
   let position = 0;
-  for (const { start, end, text } of splices.toSorted((left, right) => left.start - right.start)) {
+  // Of two at one place the empty range comes first: it stands before what is replaced.
+  const inOrder = splices.toSorted(
+    (left, right) => left.start - right.start || left.end - right.end,
+  );
+  for (const { start, end, text } of inOrder) {
     if (start < position || end < start || end > bytes.length) {
       throw new RangeError(`Splices overlap at byte ${start}.`);
     }
-    pieces.push(bytes.subarray(position, start), encoder.encode(text));
+    const added = typeof text === "string" ? encoder.encode(text) : text;
+    pieces.push(bytes.subarray(position, start), added);
     position = end;
   }
   pieces.push(bytes.subarray(position));
@@ -45,6 +50,19 @@ export function elementsRange(
   const next = elements[last + 1];
   if (next !== undefined) return { start: from.start, end: next.start };
   return { start: elements[first - 1]?.end ?? from.start, end: to.end };
+}
+
+/** Gives a top-level field another value; one that is not there is put behind `neighbour`, which is. */
+export function fieldSplice(
+  { fields }: BodySlices,
+  name: string,
+  json: string,
+  neighbour: string,
+): Splice {
+  const known = fields.get(name);
+  if (known !== undefined) return { ...known, text: json };
+  const end = fields.get(neighbour)?.end ?? 0;
+  return { start: end, end, text: `,${JSON.stringify(name)}:${json}` };
 }
 
 /** A slice of a slice, counted from where the outer one is counted. */

@@ -9,14 +9,22 @@ import type { Message } from "../message/message.ts";
 import { createJsonReader, createStreamReader } from "./answer-reader.ts";
 import { recognizeOverflow } from "./overflow.ts";
 import { readSlices } from "./slices.ts";
-import type { Answer, WireName } from "./wire.ts";
+import type { Answer, Wire, WireName } from "./wire.ts";
 import { wires } from "./wires.ts";
 
 const fixtures = join(import.meta.dirname, "../../test/wire-fixtures");
 const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
+const wireNames = Object.keys(wires) as readonly WireName[];
+
 /** Fields that the official helpers add and the wire does not carry. */
-const helperFields = new Set(["parsed", "parsed_output", "parsed_arguments"]);
+const helperFields = new Set([
+  "parsed",
+  "parsed_output",
+  "parsed_arguments",
+  "output_parsed",
+  "output_text",
+]);
 
 function withoutHelperFields(value: JsonValue | undefined): JsonValue | undefined {
   if (Array.isArray(value)) return value.map((item) => withoutHelperFields(item) ?? null);
@@ -50,14 +58,21 @@ function isOverflow({ error, response }: Answer): boolean {
 }
 
 interface Expected {
-  readonly outcome: Answer["outcome"];
+  /** failed: the response itself says that it failed. */
+  readonly outcome: Answer["outcome"] | "failed";
   readonly isOverflow: boolean;
   readonly message?: JsonObject;
-  readonly error?: { readonly body?: JsonObject };
-  readonly partial?: { readonly text: string };
+  readonly error?: JsonObject;
+  readonly partial?: { readonly text: string; readonly snapshot?: JsonObject };
 }
 
-for (const wire of ["anthropic", "openai-chat"] as const) {
+/** The error as the SDK threw it, or as the response carries it. */
+function errorOf({ error, message }: Expected): JsonObject {
+  const body = isObject(error?.["body"]) ? error["body"] : (error ?? message ?? {});
+  return isObject(body["error"]) ? body["error"] : body;
+}
+
+for (const wire of wireNames) {
   describe(`${wire} streams`, () => {
     const folder = join(fixtures, "streams", wire);
     const names = readdirSync(folder).filter((name) => name.endsWith(".sse"));
@@ -69,34 +84,51 @@ for (const wire of ["anthropic", "openai-chat"] as const) {
       ) as Expected;
       test.each([bytes.length, 1, 7])(`${name} decodes as expected in pieces of %i`, (step) => {
         const { answer } = feed(wire, bytes, step);
-        expect(answer.outcome).toBe(expected.outcome);
-        if (expected.message !== undefined) {
-          const [helper, ours] = keptOnPurpose[name] ?? ["", ""];
-          expect(canonicalJson(withoutHelperFields(answer.response))).toBe(
-            canonicalJson(withoutHelperFields(expected.message)).replace(helper, ours),
-          );
-        }
-        if (expected.outcome === "error") {
-          const body = expected.error?.body?.["error"] ?? expected.error?.body;
-          expect(isObject(body) && body["message"]).toBe(answer.error?.message);
-        }
+        expect(answer.outcome).toBe(expected.outcome === "failed" ? "error" : expected.outcome);
+        expectResponse(answer, expected.message, keptOnPurpose[name]);
+        expect(answer.error?.message).toBe(
+          answer.outcome === "error" ? errorOf(expected)["message"] : undefined,
+        );
         expect(isOverflow(answer)).toBe(expected.isOverflow);
-        if (expected.partial !== undefined) {
-          const text = answer.messages
-            .flatMap((message) => wires[wire].decode(message).parts)
-            .map((part) => (part.kind === "text" ? part.text : ""))
-            .join("");
-          expect(text).toBe(expected.partial.text);
-        }
+        if (expected.partial === undefined) return;
+        expect(textSaid(wires[wire], answer)).toBe(expected.partial.text);
+        expectResponse(answer, expected.partial.snapshot);
       });
     }
   });
 }
 
+function expectResponse(
+  { response }: Answer,
+  expected: JsonObject | undefined,
+  [helper, ours]: readonly [string, string] = ["", ""],
+): void {
+  if (expected === undefined) return;
+  // The helper's snapshot of an unfinished completion still calls itself a chunk.
+  const wanted = canonicalJson(withoutHelperFields(expected)).replace(
+    "completion.chunk",
+    "completion",
+  );
+  expect(canonicalJson(withoutHelperFields(response))).toBe(wanted.replace(helper, ours));
+}
+
+function textSaid(wire: Wire, { choices }: Answer): string {
+  return choices
+    .flat()
+    .flatMap((message) => wire.decode(message).parts)
+    .map((part) => (part.kind === "text" ? part.text : ""))
+    .join("");
+}
+
 test("the terminal event is held back, and everything before it is not", () => {
-  for (const wire of ["anthropic", "openai-chat"] as const) {
+  const terminal = {
+    anthropic: "event: message_stop",
+    "openai-chat": "data: [DONE]",
+    "openai-responses": "event: response.completed",
+  };
+  for (const wire of wireNames) {
     const bytes = readFileSync(join(fixtures, "streams", wire, "plain-text.sse"));
-    const marker = wire === "anthropic" ? "event: message_stop" : "data: [DONE]";
+    const marker = terminal[wire];
     expect(feed(wire, bytes, bytes.length).held).toBe(bytes.length - bytes.indexOf(marker));
     expect(feed(wire, bytes, 1).held).toBeGreaterThanOrEqual(1);
   }
@@ -108,7 +140,7 @@ test("a stream of noise never throws", () => {
       fc.uint8Array({ maxLength: 400 }),
       fc.integer({ min: 1, max: 50 }),
       (bytes, step) => {
-        for (const wire of ["anthropic", "openai-chat"] as const) {
+        for (const wire of wireNames) {
           expect(feed(wire, bytes, step).answer.outcome).toBe("cut");
         }
       },
@@ -117,38 +149,74 @@ test("a stream of noise never throws", () => {
 });
 
 test("valid fixture bodies are read, and every message keeps its identity when it is re-marked", () => {
-  for (const wire of ["anthropic", "openai-chat"] as const) {
-    const lines = readFileSync(join(fixtures, wire, "valid.ndjson"), "utf8")
-      .trim()
-      .split("\n");
-    for (const line of lines) {
-      const { body } = JSON.parse(line) as { body: JsonObject };
+  for (const wire of Object.values(wires)) {
+    for (const { body } of fixtureLines<{ body: JsonObject }>(wire.name, "valid.ndjson")) {
       const bytes = bytesOf(body);
-      const request = wires[wire].readRequest(bytes, readSlices(bytes));
-      const messages = body["messages"] as readonly JsonObject[];
+      const request = wire.readRequest(bytes, readSlices(bytes));
+      const messages = messagesOf(wire, body);
       expect(request.messages).toHaveLength(messages.length);
       for (const message of messages) {
-        const identity = wires[wire].identity(message);
-        expect(wires[wire].identity(marked(message))).toBe(identity);
-        expect(wires[wire].decode(message).parts.length).toBeGreaterThanOrEqual(0);
+        const identity = wire.identity(message);
+        expect(wire.identity(marked(wire, message))).toBe(identity);
+        expect(wire.decode(message).parts.length).toBeGreaterThanOrEqual(0);
       }
     }
   }
 });
 
+function fixtureLines<Line>(...path: readonly string[]): readonly Line[] {
+  const lines = readFileSync(join(fixtures, ...path), "utf8")
+    .trim()
+    .split("\n");
+  return lines.map((line) => JSON.parse(line) as Line);
+}
+
+function messagesOf(wire: Wire, body: JsonObject): readonly JsonObject[] {
+  const messages = body[wire.messagesField];
+  const elements: readonly JsonValue[] = Array.isArray(messages) ? messages : [messages ?? null];
+  return elements.map((element) => wire.asMessage(element)).filter(isObject);
+}
+
 /** As clients do it: a string becomes one block, the last block gets a mark. */
-function marked(message: JsonObject): JsonObject {
-  const { content } = message;
-  const mark = { cache_control: { type: "ephemeral" } };
-  if (typeof content === "string")
-    return { ...message, content: [{ type: "text", text: content, ...mark }] };
+function marked(wire: Wire, message: JsonObject): JsonObject {
+  const isResponses = wire.name === "openai-responses";
+  const field = isResponses && message["output"] !== undefined ? "output" : "content";
+  const content = message[field];
+  const mark = isResponses
+    ? { prompt_cache_breakpoint: { mode: "explicit" } }
+    : { cache_control: { type: "ephemeral" } };
+  if (typeof content === "string") {
+    const inputType = message["role"] === "assistant" ? "output_text" : "input_text";
+    const type = isResponses ? inputType : "text";
+    return { ...message, [field]: [{ type, text: content, ...mark }] };
+  }
   if (!Array.isArray(content) || content.length === 0) return { ...message, refusal: null };
   const last = content.at(-1);
   return {
     ...message,
-    content: [...content.slice(0, -1), isObject(last) ? { ...last, ...mark } : last],
+    [field]: [...content.slice(0, -1), isObject(last) ? { ...last, ...mark } : last],
   };
 }
+
+interface Pair {
+  readonly id: string;
+  readonly wire: string;
+  readonly commonMessages: number;
+  readonly first: { readonly body: JsonObject };
+  readonly second: { readonly body: JsonObject };
+}
+
+test.each(fixtureLines<Pair>("prefix", "pairs.ndjson").filter(({ wire }) => wire in wires))(
+  "$id $name: as many messages are the same as the pair says",
+  ({ wire: name, first, second, commonMessages }) => {
+    const wire = wires[name as WireName];
+    const identities = ({ body }: Pair["first"]): readonly string[] =>
+      messagesOf(wire, body).map((message) => wire.identity(message));
+    const [before, after] = [identities(first), identities(second)];
+    const differs = before.findIndex((identity, index) => identity !== after[index]);
+    expect(differs < 0 ? before.length : differs).toBe(commonMessages);
+  },
+);
 
 const conversation: readonly Message[] = [
   { role: "user", parts: [{ kind: "text", text: "look" }] },
@@ -210,16 +278,32 @@ test("parallel results stand in one Anthropic message, before any text", () => {
 test.each(Object.values(wires))(
   "$name: wrong types get a sentence that names the field",
   (wire) => {
+    const { messagesField } = wire;
+    const maxField = messagesField === "input" ? "max_output_tokens" : "max_tokens";
     const read = (body: JsonObject): unknown =>
       wire.readRequest(bytesOf(body), readSlices(bytesOf(body)));
-    expect(() => read({ model: 7, messages: [] })).toThrowError("`model` must be a string.");
-    expect(read({ messages: [], max_tokens: -1 })).toEqual({ model: "", messages: [] });
-    expect(() => read({ model: "m", messages: "hi" })).toThrowError("`messages` must be an array.");
-    expect(() => read({ model: "m", messages: [], max_tokens: "many" })).toThrowError(
-      "`max_tokens`",
+    expect(() => read({ model: 7, [messagesField]: [] })).toThrowError("`model` must be a string.");
+    expect(read({ [messagesField]: [], [maxField]: -1 })).toEqual({ model: "", messages: [] });
+    expect(() => read({ model: "m", [messagesField]: { a: 1 } })).toThrowError(
+      `\`${messagesField}\` must be an array.`,
+    );
+    expect(() => read({ model: "m", [messagesField]: [], [maxField]: "many" })).toThrowError(
+      `\`${maxField}\``,
     );
   },
 );
+
+test.each(Object.values(wires))("$name: its own words for an overflow are recognised", (wire) => {
+  const body = wire.overflowBody(410_000, 400_000);
+  const overflow = { kind: "input", needTokens: 410_000, limitTokens: 400_000 };
+  expect(recognizeOverflow({ status: 400, body })).toEqual(overflow);
+});
+
+test.each(Object.values(wires))("$name: an element that is no message is none", (wire) => {
+  for (const json of [null, 7, true, []]) expect(wire.asMessage(json)).toBeUndefined();
+  const message = { role: "user", content: "a" };
+  expect(wire.asMessage(message)).toBe(message);
+});
 
 test("unknown blocks survive decoding and encoding as they came", () => {
   const block = { type: "future_block", payload: { deep: [1, null] } };
@@ -249,7 +333,9 @@ test("a JSON answer waits piece by piece, and reads like the stream of the same 
     cacheReadTokens: 4,
     cacheWriteTokens: 0,
   });
-  expect(answer.messages).toEqual([{ role: "assistant", content: [{ type: "text", text: "hi" }] }]);
+  expect(answer.choices).toEqual([
+    [{ role: "assistant", content: [{ type: "text", text: "hi" }] }],
+  ]);
 });
 
 test("keys that reach for the prototype stay plain data", () => {
@@ -258,8 +344,12 @@ test("keys that reach for the prototype stay plain data", () => {
   const delta = `event: message_delta\ndata: {"type":"message_delta","delta":${evil},"usage":${evil}}\n\n`;
   const block = `event: content_block_start\ndata: {"index":0,"content_block":${evil}}\n\n`;
   const chunk = `data: {"choices":[{"index":0,"delta":${evil},"__proto__":{"polluted":1}}],"__proto__":{"polluted":1}}\n\n`;
+  const item = `data: {"type":"response.output_item.added","output_index":0,"item":${evil}}\n\n`;
+  const part = `data: {"type":"response.content_part.added","output_index":0,"content_index":0,"part":${evil}}\n\n`;
+  const end = `data: {"type":"response.completed","response":${evil},"__proto__":{"polluted":1}}\n\n`;
   const answers = [
     feed("anthropic", new TextEncoder().encode(start + block + delta), 1000).answer,
+    feed("openai-responses", new TextEncoder().encode(item + part + end), 1000).answer,
     feed("openai-chat", new TextEncoder().encode(chunk), 1000).answer,
   ];
   for (const { response } of answers)

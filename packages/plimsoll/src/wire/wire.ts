@@ -4,8 +4,9 @@ import type { JsonObject, JsonValue, LongText } from "../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
+import type { Splice } from "./splice.ts";
 
-export type WireName = "anthropic" | "openai-chat";
+export type WireName = "anthropic" | "openai-chat" | "openai-responses";
 
 /** A request as far as Plimsoll needs it. Everything else stays in the client's bytes. */
 export interface WireRequest {
@@ -17,6 +18,8 @@ export interface WireRequest {
   readonly tools?: Slice;
   /** The client's own name for the conversation, where the body carries one, as `client:name`. */
   readonly clientSession?: string;
+  /** The provider keeps what came before; the body names it and carries only what is new. */
+  readonly continues?: string;
 }
 
 export interface AnswerError {
@@ -26,25 +29,42 @@ export interface AnswerError {
 
 /**
  * What an upstream answered, put together from its JSON or its stream.
- * cut: the stream ended before the provider said that it was done; what arrived is in `messages`.
+ * cut: the stream ended before the provider said that it was done; what arrived is in `choices`.
  * unread: it is not in this wire's format, or too large to be read along; it was passed on all the same.
  */
 export interface Answer {
   readonly outcome: "message" | "error" | "cut" | "unread";
   /** The response object, as the provider's own client library would have built it. */
   readonly response?: JsonObject;
-  /** What a client sends back as history: one message, or several when it asked for several choices. */
-  readonly messages: readonly JsonObject[];
+  /** What a client sends back as history: one choice, or several when it asked for several; each a row of messages. */
+  readonly choices: readonly (readonly JsonObject[])[];
   readonly usage?: Usage;
   readonly stopReason?: string;
   readonly error?: AnswerError;
 }
 
+export type Progress = "opening" | "content" | "terminal";
+
 /** Contract: never throws on what an upstream may send; unknown events are passed over. */
 export interface AnswerAccumulator {
-  /** `terminal`: after this event the client considers the answer finished. */
-  take(event: { readonly name: string; readonly data: string }): "more" | "terminal";
+  /**
+   * opening: nothing of what the model says has come yet; terminal: after this event the client considers
+   * the answer finished, well or badly.
+   */
+  take(event: { readonly name: string; readonly data: string }): Progress;
   finish(): Answer;
+}
+
+/** One part of a message, by its index; inside a tool result, one part of that. */
+export interface PartPlace {
+  readonly part: number;
+  readonly inner?: number;
+}
+
+export interface OwnText {
+  readonly text: string;
+  /** A mark that the client had set on what this text stands for. */
+  readonly mark?: JsonValue;
 }
 
 export interface BodyParts {
@@ -63,6 +83,8 @@ export interface Wire {
   readonly messagesField: string;
   /** Contract: throws BODY_INVALID when a field that Plimsoll reads has the wrong type. */
   readRequest(body: Uint8Array, slices: BodySlices): WireRequest;
+  /** An element of the conversation as a message; undefined when it cannot be one. */
+  asMessage(json: JsonValue): JsonObject | undefined;
   /**
    * Canonical text of a message: equal for two spellings that mean the same to the provider, whatever
    * cache marks, null fields and wrappers a client adds from turn to turn.
@@ -71,10 +93,22 @@ export interface Wire {
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
   /**
-   * Where the text of a part stands in the bytes of its message: the JSON value that another text may
-   * replace. Undefined for parts that must stay as they came.
+   * What to splice into the bytes of a message so that one of its parts says something else. Undefined for
+   * parts that must stay as they came: calls, reasoning, what is not understood. Cache marks stay.
    */
-  textRange(message: Uint8Array, part: number): Slice | undefined;
+  replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined;
+  /** Text of ours as a message of its own, in the user's role. */
+  ownMessage(own: OwnText): JsonObject;
+  /** Where text of ours stands: in a message of its own, or inside a neighbour, where roles must alternate. */
+  readonly ownTextStands: "alone" | "inside";
+  /** The message with a text of ours at one of its ends; undefined when it cannot carry one there. */
+  carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
+  /** The last cache mark that a client put on this message, as it stands there. */
+  cacheMark(message: Uint8Array): JsonValue | undefined;
+  /** The value of `tool_choice` that lets the model call nothing. */
+  readonly noTools: JsonValue;
+  /** The provider's own words for a conversation that is too long. */
+  overflowBody(needTokens: number, limitTokens: number): JsonObject;
   decodeSystem(system: JsonValue): readonly Part[];
   /** Several neutral messages may become one (parallel results) or one several. */
   encode(messages: readonly Message[]): readonly JsonObject[];
@@ -82,5 +116,9 @@ export interface Wire {
   openAnswer(): AnswerAccumulator;
   readAnswer(response: JsonValue): Answer;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
+  /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
+  ownIds(message: JsonObject): readonly string[];
+  /** The message that stands only as a name of another one; undefined for a message that is there itself. */
+  referenceTo(message: JsonObject): string | undefined;
   errorBody(status: number, message: string): JsonObject;
 }

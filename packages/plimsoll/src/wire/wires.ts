@@ -2,9 +2,11 @@
 
 import { anthropicWire } from "./anthropic.ts";
 import { openaiChatWire } from "./openai-chat.ts";
+import { openaiResponsesWire } from "./openai-responses.ts";
 import type { Wire, WireName } from "./wire.ts";
 
 export const wires: Readonly<Record<WireName, Wire>> = {
   anthropic: anthropicWire,
   "openai-chat": openaiChatWire,
+  "openai-responses": openaiResponsesWire,
 };

@@ -1,0 +1,125 @@
+/** The Anthropic Messages wire: where text of ours stands, and how a part of a message comes to say something else. */
+
+import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
+import { parseJson, readSlices, type Slice } from "./slices.ts";
+import { applySplices, type Splice, within } from "./splice.ts";
+import type { OwnText, PartPlace } from "./wire.ts";
+
+export function replaceAnthropicPart(
+  message: Uint8Array,
+  { part, inner }: PartPlace,
+  text: string,
+): Splice | undefined {
+  const { fields, elements } = readSlices(message);
+  const blocks = elements.get("content");
+  if (blocks === undefined) {
+    const content = part === 0 ? fields.get("content") : undefined;
+    return content && { ...content, text: JSON.stringify(text) };
+  }
+  const block = blocks[part];
+  return block && replaceBlock(message, block, text, inner);
+}
+
+/** Reasoning is signed, calls must keep their arguments, the unknown stays: only these may say something else. */
+function replaceBlock(
+  message: Uint8Array,
+  block: Slice,
+  text: string,
+  inner?: number,
+): Splice | undefined {
+  const bytes = message.subarray(block.start, block.end);
+  const json = parseJson(bytes, { start: 0, end: bytes.length });
+  if (!isObject(json)) return undefined;
+  switch (json["type"]) {
+    case "text": {
+      const value = readSlices(bytes).fields.get("text");
+      return value && { ...within(block, value), text: JSON.stringify(text) };
+    }
+    case "image":
+    case "document":
+      return { ...block, text: JSON.stringify(textBlock({ text, ...markOf(json) })) };
+    case "tool_result":
+      return replaceResult(message, block, { text, ...markInside(json["content"]) }, inner);
+    default:
+      return undefined;
+  }
+}
+
+function replaceResult(
+  message: Uint8Array,
+  block: Slice,
+  own: OwnText,
+  inner?: number,
+): Splice | undefined {
+  const { fields, elements } = readSlices(message.subarray(block.start, block.end));
+  const blocks = elements.get("content");
+  if (inner !== undefined && blocks !== undefined) {
+    const found = blocks[inner];
+    return found && replaceBlock(message, within(block, found), own.text);
+  }
+  const content = fields.get("content");
+  const text = JSON.stringify(own.mark === undefined ? own.text : [textBlock(own)]);
+  return content && { ...within(block, content), text };
+}
+
+export function textBlock({ text, mark }: OwnText): JsonObject {
+  return { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
+}
+
+/** At the end behind everything, also behind results; at the start only where no result must come first. */
+export function carryAnthropicText(
+  message: Uint8Array,
+  own: OwnText,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  const role = fields.get("role");
+  if (content === undefined || role === undefined || parseJson(message, role) !== "user")
+    return undefined;
+  const ours = JSON.stringify(textBlock(own));
+  const blocks = elements.get("content");
+  if (blocks === undefined) {
+    if (message[content.start] !== quote) return undefined;
+    const [before, after] = end === "first" ? [`${ours},`, ""] : ["", `,${ours}`];
+    return applySplices(message, [
+      { start: content.start, end: content.start, text: `[${before}{"type":"text","text":` },
+      { start: content.end, end: content.end, text: `}${after}]` },
+    ]);
+  }
+  const [first, last] = [blocks[0], blocks.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  if (end === "last")
+    return applySplices(message, [{ start: last.end, end: last.end, text: `,${ours}` }]);
+  return isResult(parseJson(message, first))
+    ? undefined
+    : applySplices(message, [{ start: first.start, end: first.start, text: `${ours},` }]);
+}
+
+const quote = 0x22;
+
+function isResult(block: JsonValue): boolean {
+  return isObject(block) && stringOr(block["type"], "").endsWith("tool_result");
+}
+
+export function anthropicCacheMark(message: Uint8Array): JsonValue | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  return isObject(json) ? markInside(json["content"])["mark"] : undefined;
+}
+
+function markInside(content: JsonValue | undefined): { readonly mark?: JsonValue } {
+  let found: { readonly mark?: JsonValue } = {};
+  for (const block of Array.isArray(content) ? content : []) {
+    if (!isObject(block)) continue;
+    const inner = block["type"] === "tool_result" ? markInside(block["content"]) : {};
+    const own = markOf(block);
+    if (own.mark !== undefined) found = own;
+    else if (inner.mark !== undefined) found = inner;
+  }
+  return found;
+}
+
+function markOf(block: JsonObject): { readonly mark?: JsonValue } {
+  const mark = block["cache_control"];
+  return mark === undefined || mark === null ? {} : { mark };
+}

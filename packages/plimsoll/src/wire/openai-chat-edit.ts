@@ -1,0 +1,138 @@
+/** The OpenAI Chat wire: where text of ours stands, and how a part of a message comes to say something else. */
+
+import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
+import { parseJson, readSlices, type Slice } from "./slices.ts";
+import { applySplices, type Splice, within } from "./splice.ts";
+import type { OwnText, PartPlace } from "./wire.ts";
+
+/** A result's text is its whole content; elsewhere each part has its own. Calls and refusals stay. */
+export function replaceChatPart(
+  message: Uint8Array,
+  place: PartPlace,
+  text: string,
+): Splice | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  if (!isObject(json)) return undefined;
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  if (content === undefined) return undefined;
+  const found = { message, json, content, parts: elements.get("content") };
+  const isResult = json["role"] === "tool" || json["role"] === "function";
+  return isResult
+    ? replaceResult(found, place, text)
+    : replaceIn(found, place.part - reasoningParts(json), text);
+}
+
+interface FoundContent {
+  readonly message: Uint8Array;
+  readonly json: JsonObject;
+  readonly content: Slice;
+  readonly parts: readonly Slice[] | undefined;
+}
+
+function replaceResult(
+  found: FoundContent,
+  { part, inner }: PartPlace,
+  text: string,
+): Splice | undefined {
+  if (part !== 0) return undefined;
+  if (inner !== undefined && found.parts !== undefined) return replaceIn(found, inner, text);
+  const mark = markInside(found.json["content"]);
+  const value = mark === undefined ? text : [textPart({ text, mark })];
+  return { ...found.content, text: JSON.stringify(value) };
+}
+
+function replaceIn(
+  { message, json, content, parts }: FoundContent,
+  place: number,
+  text: string,
+): Splice | undefined {
+  if (parts !== undefined) {
+    const slice = parts[place];
+    return slice && replaceContentPart(message, slice, text);
+  }
+  const isText = typeof json["content"] === "string" && json["content"] !== "";
+  return place === 0 && isText ? { ...content, text: JSON.stringify(text) } : undefined;
+}
+
+/** Reasoning, where there is any, was decoded before the content. */
+function reasoningParts(message: JsonObject): number {
+  const reasoning = message["reasoning_content"] ?? message["reasoning"];
+  return typeof reasoning === "string" && reasoning !== "" ? 1 : 0;
+}
+
+function replaceContentPart(message: Uint8Array, slice: Slice, text: string): Splice | undefined {
+  const json = parseJson(message, slice);
+  if (!isObject(json)) return undefined;
+  switch (json["type"]) {
+    case "text": {
+      const value = readSlices(message.subarray(slice.start, slice.end)).fields.get("text");
+      return value && { ...within(slice, value), text: JSON.stringify(text) };
+    }
+    case "image_url":
+    case "file": {
+      const mark = json["cache_control"];
+      return { ...slice, text: JSON.stringify(textPart({ text, ...(mark ? { mark } : {}) })) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function textPart({ text, mark }: OwnText): JsonObject {
+  return { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
+}
+
+export function ownChatMessage(own: OwnText): JsonObject {
+  return { role: "user", content: own.mark === undefined ? own.text : [textPart(own)] };
+}
+
+/** For servers that want strict turns: inside the neighbouring user or tool message. */
+export function carryChatText(
+  message: Uint8Array,
+  own: OwnText,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  if (!isObject(json) || !carriers.has(stringOr(json["role"], ""))) return undefined;
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  if (content === undefined) return undefined;
+  const parts = elements.get("content");
+  if (parts === undefined) return carryInText(message, content, own.text, end);
+  const ours = JSON.stringify(textPart(own));
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const splice =
+    end === "first"
+      ? { start: first.start, end: first.start, text: `${ours},` }
+      : { start: last.end, end: last.end, text: `,${ours}` };
+  return applySplices(message, [splice]);
+}
+
+const carriers = new Set(["user", "tool", "function"]);
+
+function carryInText(
+  message: Uint8Array,
+  content: Slice,
+  text: string,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  const known = parseJson(message, content);
+  if (typeof known !== "string") return undefined;
+  const ours = JSON.stringify(end === "first" ? `${text}\n\n` : `\n\n${text}`).slice(1, -1);
+  const at = end === "first" ? content.start + 1 : content.end - 1;
+  return applySplices(message, [{ start: at, end: at, text: ours }]);
+}
+
+export function chatCacheMark(message: Uint8Array): JsonValue | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  return isObject(json) ? markInside(json["content"]) : undefined;
+}
+
+function markInside(content: JsonValue | undefined): JsonValue | undefined {
+  const marked = (Array.isArray(content) ? content : [])
+    .filter(isObject)
+    .findLast((part) => part["cache_control"] !== undefined && part["cache_control"] !== null);
+  return marked?.["cache_control"];
+}
