@@ -11,4 +11,10 @@ export interface Counters {
   readonly schema: number;
   /** For display: reasoning lies inside the longest answer and is never added to a projection. */
   readonly reasoning: number;
+  /** How the provider's count compares with ours, for the target that was asked last. */
+  readonly calibration?: {
+    readonly target: string;
+    readonly factor: number;
+    readonly samples: number;
+  };
 }

@@ -8,8 +8,9 @@ export type EditAction =
   | {
       readonly kind: "replace";
       readonly chain: string;
-      /** Index of the neutral part. */
+      /** Index of the neutral part; inside a tool result, of one part of it. */
       readonly part: number;
+      readonly inner?: number;
       readonly text: string;
       readonly handle?: string;
     }
@@ -22,6 +23,10 @@ export type EditAction =
       readonly handle?: string;
     }
   | { readonly kind: "insert"; readonly after: string; readonly text: string }
+  /** These messages stay as they are until the pin is reverted. */
+  | { readonly kind: "pin"; readonly first: string; readonly last: string }
+  /** Nothing but a point to come back to. */
+  | { readonly kind: "checkpoint"; readonly label: string }
   | { readonly kind: "revert"; readonly edit: number };
 
 /** What kind of place an edit touches. */
@@ -30,6 +35,8 @@ export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool
 export interface Edit {
   readonly seq: number;
   readonly branch: string;
+  /** Edits of one step were made together, and are undone together. */
+  readonly step: string;
   /** The last message when the edit was made: it holds for every branch that passes through it. */
   readonly anchor: string;
   readonly at: number;
@@ -37,6 +44,7 @@ export interface Edit {
   readonly place: EditPlace;
   readonly strategy: string;
   readonly reason: string;
+  /** Of what the edit touches. */
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }

@@ -15,7 +15,16 @@ export interface MeasurementSummary {
 
 export type Outcome = "passthrough" | "edited" | "compacted" | "recovered" | "final" | "refused";
 /** How a request relates to what was known of its conversation. */
-export type Relation = "new" | "extends" | "retry" | "rewind" | "edited" | "compacted" | "fork";
+export type Relation =
+  | "new"
+  | "extends"
+  | "retry"
+  | "rewind"
+  | "edited"
+  | "compacted"
+  | "fork"
+  /** The provider holds what came before, and we do not know it. */
+  | "continues";
 export type TurnStatus = "complete" | "incomplete" | "failed" | "aborted";
 
 interface Base {
@@ -53,10 +62,77 @@ export interface TurnEndEvent extends Base {
   readonly model: string;
   readonly outcome: Outcome;
   readonly status: TurnStatus;
+  /** Of what was sent. */
   readonly measurement: MeasurementSummary;
+  /** What the client's own request would have taken. */
+  readonly tokensBefore: number;
   readonly limit: number;
   readonly usage?: Usage;
   readonly error?: string;
+}
+
+/** The conversation has grown past the warning; once per crossing. */
+export interface ContextWarningEvent extends Base {
+  readonly type: "context-warning";
+  readonly turn: string;
+  /** Share of the limit. */
+  readonly filled: number;
+  readonly limit: number;
+}
+
+export interface CompactionEndEvent extends Base {
+  readonly type: "compaction-end";
+  readonly turn: string;
+  readonly branch: string;
+  readonly reason: string;
+  /** Those whose proposals were taken, in order. */
+  readonly strategies: readonly string[];
+  readonly edits: readonly number[];
+  readonly handles: readonly string[];
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** Messages that the model no longer sees. */
+  readonly messagesTakenOut: number;
+}
+
+/** How far down: the last valid view, truncation, the client's original, the provider's own error. */
+export type Rung = "view" | "truncation" | "original" | "overflow";
+
+/** Something of ours failed, and the request went on by a lesser way. */
+export interface DegradedEvent extends Base {
+  readonly type: "degraded";
+  readonly turn: string;
+  readonly rung: Rung;
+  readonly reason: string;
+}
+
+/** A provider said that the conversation is too long. */
+export interface OverflowEvent extends Base {
+  readonly type: "overflow";
+  readonly turn: string;
+  /** How often this turn had been sent. */
+  readonly attempt: number;
+  readonly limitTokens?: number;
+  readonly needTokens?: number;
+  readonly isRetried: boolean;
+}
+
+/** The guard ended the conversation's free course: no tools any more, or not even this turn. */
+export interface GuardEnforcedEvent extends Base {
+  readonly type: "guard-enforced";
+  readonly turn: string;
+  readonly action: "final" | "refused";
+  readonly reason: "context";
+  readonly tokens: number;
+  readonly limit: number;
+}
+
+/** Somebody steered the view by hand. */
+export interface ViewSteeredEvent extends Base {
+  readonly type: "view-steered";
+  readonly branch: string;
+  readonly action: "undo" | "restore" | "checkpoint" | "pin" | "release";
+  readonly edits: readonly number[];
 }
 
 /** Storage failed: the turn went on, and what could not be written is kept in memory and tried again. */
@@ -70,6 +146,12 @@ export type PlimsollEvent =
   | BranchStartEvent
   | TurnStartEvent
   | TurnEndEvent
+  | ContextWarningEvent
+  | CompactionEndEvent
+  | DegradedEvent
+  | OverflowEvent
+  | GuardEnforcedEvent
+  | ViewSteeredEvent
   | StoreErrorEvent;
 
 export type PlimsollEventType = PlimsollEvent["type"];

@@ -1,12 +1,14 @@
 /** A store that keeps nothing beyond the process: for tests, and for agents that need no yesterday. */
 
+import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
 import { unpackBody } from "./body.ts";
 import type {
   ArchiveRecord,
   BranchRecord,
-  EditRecord,
+  ErrorRecord,
   NodeRecord,
+  ReferenceRecord,
   SessionRecord,
   SessionSummary,
   Store,
@@ -27,12 +29,15 @@ interface Kept {
   readonly nodes: Map<number, KeptMessage>;
   readonly heads: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
-  readonly edits: Map<number, EditRecord>;
+  readonly edits: Map<number, Edit>;
+  readonly wordings: Map<number, Extract<Write, { kind: "wording" }>>;
 }
 
 interface Memory {
   readonly sessions: Map<string, Kept>;
-  readonly archive: Map<string, { readonly entry: ArchiveRecord; readonly body: StoredBody }>;
+  readonly archive: Map<string, ArchiveRecord>;
+  readonly references: Map<string, ReferenceRecord>;
+  readonly errors: { readonly tenant: string; readonly error: ErrorRecord }[];
   readonly chains: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
   lastEvent: number;
@@ -41,11 +46,14 @@ interface Memory {
 
 /** As in the SQL stores. */
 const keptEvents = 100_000;
+const keptErrors = 10_000;
 
 export function createMemoryStore(): Store {
   const memory: Memory = {
     sessions: new Map(),
     archive: new Map(),
+    references: new Map(),
+    errors: [],
     chains: new Map(),
     events: [],
     lastEvent: 0,
@@ -92,12 +100,15 @@ function sessionReads(
         session,
         branches: [...branches.values()],
         nodes: nodesOf(found).map(({ node }) => node),
+        edits: editsOf(found),
       };
     },
   };
 }
 
-function messageReads(memory: Memory): Pick<Store, "messages" | "bodies" | "findChains" | "head"> {
+function messageReads(
+  memory: Memory,
+): Pick<Store, "messages" | "bodies" | "wordings" | "wordingSizes" | "findChains" | "head"> {
   const read = (session: string, { node, body }: KeptMessage): Promise<Uint8Array> =>
     unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}` });
   return {
@@ -118,6 +129,20 @@ function messageReads(memory: Memory): Pick<Store, "messages" | "bodies" | "find
       }
       return bodies;
     },
+    wordings: async (session, seqs) => {
+      const wordings = new Map<number, Uint8Array>();
+      for (const seq of seqs) {
+        const kept = memory.sessions.get(session)?.wordings.get(seq);
+        if (kept === undefined) continue;
+        const name = `wording ${seq} of ${session}`;
+        wordings.set(seq, await unpackBody({ ...kept.body, hash: kept.hash, name }));
+      }
+      return wordings;
+    },
+    wordingSizes: async (session) => {
+      const kept = memory.sessions.get(session)?.wordings ?? new Map();
+      return new Map([...kept].map(([seq, { bytes }]) => [seq, bytes]));
+    },
     findChains: async (tenant, chains) =>
       chains.flatMap((wanted) =>
         (memory.chains.get(`${tenant}\0${wanted}`) ?? []).flatMap(({ session, seq }) => {
@@ -136,21 +161,23 @@ function messageReads(memory: Memory): Pick<Store, "messages" | "bodies" | "find
 
 function otherReads(
   memory: Memory,
-): Pick<Store, "turns" | "edits" | "archived" | "events" | "figures"> {
+): Pick<Store, "turns" | "edits" | "archived" | "reference" | "errors" | "events" | "figures"> {
   return {
     turns: async (session, limit) =>
       [...(memory.sessions.get(session)?.turns.values() ?? [])].reverse().slice(0, limit),
-    edits: async (session) =>
-      [...(memory.sessions.get(session)?.edits.values() ?? [])].sort(
-        (left, right) => left.seq - right.seq,
-      ),
+    edits: async (session) => editsOf(memory.sessions.get(session)),
     archived: async (tenant, handle) => {
       const found = memory.archive.get(handle);
-      if (found === undefined || (tenant !== undefined && found.entry.tenant !== tenant))
-        return undefined;
-      const { entry, body } = found;
-      return { ...entry, body: await unpackBody({ ...body, hash: entry.hash, name: handle }) };
+      return tenant === undefined || found?.tenant === tenant ? found : undefined;
     },
+    reference: async (tenant, name) => memory.references.get(`${tenant}\0${name}`),
+    errors: async (query) =>
+      memory.errors
+        .filter(({ tenant }) => query.tenant === undefined || tenant === query.tenant)
+        .map(({ error }) => error)
+        .filter(({ session }) => query.session === undefined || session === query.session)
+        .reverse()
+        .slice(0, query.limit),
     events: async (query) =>
       memory.events
         .filter(({ seq }) => seq > query.after)
@@ -160,7 +187,7 @@ function otherReads(
     figures: async () => ({
       sessions: memory.sessions.size,
       messages: [...memory.sessions.values()].reduce((sum, { nodes }) => sum + nodes.size, 0),
-      archiveBytes: [...memory.archive.values()].reduce((sum, { entry }) => sum + entry.bytes, 0),
+      archiveBytes: [...memory.archive.values()].reduce((sum, { bytes }) => sum + bytes, 0),
     }),
   };
 }
@@ -176,31 +203,45 @@ function refuseIfTaken(memory: Memory, write: Write): void {
 
 /** Gives the number of the event, if the write was one. */
 function apply(memory: Memory, write: Write): readonly number[] {
-  if (write.kind === "event") {
-    const seq = ++memory.lastEvent;
-    memory.events.push({ seq, tenant: write.tenant, event: write.event });
-    if (memory.events.length > keptEvents) memory.events.shift();
-    return [seq];
+  switch (write.kind) {
+    case "event": {
+      const seq = ++memory.lastEvent;
+      memory.events.push({ seq, tenant: write.tenant, event: write.event });
+      if (memory.events.length > keptEvents) memory.events.shift();
+      return [seq];
+    }
+    case "archive":
+      setIfAbsent(memory.archive, write.entry.handle, write.entry);
+      return [];
+    case "reference":
+      setIfAbsent(memory.references, `${write.tenant}\0${write.reference.name}`, write.reference);
+      return [];
+    case "error":
+      memory.errors.push(write);
+      if (memory.errors.length > keptErrors) memory.errors.shift();
+      return [];
+    case "session": {
+      const known = memory.sessions.get(write.session.id);
+      if (known === undefined) memory.sessions.set(write.session.id, emptySession(write.session));
+      else known.session = { ...known.session, updatedAt: write.session.updatedAt };
+      return [];
+    }
+    default: {
+      const kept = memory.sessions.get(write.session);
+      if (kept !== undefined) applyToSession(memory, kept, write);
+      return [];
+    }
   }
-  if (write.kind === "archive") {
-    if (!memory.archive.has(write.entry.handle)) memory.archive.set(write.entry.handle, write);
-    return [];
-  }
-  if (write.kind === "session") {
-    const known = memory.sessions.get(write.session.id);
-    if (known === undefined) memory.sessions.set(write.session.id, emptySession(write.session));
-    else known.session = { ...known.session, updatedAt: write.session.updatedAt };
-    return [];
-  }
-  const kept = memory.sessions.get(write.session);
-  if (kept !== undefined) applyToSession(memory, kept, write);
-  return [];
+}
+
+function setIfAbsent<K, V>(map: Map<K, V>, key: K, value: V): void {
+  if (!map.has(key)) map.set(key, value);
 }
 
 function applyToSession(
   memory: Memory,
   kept: Kept,
-  write: Exclude<Write, { kind: "event" | "archive" | "session" }>,
+  write: Exclude<Write, { kind: "event" | "archive" | "reference" | "error" | "session" }>,
 ): void {
   switch (write.kind) {
     case "branch": {
@@ -231,6 +272,9 @@ function applyToSession(
     case "edit":
       kept.edits.set(write.edit.seq, write.edit);
       return;
+    case "wording":
+      if (!kept.wordings.has(write.seq)) kept.wordings.set(write.seq, write);
+      return;
   }
 }
 
@@ -242,6 +286,7 @@ function emptySession(session: SessionRecord): Kept {
     heads: new Map(),
     turns: new Map(),
     edits: new Map(),
+    wordings: new Map(),
   };
 }
 
@@ -251,6 +296,10 @@ function sessionsOf(memory: Memory): SessionRecord[] {
 
 function nodesOf(kept: Kept): readonly KeptMessage[] {
   return [...kept.nodes.values()].sort((left, right) => left.node.seq - right.node.seq);
+}
+
+function editsOf(kept: Kept | undefined): readonly Edit[] {
+  return [...(kept?.edits.values() ?? [])].sort((left, right) => left.seq - right.seq);
 }
 
 function isEarlier(

@@ -45,6 +45,26 @@ export const migrations: readonly Migration[] = [
         at BIGINT NOT NULL, event BLOB NOT NULL)`,
     ],
   },
+  {
+    version: 2,
+    statements: [
+      // Nothing wrote to the first one: what left the window is kept by the log alone.
+      "DROP TABLE archive",
+      `CREATE TABLE archive (
+        handle TEXT PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL,
+        bytes BIGINT NOT NULL, at BIGINT NOT NULL, source BLOB NOT NULL)`,
+      "CREATE INDEX archive_by_session ON archive (session)",
+      `CREATE TABLE wordings (
+        session TEXT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL, bytes BIGINT NOT NULL,
+        codec TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (session, seq))`,
+      `CREATE TABLE refs (
+        tenant TEXT NOT NULL, name TEXT NOT NULL, session TEXT NOT NULL, seq BIGINT NOT NULL,
+        PRIMARY KEY (tenant, name))`,
+      `CREATE TABLE errors (
+        number INTEGER PRIMARY KEY, tenant TEXT NOT NULL, session TEXT NOT NULL, record BLOB NOT NULL)`,
+      "CREATE INDEX errors_by_session ON errors (session)",
+    ],
+  },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

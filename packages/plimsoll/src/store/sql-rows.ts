@@ -2,17 +2,9 @@
 
 import type { Counters } from "../message/counters.ts";
 import type { Relation } from "../message/event.ts";
-import type { JsonValue } from "../message/json.ts";
 import type { Role } from "../message/message.ts";
 import { unpackBody } from "./body.ts";
-import type {
-  BranchRecord,
-  ChainMatch,
-  EditRecord,
-  NodeRecord,
-  SessionRecord,
-  StoredBody,
-} from "./store.ts";
+import type { BranchRecord, ChainMatch, NodeRecord, SessionRecord, StoredBody } from "./store.ts";
 
 export type SqlValue = string | number | null | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -93,14 +85,5 @@ export function readChainMatch(row: SqlRow): ChainMatch {
     seq: Number(row["seq"]),
     chain: textOf(row, "chain"),
     ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),
-  };
-}
-
-export function readEdit(row: SqlRow): EditRecord {
-  return {
-    seq: Number(row["seq"]),
-    branch: textOf(row, "branch"),
-    at: Number(row["at"]),
-    edit: parseRecord<Record<string, JsonValue>>(row["edit"]),
   };
 }

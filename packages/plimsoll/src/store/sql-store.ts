@@ -1,5 +1,6 @@
 /** The Store over any SQL database: plain statements that SQLite and PostgreSQL both take. */
 
+import type { Edit } from "../message/edit.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { unpackBody } from "./body.ts";
 import {
@@ -8,7 +9,6 @@ import {
   parseRecord,
   readBranch,
   readChainMatch,
-  readEdit,
   readNode,
   readSession,
   type SqlRow,
@@ -18,8 +18,11 @@ import {
 } from "./sql-rows.ts";
 import { statementOf } from "./sql-writes.ts";
 import type {
-  ArchivedContent,
+  ArchiveRecord,
+  ArchiveSource,
   ChainMatch,
+  ErrorQuery,
+  ErrorRecord,
   EventQuery,
   MessageRecord,
   Page,
@@ -42,6 +45,7 @@ export interface SqlDriver {
 
 /** Events older than this many are dropped: they are for catching up, not for history. */
 export const keptEvents = 100_000;
+export const keptErrors = 10_000;
 const chainsPerQuery = 250;
 
 export function createSqlStore(driver: SqlDriver): Store {
@@ -74,7 +78,15 @@ export function createSqlStore(driver: SqlDriver): Store {
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) => readSnapshot(driver, id),
     messages: (session, page) => readMessages(driver, session, page),
-    bodies: (session, seqs) => readBodies(driver, session, seqs),
+    bodies: (session, seqs) => readBodies(driver, "messages", session, seqs),
+    wordings: (session, seqs) => readBodies(driver, "wordings", session, seqs),
+    wordingSizes: async (session) =>
+      new Map(
+        (await all("SELECT seq, bytes FROM wordings WHERE session = ?", session)).map((row) => [
+          Number(row["seq"]),
+          Number(row["bytes"]),
+        ]),
+      ),
     findChains: (tenant, chains) => findChains(driver, tenant, chains),
     head: async (session, hash) => {
       const row = await first("SELECT * FROM heads WHERE session = ? AND hash = ?", session, hash);
@@ -88,9 +100,17 @@ export function createSqlStore(driver: SqlDriver): Store {
           limit,
         )
       ).map((row) => parseRecord<TurnRecord>(row["record"])),
-    edits: async (session) =>
-      (await all("SELECT * FROM edits WHERE session = ? ORDER BY seq", session)).map(readEdit),
-    archived: (tenant, handle) => readArchived(driver, tenant, handle),
+    edits: (session) => readEdits(driver, session),
+    archived: async (tenant, handle) => {
+      const row = await first("SELECT * FROM archive WHERE handle = ?", handle);
+      const isOwn = tenant === undefined || row?.["tenant"] === tenant;
+      return row !== undefined && isOwn ? readArchived(row) : undefined;
+    },
+    reference: async (tenant, name) => {
+      const row = await first("SELECT * FROM refs WHERE tenant = ? AND name = ?", tenant, name);
+      return row && { name, session: textOf(row, "session"), seq: Number(row["seq"]) };
+    },
+    errors: (query) => readErrors(driver, query),
     events: (query) => readEvents(driver, query),
     figures: () => readFigures(driver),
     close: () => driver.close(),
@@ -151,7 +171,12 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
       certainty, is_complete, at FROM messages WHERE session = ? ORDER BY seq`,
     values: [id],
   });
-  return { session: record, branches: branches.map(readBranch), nodes: nodes.map(readNode) };
+  return {
+    session: record,
+    branches: branches.map(readBranch),
+    nodes: nodes.map(readNode),
+    edits: await readEdits(driver, id),
+  };
 }
 
 async function readMessages(
@@ -170,6 +195,7 @@ async function readMessages(
 
 async function readBodies(
   driver: SqlDriver,
+  table: "messages" | "wordings",
   session: string,
   seqs: readonly number[],
 ): Promise<ReadonlyMap<number, Uint8Array>> {
@@ -177,7 +203,7 @@ async function readBodies(
   for (let start = 0; start < seqs.length; start += chainsPerQuery) {
     const some = seqs.slice(start, start + chainsPerQuery);
     const rows = await driver.query({
-      sql: `SELECT seq, hash, codec, body FROM messages WHERE session = ? AND seq IN (${marks(some)})`,
+      sql: `SELECT seq, hash, codec, body FROM ${table} WHERE session = ? AND seq IN (${marks(some)})`,
       values: [session, ...some],
     });
     for (const row of rows) bodies.set(Number(row["seq"]), await bodyOfMessage(session, row));
@@ -204,39 +230,54 @@ async function findChains(
   return matches;
 }
 
-async function readArchived(
-  driver: SqlDriver,
-  tenant: string | undefined,
-  handle: string,
-): Promise<ArchivedContent | undefined> {
-  const [row] = await driver.query({
-    sql: "SELECT * FROM archive WHERE handle = ?",
-    values: [handle],
+async function readEdits(driver: SqlDriver, session: string): Promise<readonly Edit[]> {
+  const rows = await driver.query({
+    sql: "SELECT edit FROM edits WHERE session = ? ORDER BY seq",
+    values: [session],
   });
-  if (row === undefined || (tenant !== undefined && row["tenant"] !== tenant)) return undefined;
-  const hash = textOf(row, "hash");
+  return rows.map((row) => parseRecord<Edit>(row["edit"]));
+}
+
+function readArchived(row: SqlRow): ArchiveRecord {
   return {
-    handle,
+    handle: textOf(row, "handle"),
     tenant: textOf(row, "tenant"),
     session: textOf(row, "session"),
-    hash,
     bytes: Number(row["bytes"]),
     at: Number(row["at"]),
-    body: await unpackBody({ ...bodyOf(row), hash, name: handle }),
+    source: parseRecord<ArchiveSource>(row["source"]),
+  };
+}
+
+async function readErrors(driver: SqlDriver, query: ErrorQuery): Promise<readonly ErrorRecord[]> {
+  const { where, values } = conditionsOf(query, []);
+  const rows = await driver.query({
+    sql: `SELECT record FROM errors ${where} ORDER BY number DESC LIMIT ?`,
+    values: [...values, query.limit],
+  });
+  return rows.map((row) => parseRecord<ErrorRecord>(row["record"]));
+}
+
+/** Tenant and session, where the query names them. */
+function conditionsOf(
+  query: { readonly tenant?: string; readonly session?: string },
+  others: readonly { readonly sql: string; readonly value: SqlValue }[],
+): { readonly where: string; readonly values: readonly SqlValue[] } {
+  const named = (["tenant", "session"] as const).flatMap((column) => {
+    const value = query[column];
+    return value === undefined ? [] : [{ sql: `${column} = ?`, value }];
+  });
+  const all = [...others, ...named];
+  return {
+    where: all.length === 0 ? "" : `WHERE ${all.map(({ sql }) => sql).join(" AND ")}`,
+    values: all.map(({ value }) => value),
   };
 }
 
 async function readEvents(driver: SqlDriver, query: EventQuery): Promise<readonly StoredEvent[]> {
-  const conditions = ["seq > ?"];
-  const values: SqlValue[] = [query.after];
-  for (const column of ["tenant", "session"] as const) {
-    const wanted = query[column];
-    if (wanted === undefined) continue;
-    conditions.push(`${column} = ?`);
-    values.push(wanted);
-  }
+  const { where, values } = conditionsOf(query, [{ sql: "seq > ?", value: query.after }]);
   const rows = await driver.query({
-    sql: `SELECT seq, tenant, event FROM events WHERE ${conditions.join(" AND ")} ORDER BY seq LIMIT ?`,
+    sql: `SELECT seq, tenant, event FROM events ${where} ORDER BY seq LIMIT ?`,
     values: [...values, query.limit],
   });
   return rows.map((row) => ({

@@ -1,7 +1,7 @@
 /** Writes as SQL statements. */
 
 import { recordOf, type SqlStatement } from "./sql-rows.ts";
-import type { BranchRecord, StoredBody, Write } from "./store.ts";
+import type { ArchiveRecord, BranchRecord, Write } from "./store.ts";
 
 /** One write is one statement. */
 export function statementOf(write: Write): SqlStatement {
@@ -44,11 +44,34 @@ export function statementOf(write: Write): SqlStatement {
           write.edit.seq,
           write.edit.branch,
           write.edit.at,
-          recordOf(write.edit.edit),
+          recordOf(write.edit),
         ],
       };
     case "archive":
-      return archiveStatement(write.entry, write.body);
+      return archiveStatement(write.entry);
+    case "wording":
+      return {
+        sql: `INSERT INTO wordings (session, seq, hash, bytes, codec, body)
+          VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+        values: [
+          write.session,
+          write.seq,
+          write.hash,
+          write.bytes,
+          write.body.codec,
+          write.body.bytes,
+        ],
+      };
+    case "reference":
+      return {
+        sql: "INSERT INTO refs (tenant, name, session, seq) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        values: [write.tenant, write.reference.name, write.reference.session, write.reference.seq],
+      };
+    case "error":
+      return {
+        sql: "INSERT INTO errors (tenant, session, record) VALUES (?, ?, ?)",
+        values: [write.tenant, write.error.session, recordOf(write.error)],
+      };
     case "event":
       return {
         sql: "INSERT INTO events (tenant, session, at, event) VALUES (?, ?, ?, ?) RETURNING seq",
@@ -104,22 +127,17 @@ function messageStatement(write: Extract<Write, { kind: "message" }>): SqlStatem
   };
 }
 
-function archiveStatement(
-  entry: Extract<Write, { kind: "archive" }>["entry"],
-  body: StoredBody,
-): SqlStatement {
+function archiveStatement(entry: ArchiveRecord): SqlStatement {
   return {
-    sql: `INSERT INTO archive (handle, tenant, session, hash, bytes, at, codec, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    sql: `INSERT INTO archive (handle, tenant, session, bytes, at, source)
+      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     values: [
       entry.handle,
       entry.tenant,
       entry.session,
-      entry.hash,
       entry.bytes,
       entry.at,
-      body.codec,
-      body.bytes,
+      recordOf(entry.source),
     ],
   };
 }

@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
-import { keptEvents } from "./sql-store.ts";
+import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
@@ -115,6 +115,10 @@ function trimEvents(transactions: readonly Transaction[]): void {
   run({
     sql: "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?",
     values: [keptEvents],
+  });
+  run({
+    sql: "DELETE FROM errors WHERE number <= (SELECT max(number) FROM errors) - ?",
+    values: [keptErrors],
   });
 }
 

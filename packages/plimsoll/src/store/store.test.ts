@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
+import type { Edit } from "../message/edit.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { packBody, sha256 } from "./body.ts";
 import { createMemoryStore } from "./memory.ts";
 import { schemaVersion } from "./migrations.ts";
 import { openSqliteStore } from "./sqlite.ts";
-import type { NodeRecord, Store, TurnRecord, Write } from "./store.ts";
+import type { ErrorRecord, NodeRecord, Store, TurnRecord, Write } from "./store.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-store-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -44,6 +45,20 @@ function session(
     },
   };
 }
+
+const edit: Edit = {
+  seq: 1,
+  branch: "main",
+  step: "turn_1",
+  anchor: "chain-2",
+  at: 1,
+  action: { kind: "remove", first: "chain-1", last: "chain-2", text: "cut", handle: "pl_1" },
+  place: "undefined",
+  strategy: "truncate",
+  reason: "full",
+  tokensBefore: 9,
+  tokensAfter: 2,
+};
 
 function node(seq: number, text: string, changes: Partial<NodeRecord> = {}): NodeRecord {
   return {
@@ -147,7 +162,7 @@ for (const [name, opener] of Object.entries(openers)) {
         {
           kind: "edit",
           session: "ses_a",
-          edit: { seq: 1, branch: "main", at: 1, edit: { kind: "remove" } },
+          edit,
         },
         { kind: "event", tenant: "t1", event },
       ]);
@@ -161,10 +176,11 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.snapshot("ses_a")).toMatchObject({
         branches: [{ id: "main", tipSeq: 2, counters: { current: 1, schema: 4 } }],
         nodes: [{ seq: 1 }, { seq: 2 }],
+        edits: [edit],
       });
       expect(await store.head("ses_a", sha256("head"))).toEqual(bytesOf("head"));
       expect(await store.turns("ses_a", 5)).toEqual([turn("turn_1", 1)]);
-      expect(await store.edits("ses_a")).toMatchObject([{ seq: 1, edit: { kind: "remove" } }]);
+      expect(await store.edits("ses_a")).toEqual([edit]);
       expect(await store.figures()).toEqual({ sessions: 1, messages: 2, archiveBytes: 0 });
       expect((await store.bodies("ses_a", [2, 9])).get(2)).toHaveLength(large.length);
     });
@@ -227,20 +243,70 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(await store.findChains("t2", ["c1", "l1"])).toEqual([]);
     });
 
+    test("the words of a client are kept beside those of the provider, the first of them", async () => {
+      const store = await fresh();
+      const wording = async (text: string): Promise<Write> => ({
+        kind: "wording",
+        session: "ses_a",
+        seq: 2,
+        hash: sha256(text),
+        bytes: text.length,
+        body: await packBody(bytesOf(text)),
+      });
+      await store.commit([session("ses_a"), await message("ses_a", 2, "b"), await wording("B")]);
+      await store.commit([await wording("other")]);
+      expect((await store.wordings("ses_a", [1, 2])).get(2)).toEqual(bytesOf("B"));
+      expect(await store.wordingSizes("ses_a")).toEqual(new Map([[2, 1]]));
+      expect((await store.bodies("ses_a", [2])).get(2)).toEqual(bytesOf("b"));
+    });
+
+    test("a provider's names lead to messages, in their own tenant only", async () => {
+      const store = await fresh();
+      const reference = { name: "resp_1", session: "ses_a", seq: 4 };
+      await store.commit([{ kind: "reference", tenant: "t1", reference }]);
+      await store.commit([
+        { kind: "reference", tenant: "t1", reference: { ...reference, seq: 9 } },
+      ]);
+      expect(await store.reference("t1", "resp_1")).toEqual(reference);
+      expect(await store.reference("t2", "resp_1")).toBeUndefined();
+      expect(await store.reference("t1", "resp_2")).toBeUndefined();
+    });
+
+    test("errors are kept, last first, by tenant and session", async () => {
+      const store = await fresh();
+      const error = (number: number, of: string): ErrorRecord => ({
+        session: of,
+        code: "TOKEN_LIMIT_EXCEEDED",
+        message: `error ${number}`,
+        at: number,
+        fields: { number },
+      });
+      await store.commit([
+        { kind: "error", tenant: "t1", error: error(1, "ses_a") },
+        { kind: "error", tenant: "t1", error: error(2, "ses_b") },
+        { kind: "error", tenant: "t2", error: error(3, "ses_c") },
+      ]);
+      expect(await store.errors({ limit: 2 })).toEqual([error(3, "ses_c"), error(2, "ses_b")]);
+      expect(await store.errors({ tenant: "t1", limit: 9 })).toHaveLength(2);
+      expect(await store.errors({ tenant: "t1", session: "ses_a", limit: 9 })).toEqual([
+        error(1, "ses_a"),
+      ]);
+    });
+
     test("the archive answers its own tenant and the owner, and nobody else", async () => {
       const store = await fresh();
       const entry = {
         handle: "pl_1",
         tenant: "t1",
         session: "ses_a",
-        hash: sha256("gone"),
         bytes: 4,
         at: 1,
-      };
-      await store.commit([{ kind: "archive", entry, body: await packBody(bytesOf("gone")) }]);
-      await store.commit([{ kind: "archive", entry, body: await packBody(bytesOf("gone")) }]);
-      expect((await store.archived("t1", "pl_1"))?.body).toEqual(bytesOf("gone"));
-      expect((await store.archived(undefined, "pl_1"))?.body).toEqual(bytesOf("gone"));
+        source: { kind: "messages", runs: [[1, 2, 4]] },
+      } as const;
+      await store.commit([{ kind: "archive", entry }]);
+      await store.commit([{ kind: "archive", entry: { ...entry, bytes: 9 } }]);
+      expect(await store.archived("t1", "pl_1")).toEqual(entry);
+      expect(await store.archived(undefined, "pl_1")).toEqual(entry);
       expect(await store.archived("t2", "pl_1")).toBeUndefined();
       expect(await store.archived("t1", "pl_2")).toBeUndefined();
     });

@@ -1,6 +1,8 @@
 /** What is kept, and the one interface through which it is kept. Every store passes store.test.ts. */
 
 import type { Counters } from "../message/counters.ts";
+import type { Edit } from "../message/edit.ts";
+import type { ErrorCode } from "../message/error.ts";
 import type {
   MeasurementSummary,
   Outcome,
@@ -8,7 +10,6 @@ import type {
   Relation,
   TurnStatus,
 } from "../message/event.ts";
-import type { JsonObject } from "../message/json.ts";
 import type { Role, Usage } from "../message/message.ts";
 
 export interface SessionRecord {
@@ -70,10 +71,16 @@ export interface TurnRecord {
   readonly requestTip: number | null;
   /** Hash of the head: system prompt and tools. */
   readonly head?: string;
+  /** Absent in the oldest records. */
+  readonly provider?: string;
   readonly model: string;
   readonly outcome: Outcome;
   readonly status: TurnStatus;
+  /** Of what was sent. */
   readonly measurement: MeasurementSummary;
+  /** As the provider would count: what the client sent, and what went out. Absent in the oldest records. */
+  readonly tokensBefore?: number;
+  readonly tokensAfter?: number;
   readonly limit: number;
   readonly window: number;
   readonly usage?: Usage;
@@ -83,20 +90,44 @@ export interface TurnRecord {
   readonly endedAt: number;
 }
 
-export interface EditRecord {
-  readonly seq: number;
-  readonly branch: string;
-  readonly at: number;
-  readonly edit: JsonObject;
-}
-
+/** What left the window is still in the log; the archive says where, so nothing is stored twice. */
 export interface ArchiveRecord {
   readonly handle: string;
   readonly tenant: string;
   readonly session: string;
-  readonly hash: string;
+  /** Of the content. */
   readonly bytes: number;
   readonly at: number;
+  readonly source: ArchiveSource;
+}
+
+export type ArchiveSource =
+  /** Whole messages, as a JSON array. Each run is a first and last number and the bytes between them. */
+  | {
+      readonly kind: "messages";
+      readonly runs: readonly (readonly [first: number, last: number, bytes: number])[];
+    }
+  | {
+      readonly kind: "part";
+      readonly seq: number;
+      readonly part: number;
+      readonly inner?: number;
+    };
+
+/** A name that a provider gave to an answer or to a message of it: later requests may say no more than that. */
+export interface ReferenceRecord {
+  readonly name: string;
+  readonly session: string;
+  /** The last message of the answer, or the message itself. */
+  readonly seq: number;
+}
+
+export interface ErrorRecord {
+  readonly session: string;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly at: number;
+  readonly fields?: Readonly<Record<string, string | number | boolean>>;
 }
 
 export interface StoredEvent {
@@ -123,8 +154,18 @@ export type Write =
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
-  | { readonly kind: "edit"; readonly session: string; readonly edit: EditRecord }
-  | { readonly kind: "archive"; readonly entry: ArchiveRecord; readonly body: StoredBody }
+  | { readonly kind: "edit"; readonly session: string; readonly edit: Edit }
+  | { readonly kind: "archive"; readonly entry: ArchiveRecord }
+  | {
+      readonly kind: "wording";
+      readonly session: string;
+      readonly seq: number;
+      readonly hash: string;
+      readonly bytes: number;
+      readonly body: StoredBody;
+    }
+  | { readonly kind: "reference"; readonly tenant: string; readonly reference: ReferenceRecord }
+  | { readonly kind: "error"; readonly tenant: string; readonly error: ErrorRecord }
   | { readonly kind: "event"; readonly tenant: string; readonly event: PlimsollEvent };
 
 /** Bytes as they lie in the store. Made by `packBody`, outside any transaction. */
@@ -144,6 +185,8 @@ export interface SessionSnapshot {
   readonly session: SessionRecord;
   readonly branches: readonly BranchRecord[];
   readonly nodes: readonly NodeRecord[];
+  /** In their order. */
+  readonly edits: readonly Edit[];
 }
 
 export interface Page {
@@ -170,13 +213,21 @@ export interface Store {
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
+  /** Answers in the words in which the client sent them back, where they differ from the provider's and were cut. */
+  wordings(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
+  /** How many bytes each of them has. */
+  wordingSizes(session: string): Promise<ReadonlyMap<number, number>>;
   /** Sessions of a tenant that hold one of these chains, strict or loose. */
   findChains(tenant: string, chains: readonly string[]): Promise<readonly ChainMatch[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
   /** Last stored first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
-  edits(session: string): Promise<readonly EditRecord[]>;
-  archived(tenant: string | undefined, handle: string): Promise<ArchivedContent | undefined>;
+  /** In their order. */
+  edits(session: string): Promise<readonly Edit[]>;
+  archived(tenant: string | undefined, handle: string): Promise<ArchiveRecord | undefined>;
+  reference(tenant: string, name: string): Promise<ReferenceRecord | undefined>;
+  /** Last first. */
+  errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
   close(): Promise<void>;
@@ -200,8 +251,10 @@ export interface ChainMatch {
   readonly looseChain?: string;
 }
 
-export interface ArchivedContent extends ArchiveRecord {
-  readonly body: Uint8Array;
+export interface ErrorQuery {
+  readonly tenant?: string;
+  readonly session?: string;
+  readonly limit: number;
 }
 
 export interface EventQuery {
