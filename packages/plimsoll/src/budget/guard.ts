@@ -88,9 +88,10 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
   const { tokens, schema } = projection;
   const filled = limit === 0 ? Number.POSITIVE_INFINITY : tokens / limit;
   const overTokens = Math.max(0, tokens - limit);
-  if (overTokens > 0 && tokens - schema <= limit)
-    return { kind: "schema", target: target.name, overTokens };
   const compactFrom = own?.agentLimit === undefined ? thresholds.compact : thresholds.warn;
+  // A conversation that is full by itself is compacted, whatever the schemas add to it.
+  if (overTokens > 0 && tokens - schema < limit * compactFrom)
+    return { kind: "schema", target: target.name, overTokens };
   if (filled >= compactFrom) {
     return {
       kind: "compact",

@@ -70,11 +70,12 @@ function nearestFit(
 }
 
 /** Results stand on the user's side: who speaks to the model, or the model itself. */
-function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
+export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
   return role === "tool" ? "user" : role;
 }
 
-function isSpoken(message: Message | undefined): boolean {
+/** The user said something: words, pictures, documents, not only results. */
+export function isSpoken(message: Message | undefined): boolean {
   return (
     message?.role === "user" &&
     message.parts.some(({ kind }) => kind === "text" || kind === "image" || kind === "document")

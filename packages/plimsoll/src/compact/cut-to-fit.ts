@@ -1,0 +1,98 @@
+/** Truncation to a number of tokens: the oldest whole units of the middle go until the rest fits. */
+
+import type { Message } from "../message/message.ts";
+import type { Unit } from "../message/unit.ts";
+import type { Goal, SeenConversation } from "./strategy.ts";
+import { isSpoken, sideOf, type TruncationRange } from "./truncate.ts";
+
+/** What the notice in place of a cut costs, at most. */
+const noticeTokens = 80;
+/** A step that leaves more than this of the goal's double is not deep enough to be rare. */
+const shallow = 1.6;
+
+/**
+ * The ranges to take out, in order. Always kept: the system prompt, the first question and its answer, the last
+ * words of the user, the newest unit, what is pinned. The first answer and what has the highest priority go only
+ * when nothing else is left to take, and only as far as the limit demands.
+ */
+export function cutToFit(conversation: SeenConversation, goal: Goal): readonly TruncationRange[] {
+  const { units, messages } = conversation;
+  const isGone = units.map(() => false);
+  const tokensOf = units.map(({ first, last }) =>
+    messages.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
+  );
+  let total = conversation.tokens + noticeTokens;
+  const { isFixed, isDear } = fixedUnits(conversation);
+  const oldestFirst = units.map((_, index) => index).filter((index) => !isFixed(index));
+  for (const index of oldestFirst.filter((unit) => !isDear(unit))) {
+    const tokens = tokensOf[index] ?? 0;
+    if (total <= goal.tokens) break;
+    // One unit more would take too much: what is left without it is a deep step already.
+    if (total - tokens < goal.floorTokens && total <= goal.tokens * shallow) break;
+    isGone[index] = true;
+    total -= tokens;
+  }
+  for (const index of oldestFirst.filter(isDear)) {
+    if (total <= goal.limitTokens) break;
+    isGone[index] = true;
+    total -= tokensOf[index] ?? 0;
+  }
+  return rangesOf(conversation, isGone);
+}
+
+function fixedUnits({ units, messages }: SeenConversation): {
+  readonly isFixed: (index: number) => boolean;
+  readonly isDear: (index: number) => boolean;
+} {
+  const said = (unit: Unit): readonly Message[] =>
+    messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
+  const firstUser = units.findIndex((unit) => said(unit).some(isSpoken));
+  const lastUser = units.findLastIndex((unit) => said(unit).some(isSpoken));
+  const isFixed = (index: number): boolean => {
+    const unit = units[index];
+    if (unit === undefined || index <= firstUser || index === lastUser) return true;
+    if (index === units.length - 1) return true;
+    return messages
+      .slice(unit.first, unit.last + 1)
+      .some(({ isPinned, message }) => isPinned || isLoadBearing(message));
+  };
+  const isDear = (index: number): boolean =>
+    index === firstUser + 1 || units[index]?.priority === 1;
+  return { isFixed, isDear };
+}
+
+/** Instructions in mid-conversation, and summaries that the provider itself put in place of what came before. */
+function isLoadBearing({ role, parts }: Message): boolean {
+  return (
+    role === "system" ||
+    parts.some((part) => part.kind === "opaque" && part.type.includes("compaction"))
+  );
+}
+
+/** Neighbours that go become one range. A cut must not put two messages of the user's side together. */
+function rangesOf(
+  { units, messages }: SeenConversation,
+  isGone: readonly boolean[],
+): readonly TruncationRange[] {
+  const ranges: TruncationRange[] = [];
+  const roleAt = (index: number): ReturnType<typeof sideOf> =>
+    sideOf(messages[index]?.message.role);
+  let index = 0;
+  while (index < units.length) {
+    if (isGone[index] !== true) {
+      index++;
+      continue;
+    }
+    const from = index;
+    while (isGone[index + 1] === true) index++;
+    const first = units[from]?.first ?? 0;
+    let until = index;
+    const isTorn = (end: number): boolean =>
+      roleAt(first - 1) === "user" && roleAt((units[end]?.last ?? 0) + 1) === "user";
+    while (until >= from && isTorn(until)) until--;
+    const last = units[until]?.last;
+    if (until >= from && last !== undefined) ranges.push({ first, last });
+    index++;
+  }
+  return ranges;
+}

@@ -1,0 +1,40 @@
+/** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
+
+import { cutToFit } from "./cut-to-fit.ts";
+import type { Proposal, Strategy, TakenOut } from "./strategy.ts";
+import { type Keep, type TruncationRange, truncationRange } from "./truncate.ts";
+
+export const truncate: Strategy = {
+  name: "truncate",
+  propose: (conversation, goal) =>
+    cutToFit(conversation, goal).map((range) =>
+      removal(range, "The conversation did not fit into the window."),
+    ),
+};
+
+/** By the number of units instead of their tokens: for people who ask for it. */
+export function truncateKeeping(keep: Keep): Strategy {
+  return {
+    name: `truncate_${keep}`,
+    propose: ({ messages, units }) => {
+      const range = truncationRange(
+        messages.map(({ message }) => message),
+        units,
+        keep,
+      );
+      const isPinned = messages
+        .slice(range?.first, (range?.last ?? 0) + 1)
+        .some((message) => message.isPinned);
+      return range === undefined || isPinned ? [] : [removal(range, `Truncation: keep ${keep}.`)];
+    },
+  };
+}
+
+function removal({ first, last }: TruncationRange, reason: string): Proposal {
+  return { kind: "remove", first, last, reason, textFor: notice };
+}
+
+function notice({ handle, messages, tokens }: TakenOut): string {
+  const count = messages === 1 ? "1 earlier message" : `${messages} earlier messages`;
+  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here so that the conversation fits the context window. Nothing is lost: they are kept under ${handle}.]`;
+}
