@@ -54,11 +54,12 @@ async function send(
   return { ...turn, newMessages };
 }
 
-const answerOf = (message: JsonObject) => ({ outcome: "message", messages: [message] }) as const;
+const answerOf = (message: JsonObject) => ({ outcome: "message", choices: [[message]] }) as const;
 
-test("both wires have pairs", () => {
+test("every wire has pairs", () => {
   expect(pairs.filter(({ wire }) => wire === "anthropic")).toHaveLength(21);
   expect(pairs.filter(({ wire }) => wire === "openai-chat")).toHaveLength(5);
+  expect(pairs.filter(({ wire }) => wire === "openai-responses")).toHaveLength(6);
 });
 
 test.each(pairs)("$id $name is $relation", async (pair) => {
@@ -67,7 +68,8 @@ test.each(pairs)("$id $name is $relation", async (pair) => {
   const first = await send(plimsoll, wire, pair.first);
   await first.end({ status: "failed" });
   const second = await send(plimsoll, wire, pair.second);
-  const total = (pair.second.body["messages"] as readonly unknown[]).length;
+  const sent = pair.second.body[wires[wire].messagesField];
+  const total = Array.isArray(sent) ? sent.length : 1;
   if (pair.relation === "unrelated") {
     expect(second.session).not.toBe(first.session);
     expect(second.relation).toBe("new");
@@ -183,7 +185,10 @@ test("a second request on top of one that still runs does not pass for its conti
 test("a complete answer that says no more than the half before it is complete", async () => {
   const plimsoll = await openPlimsoll({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
-  await first.end({ status: "incomplete", answer: { outcome: "cut", messages: [assistant("b")] } });
+  await first.end({
+    status: "incomplete",
+    answer: { outcome: "cut", choices: [[assistant("b")]] },
+  });
   const again = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await again.end({ status: "complete", answer: answerOf(assistant("b")) });
   const records = await plimsoll.store.messages(first.session, { limit: 9 });
@@ -199,7 +204,7 @@ test("an answer that cannot be recorded does not take its request with it", asyn
   const turn = await send(plimsoll, "anthropic", named("s", undefined, user("keep me")));
   const loop: Record<string, unknown> = {};
   loop["self"] = loop;
-  const answer = { outcome: "message", messages: [loop as JsonObject] } as const;
+  const answer = { outcome: "message", choices: [[loop as JsonObject]] } as const;
   expect(await turn.end({ status: "complete", answer })).toBe("stored");
   expect(await plimsoll.store.messages(turn.session, { limit: 9 })).toHaveLength(1);
   expect(await plimsoll.store.turns(turn.session, 1)).toMatchObject([
@@ -233,7 +238,7 @@ test("an answer that was cut off may be left out of the next request", async () 
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await first.end({
     status: "incomplete",
-    answer: { outcome: "cut", messages: [assistant("half an ans")] },
+    answer: { outcome: "cut", choices: [[assistant("half an ans")]] },
   });
   const second = await send(plimsoll, "anthropic", named("s", undefined, user("a"), user("and?")));
   expect([second.relation, second.branch]).toEqual(["extends", first.branch]);

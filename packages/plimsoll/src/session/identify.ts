@@ -25,6 +25,8 @@ export interface RequestShape {
   readonly links: readonly Link[];
   readonly roles: readonly Role[];
   readonly identities: readonly string[];
+  /** The last message that stands for others which the provider or the client has taken out; -1 when there is none. */
+  readonly compactedFrom: number;
 }
 
 export interface Placement {
@@ -53,6 +55,7 @@ export function placeInSession(
   if (nearest.ahead.length === 0 || isAnswerOnly) {
     return { ...place, ...placeAtTip(nearest, request, { added, common }) };
   }
+  if (request.compactedFrom >= common) return { ...place, relation: "compacted", branch };
   const isLonger = request.roles.length > requestLength(log, branch);
   if (added > 0 && isLonger && branch.inFlight === 0)
     return { ...place, relation: "edited", branch };

@@ -3,7 +3,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { base62 } from "../message/handle.ts";
 
-export function newId(prefix: "ses" | "br" | "turn"): string {
+export function newId(prefix: "ses" | "br" | "turn" | "step"): string {
   return `${prefix}_${base62(randomBytes(16))}`;
 }
 

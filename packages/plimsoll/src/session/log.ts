@@ -3,6 +3,8 @@
  * point into it. Nodes are only ever added. The store has the same and the bytes.
  */
 
+import type { Calibration } from "../budget/calibrate.ts";
+import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
 import type {
@@ -13,13 +15,20 @@ import type {
   Write,
 } from "../store/store.ts";
 import { shortHash } from "./ids.ts";
+import type { View } from "./view.ts";
 
 export interface SessionLog {
   record: SessionRecord;
   readonly nodes: Map<number, NodeRecord>;
   readonly seqByChain: Map<string, number>;
+  /** How many messages stand before the one with this loose chain: the same on every path through it. */
+  readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
   nextSeq: number;
+  /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
+  readonly edits: Edit[];
+  /** By target; the last one is stored with the branch. */
+  readonly calibrations: Map<string, Calibration>;
   /** Hash of heads that are already stored. */
   readonly heads: Set<string>;
   /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
@@ -33,10 +42,41 @@ export interface SessionLog {
 
 export interface BranchState {
   record: BranchRecord;
+  /** What the next projection starts from, once usage was reported. */
+  basis?: Basis;
+  /** The view as it was last folded: it holds as long as edits and path only grow. */
+  view?: KnownView;
+  /** The validator has seen this view, and found nothing that the client had not. */
+  judged?: View;
+  /** How many edits held when the model was last told that the window fills. */
+  warnedEdits?: number;
+  /** A compaction that found nothing to take out is not tried again at once. */
+  exhaustedTokens?: number;
+  /** The provider stopped while it answered, for lack of room: the next turn must compact. */
+  mustCompact?: boolean;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
   /** Moved since it was last stored. */
   isChanged: boolean;
+}
+
+/** A turn whose usage was reported, and what the report is still true for. */
+export interface Basis {
+  /** Loose chain of the last message of the request, and how many messages there were up to it. */
+  readonly chain: string;
+  readonly length: number;
+  readonly inputTokens: number;
+  readonly edits: number;
+  readonly target: string;
+  readonly head: string | undefined;
+}
+
+export interface KnownView {
+  readonly view: View;
+  readonly edits: number;
+  readonly length: number;
+  /** The deepest message that any edit on this path names, and where it stands. */
+  readonly deepest: { readonly index: number; readonly chain: string };
 }
 
 /** One message of a request, as far as its place in the tree depends on it. */
@@ -49,6 +89,12 @@ export interface LogMessage {
   readonly bytes: number;
   readonly tokens: number;
   readonly certainty: NodeRecord["certainty"];
+  /** Images and documents in it, where there are any. */
+  readonly media?: number;
+  /** It stands for others that the provider or the client has taken out. */
+  readonly isCompaction?: true;
+  /** It is no more than the name of another message. */
+  readonly names?: string;
 }
 
 /**
@@ -67,6 +113,9 @@ export function emptyLog(record: SessionRecord): SessionLog {
     record,
     nodes: new Map(),
     seqByChain: new Map(),
+    indexByChain: new Map(),
+    edits: [],
+    calibrations: new Map(),
     branches: new Map(),
     nextSeq: 1,
     heads: new Set(),
@@ -80,15 +129,27 @@ export function emptyLog(record: SessionRecord): SessionLog {
 export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   const log = emptyLog(snapshot.session);
   for (const node of snapshot.nodes) addNode(log, node);
-  for (const record of snapshot.branches)
+  for (const record of snapshot.branches) {
     log.branches.set(record.id, { record, inFlight: 0, isChanged: false });
+    const known = record.counters?.calibration;
+    if (known !== undefined) log.calibrations.set(known.target, known);
+  }
+  log.edits.push(...snapshot.edits);
   return log;
 }
 
 function addNode(log: SessionLog, node: NodeRecord): void {
   log.nodes.set(node.seq, node);
   log.seqByChain.set(node.chain, node.seq);
+  const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
+  const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
+  log.indexByChain.set(looseChainOf(node), before + 1);
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
+}
+
+/** The name of a message in edits: a date in the system prompt that moves on does not make it another one. */
+export function looseChainOf({ chain, looseChain = chain }: NodeRecord): string {
+  return looseChain;
 }
 
 export function rootLink(wire: string): Link {
@@ -135,14 +196,15 @@ export function findCommon(
   return { common: 0, seq: null };
 }
 
-/** From the root to a message. */
+/** From the root to a message; with `count`, only so many before its end. */
 export function pathTo(
   log: { readonly nodes: ReadonlyMap<number, NodeRecord> },
   seq: number | null,
+  count: number = Number.POSITIVE_INFINITY,
 ): readonly NodeRecord[] {
   const path: NodeRecord[] = [];
   let at = seq;
-  while (at !== null) {
+  while (at !== null && path.length < count) {
     const node = log.nodes.get(at);
     if (node === undefined) break;
     path.push(node);

@@ -9,7 +9,8 @@ import type { MediaRule } from "../budget/catalogue.ts";
 import { addCounts, type Countables, countables, schemaTokens } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
-import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import type { JsonObject, JsonValue } from "../message/json.ts";
+import type { Part } from "../message/message.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import { longTextHash, shortHash } from "./ids.ts";
@@ -36,6 +37,8 @@ interface Facts {
   readonly identity: string;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
+  /** What only some messages are or have. */
+  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction">;
 }
 
 const maxFacts = 200_000;
@@ -54,7 +57,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
-    const json = parseMessage(unread.bytes);
+    const json = parseMessage(wire, unread.bytes);
     if (isLarge) await nextTick();
     unread.facts ??= readFacts(wire, json);
     remember(unread.key, unread.facts);
@@ -106,14 +109,15 @@ interface Unread {
   facts: Facts | undefined;
 }
 
-function parseMessage(bytes: Uint8Array): JsonObject {
+function parseMessage(wire: Wire, bytes: Uint8Array): JsonObject {
   const whole = { start: 0, end: bytes.length };
-  const json = parseJson(bytes, whole);
-  if (!isObject(json)) {
+  const json = wire.asMessage(parseJson(bytes, whole));
+  if (json === undefined) {
     throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
   }
   const text = decoder.decode(bytes);
-  return longNumber.test(text) ? (JSON.parse(text, keepLongNumber) as JsonObject) : json;
+  if (!longNumber.test(text)) return json;
+  return wire.asMessage(JSON.parse(text, keepLongNumber) as JsonValue) ?? json;
 }
 
 const decoder = new TextDecoder();
@@ -131,13 +135,34 @@ function keepLongNumber(
 }
 
 function readFacts(wire: Wire, json: JsonObject): Facts {
-  const { role } = wire.decode(json);
+  const { role, parts } = wire.decode(json);
   const identity = shortHash(wire.identity(json, longTextHash));
-  if (role !== "system") return { role, identity, counts: new Map() };
+  const traits = traitsOf(wire, json, parts);
+  if (role !== "system") return { role, identity, counts: new Map(), traits };
   const canonical = wire.identity(json);
   const masked = canonical.replaceAll(/\d+/g, "0");
   const looseIdentity = masked === canonical ? identity : shortHash(masked);
-  return { role, identity, looseIdentity, counts: new Map() };
+  return { role, identity, looseIdentity, counts: new Map(), traits };
+}
+
+function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
+  const media = mediaIn(parts);
+  const names = wire.referenceTo(json);
+  const isCompaction = parts.some(
+    (part) => part.kind === "opaque" && part.type.includes("compaction"),
+  );
+  return {
+    ...(media === 0 ? {} : { media }),
+    ...(names === undefined ? {} : { names }),
+    ...(isCompaction ? { isCompaction } : {}),
+  };
+}
+
+function mediaIn(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.kind === "tool-result") return sum + mediaIn(part.content);
+    return part.kind === "image" || part.kind === "document" ? sum + 1 : sum;
+  }, 0);
 }
 
 function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogMessage {
@@ -151,5 +176,6 @@ function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogM
     bytes: bytes.length,
     tokens,
     certainty,
+    ...facts.traits,
   };
 }

@@ -1,6 +1,8 @@
 /** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
 
 import { createHmac } from "node:crypto";
+import { strategies } from "../compact/strategies.ts";
+import type { Strategy } from "../compact/strategy.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import type { Sign } from "../message/handle.ts";
@@ -8,25 +10,31 @@ import type { JsonObject } from "../message/json.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { newViolations } from "../wire/validate/validate.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
+import { createCalibrations } from "./calibrations.ts";
 import { type Config, checkConfig } from "./config.ts";
-import { openDataFolder } from "./data-folder.ts";
+import { type DataFolder, openDataFolder } from "./data-folder.ts";
+import { createDebug } from "./debug.ts";
 import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
+import { createReferences } from "./references.ts";
+import { retrying, retryPolicyOf } from "./retry.ts";
 import { createLogSaver } from "./save-log.ts";
-import { createSession, type Session } from "./session.ts";
+import { createSession, type Session, type WireOfProvider } from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
+import { createSteering, type Steering } from "./steer.ts";
 import { createTargets, type Targets } from "./target.ts";
-import { createTokenCounter } from "./token-counter.ts";
+import { createTokenCounter, type SessionTokenCounter } from "./token-counter.ts";
 import {
   type Incoming,
   type OpenTurns,
+  type ReceivedTurn,
   receiveTurn,
-  type Turn,
   type TurnContext,
   type Unended,
 } from "./turn.ts";
@@ -37,10 +45,22 @@ export interface PlimsollOptions {
   /** Keep nothing beyond the process. */
   readonly store?: "memory";
   readonly config?: Config;
+  /** Other parts than the usual ones, such as strategies of your own. */
+  readonly parts?: Partial<Parts>;
+}
+
+/** What may be replaced by something of the caller's. */
+export interface Parts {
+  readonly strategies: readonly Strategy[];
+  readonly validate: TurnContext["validate"];
+  readonly store: Store;
+  readonly counter: SessionTokenCounter;
 }
 
 export interface SessionOptions {
   readonly agent?: string;
+  /** 1 is the highest: what it says is taken out last, and its limit is a fifth wider. */
+  readonly priority?: 1 | 2 | 3;
 }
 
 export interface Plimsoll {
@@ -49,14 +69,18 @@ export interface Plimsoll {
   readonly sign: Sign;
   /** A new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
+  /** Undo, restore, checkpoint, pin, compact. */
+  readonly steering: Steering;
   /** A request as a client sent it over the wire: the proxy's way in. */
-  receive(incoming: Incoming): Promise<Turn>;
+  receive(incoming: Incoming): Promise<ReceivedTurn>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
   /** All events with tenant and number, for those who serve them on. */
   subscribe(handler: (event: EmittedEvent) => void): () => void;
+  /** Runs a tool, or anything else that may fail for a while, under its retry policy. */
+  retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
   /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
@@ -72,44 +96,28 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   const config = checkConfig(options.config ?? {}, "config");
   const folder =
     options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
-  const store =
-    folder === undefined
-      ? createMemoryStore()
-      : await openSqliteStore({
-          file: folder.database,
-          ...(config.durability === undefined ? {} : { durability: config.durability }),
-        });
   const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
-  const counter = createTokenCounter();
+  const counter = options.parts?.counter ?? createTokenCounter();
   for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
-  const bus = createEventBus();
-  const now = (): number => Date.now();
-  const facts = createFactsReader(counter);
-  const sessions = createSessionCache(store, now);
-  const saver = createLogSaver({ store, bus, now, forget: sessions.forget });
-  const openTurns = createOpenTurns();
-  const context: TurnContext = {
-    store,
-    bus,
-    now,
-    sessions,
-    saver,
-    openTurns,
-    facts,
-    heads: createHeadReader(facts),
-    prefixes: createPrefixMemory(),
-    targets: createTargets(config),
-    exclusively: createQueues(),
-  };
+  const context = assemble({
+    config,
+    store: options.parts?.store ?? (await openStore(config, folder)),
+    counter,
+    sign: (text) => createHmac("sha256", key).update(text).digest(),
+    strategies: options.parts?.strategies ?? strategies,
+    validate: options.parts?.validate ?? newViolations,
+  });
+  const { bus, store, sign, openTurns, saver } = context;
 
   return {
     store,
     targets: context.targets,
-    sign: (text) => createHmac("sha256", key).update(text).digest(),
+    sign,
+    steering: createSteering(context),
     receive: (incoming) => receiveTurn(context, incoming),
     session: async (wanted = {}) => {
       if (typeof wanted === "string") return resumeSession(context, config, wanted);
-      const { agent } = wanted;
+      const { agent, priority } = wanted;
       const log = context.sessions.create({
         tenant: libraryTenant,
         wire: "",
@@ -117,8 +125,9 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       });
       return createSession(context, wireOfProvider(config), {
         log,
-        view: [],
+        said: [],
         ...(agent === undefined ? {} : { agent }),
+        ...(priority === undefined ? {} : { priority }),
       });
     },
     on: (type, handler) =>
@@ -126,6 +135,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
         if (event.type === type) handler(event as Parameters<typeof handler>[0]);
       }),
     subscribe: bus.subscribe,
+    retrying: (tool, work) => retrying(retryPolicyOf(config, tool), work),
     warmUp: () => counter.prepare(usualTokenizer),
     close: async () => {
       await openTurns.close(closeTimeoutMs);
@@ -136,7 +146,48 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   };
 }
 
-function createOpenTurns(): OpenTurns & { close(timeoutMs: number): Promise<void> } {
+function openStore(config: Config, folder: DataFolder | undefined): Promise<Store> {
+  if (folder === undefined) return Promise.resolve(createMemoryStore());
+  const { durability } = config;
+  return openSqliteStore({
+    file: folder.database,
+    ...(durability === undefined ? {} : { durability }),
+  });
+}
+
+type Assembly = Parts & Pick<TurnContext, "config" | "sign">;
+
+function assemble(parts: Assembly): TurnContext & { readonly openTurns: ClosableTurns } {
+  const { config, store, counter, sign } = parts;
+  const bus = createEventBus();
+  const now = (): number => Date.now();
+  const facts = createFactsReader(counter);
+  const sessions = createSessionCache(store, now);
+  return {
+    ...parts,
+    bus,
+    now,
+    facts,
+    sessions,
+    sign,
+    saver: createLogSaver({ store, bus, now, forget: sessions.forget }),
+    openTurns: createOpenTurns(),
+    heads: createHeadReader(facts),
+    prefixes: createPrefixMemory(),
+    targets: createTargets(config),
+    references: createReferences(store),
+    exclusively: createQueues(),
+    calibrations: createCalibrations(),
+    areas: config.priority_areas ?? [],
+    debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
+      process.stderr.write(line),
+    ),
+  };
+}
+
+type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };
+
+function createOpenTurns(): ClosableTurns {
   const open = new Set<Unended>();
   let onLast: () => void = () => undefined;
   return {
@@ -183,19 +234,26 @@ function createQueues(): TurnContext["exclusively"] {
   };
 }
 
-const wireByFamily: ReadonlyMap<string, Wire> = new Map([
-  ["anthropic", wires.anthropic],
-  ["openai", wires["openai-chat"]],
+/** The first is what a provider of this family speaks unless it is asked otherwise. */
+const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
+  ["anthropic", [wires.anthropic]],
+  ["openai", [wires["openai-chat"], wires["openai-responses"]]],
 ]);
 
-function wireOfProvider(config: Config): (provider: string) => Wire {
-  return (provider) => {
+function wireOfProvider(config: Config): WireOfProvider {
+  return (provider, wanted) => {
     const settings = new Map(Object.entries(config.providers ?? {})).get(provider);
-    const wire = wireByFamily.get(settings?.wire ?? provider);
+    const spoken = wiresByFamily.get(settings?.wire ?? provider);
+    if (spoken === undefined)
+      throw new PlimsollError(
+        "CONFIG_INVALID",
+        `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
+      );
+    const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
     if (wire !== undefined) return wire;
     throw new PlimsollError(
-      "CONFIG_INVALID",
-      `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
+      "USAGE",
+      `${provider} does not speak ${wanted}: use ${spoken.map(({ name }) => name).join(" or ")}.`,
     );
   };
 }
@@ -212,13 +270,13 @@ async function resumeSession(context: TurnContext, config: Config, id: string): 
   const { agent } = log.record;
   return createSession(context, wireOfProvider(config), {
     log,
-    view: await readView(context.store, log),
+    said: await readSaid(context.store, log),
     ...(agent === undefined ? {} : { agent }),
   });
 }
 
 /** The messages of the session's first branch, as they came. */
-async function readView(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
+async function readSaid(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
   const [branch] = log.branches.values();
   const path = pathTo(log, branch?.record.tipSeq ?? null);
   const bodies = await store.bodies(

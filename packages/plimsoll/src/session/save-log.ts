@@ -12,6 +12,8 @@ export type Saved = "stored" | "unsaved";
 export interface LogSaver {
   /** Contract: never rejects. */
   save(log: SessionLog): Promise<Saved>;
+  /** Stores these writes with everything before them, now or never: after "unsaved" they are forgotten. */
+  saveNow(log: SessionLog, writes: readonly Write[]): Promise<Saved>;
   /** A last try for everything that is not stored yet. */
   close(): Promise<void>;
 }
@@ -63,6 +65,14 @@ export function createLogSaver(world: SaverWorld): LogSaver {
 
   return {
     save,
+    saveNow: async (log, writes) => {
+      const pending = writes.map((write) => Promise.resolve(write));
+      log.unsaved.push(...pending);
+      const saved = await save(log);
+      if (saved === "unsaved")
+        log.unsaved = log.unsaved.filter((write) => !pending.includes(write));
+      return saved;
+    },
     close: async () => {
       clearTimeout(retryTimer);
       await Promise.all([...failed].map(save));

@@ -1,44 +1,31 @@
 /** A session as the library gives it to an agent: append, prepare, call the model, commit. */
 
-import type { Limit } from "../budget/limit.ts";
-import type { Measurement } from "../budget/measure.ts";
 import { errorMessage } from "../message/error.ts";
-import type { Outcome, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
+import type { PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import type { Message, ToolCallPart } from "../message/message.ts";
-import type { ToolDefinition } from "../message/tool.ts";
-import type { Answer, Wire } from "../wire/wire.ts";
+import type { Message } from "../message/message.ts";
+import { recognizeOverflow } from "../wire/overflow.ts";
+import type { Answer, Wire, WireName } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { checkMessage, encodeMessage, encodePending, usage } from "./appended.ts";
 import { newId } from "./ids.ts";
 import { extendLink, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
-import { addMessages, emptyTotals, type Head, measureTurn, type Totals } from "./measure-turn.ts";
+import { addMessages, emptyTotals, type Head } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
+import { addMessage, nothing } from "./path.ts";
+import {
+  draftOf,
+  type PreparedTurn,
+  type PrepareOptions,
+  preparedTurn,
+  readRejection,
+  type SessionState,
+} from "./prepared.ts";
 import { announceSession, appendMessages, startNewBranch, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
-import { openTurn, type Turn, type TurnContext } from "./turn.ts";
-
-export interface PrepareOptions {
-  /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
-  readonly target: string;
-  readonly system?: string;
-  readonly tools?: readonly ToolDefinition[];
-  readonly maxOutputTokens?: number;
-  /** Further fields for the request, in the provider's own words: `stream`, `temperature`, … */
-  readonly extra?: JsonObject;
-}
-
-/** `Request` is the type that the provider's client gives to its request; it is not checked. */
-export interface PreparedTurn<Request = JsonObject> {
-  readonly id: string;
-  readonly outcome: { readonly kind: Outcome };
-  /** In the target's wire format: hand it to the provider's client as it is. */
-  readonly request: Request;
-  readonly measurement: Measurement;
-  readonly limit: Limit;
-  /** The calls in an answer to this turn, whatever wire it came over. */
-  toolCalls(answer: unknown): readonly ToolCallPart[];
-}
+import { type CompactWish, createSteering, type RestorePoint, type Steered } from "./steer.ts";
+import type { Target } from "./target.ts";
+import { openTurn, type TurnContext } from "./turn.ts";
 
 /** Contract: one call at a time. Appended messages are stored with the next commit. */
 export interface Session {
@@ -46,47 +33,49 @@ export interface Session {
   /** A message of any wire format, or the neutral form. */
   append(message: JsonObject | Message): Promise<void>;
   prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
+  /** The provider rejected the request as too long: give its error here, and send what comes back instead. */
+  overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
   /** A response, or the stream of its events. `unsaved`: the store failed, and will be tried again. */
   commit(answer: unknown): Promise<Saved>;
+  /** Takes back an edit and all that was made with it; without a number, the last one. */
+  undo(edit?: number): Promise<Steered>;
+  /** A name for the view as it is now. */
+  checkpoint(label?: string): Promise<string>;
+  restore(point: RestorePoint): Promise<Steered>;
+  compact(wish?: CompactWish): Promise<Steered>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
 }
 
-interface State {
-  log: SessionLog;
-  readonly agent?: string;
-  readonly pending: (JsonObject | Message)[];
-  /** What the model sees, in the session's wire. */
-  readonly view: JsonObject[];
-  wire: Wire | undefined;
-  tip: Tip | undefined;
-  ruler: Ruler | undefined;
-  totals: Totals;
-  head: { readonly key: readonly unknown[]; readonly value: Head } | undefined;
-  open: { readonly turn: Turn; readonly wire: Wire } | undefined;
-}
+export type WireOfProvider = (name: string, wanted?: WireName) => Wire;
 
 export interface SessionSource {
   readonly log: SessionLog;
   readonly agent?: string;
+  readonly priority?: 1 | 2 | 3;
   /** Messages of the log, when an earlier session goes on. */
-  readonly view: readonly JsonObject[];
+  readonly said: readonly JsonObject[];
 }
 
 export function createSession(
   context: TurnContext,
-  wireOfProvider: (name: string) => Wire,
+  wireOfProvider: WireOfProvider,
   source: SessionSource,
 ): Session {
-  const { log, agent } = source;
+  const { log, agent, priority } = source;
   const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
-  const state: State = {
+  const state: SessionState = {
     log,
     ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
     pending: [],
-    view: [],
+    said: [],
+    links: [],
+    messages: [],
+    sumsBefore: [nothing],
+    hasMarks: false,
     wire: knownWire,
     tip: undefined,
     ruler: undefined,
@@ -94,7 +83,8 @@ export function createSession(
     head: undefined,
     open: undefined,
   };
-  const resumed = [...source.view];
+  const resumed = [...source.said];
+  const steering = createSteering(context);
   return {
     id: log.record.id,
     append: async (message) => {
@@ -104,7 +94,18 @@ export function createSession(
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
       return (await prepare(context, state, options, wireOfProvider)) as PreparedTurn<Request>;
     },
+    overflowed: async <Request>(error: unknown) => {
+      const { open } = state;
+      const overflow = open && recognizeOverflow(readRejection(error));
+      if (open === undefined || overflow === undefined) return undefined;
+      const isSmaller = await open.turn.overflowed(overflow);
+      return isSmaller ? (open.prepared() as PreparedTurn<Request>) : undefined;
+    },
     commit: (answer) => commit(context, state, answer),
+    undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
+    checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
+    restore: (point) => steering.restore(log.record.id, point),
+    compact: (wish = {}) => steering.compact(log.record.id, wish),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
         if (event.session === log.record.id && event.type === type)
@@ -115,19 +116,20 @@ export function createSession(
 
 async function prepare(
   context: TurnContext,
-  state: State,
+  state: SessionState,
   options: PrepareOptions,
-  wireOfProvider: (name: string) => Wire,
+  wireOfProvider: WireOfProvider,
 ): Promise<PreparedTurn> {
   const [provider = "", ...model] = options.target.split("/");
   if (model.length === 0)
     throw usage(`The target "${options.target}" must be written as provider/model.`);
-  const wire = wireOfProvider(provider);
+  const wire = wireOfProvider(provider, options.wire);
   const { maxOutputTokens } = options;
-  const target = context.targets.resolve(provider, wire, {
+  const targets = context.targets.candidates(provider, wire, {
     model: model.join("/"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   });
+  const [target] = targets;
   await state.open?.turn.end({ status: "aborted" });
   if (state.log.isAbandoned) await reopen(context, state, target.ruler);
   const turn = { id: newId("turn"), at: context.now() };
@@ -143,65 +145,15 @@ async function prepare(
   const placed = {
     log: state.log,
     branch,
-    relation: state.view.length === newMessages ? "new" : "extends",
+    relation: state.said.length === newMessages ? "new" : "extends",
     tip,
     newMessages,
   } as const;
-  const opened = openTurn(context, {
-    turn,
-    placed,
-    head,
-    target,
-    wire: state.wire ?? wire,
-    measured: measureTurn(head, state.totals),
-    isLeftOpen: true,
-  });
-  state.open = { turn: opened, wire };
-  return {
-    id: opened.id,
-    outcome: { kind: opened.outcome },
-    request: withMessages(
-      wire.composeBody({
-        model: target.model,
-        messages: [],
-        tools: options.tools ?? [],
-        maxOutputTokens: target.limit.maxOutput,
-        ...(options.system === undefined ? {} : { system: options.system }),
-        ...(options.extra === undefined ? {} : { extra: options.extra }),
-      }),
-      wire,
-      state,
-    ),
-    measurement: opened.measurement,
-    limit: target.limit,
-    toolCalls: (answer) =>
-      wire.readAnswer(answer as JsonValue).messages.flatMap((message) => wire.toolCalls(message)),
-  };
-}
-
-/** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
-function withMessages(body: JsonObject, wire: Wire, state: State): JsonObject {
-  const field = wire.messagesField;
-  const first = body[field];
-  const head = Array.isArray(first) ? first : [];
-  const { length } = state.view;
-  let messages: readonly JsonValue[] | undefined;
-  return Object.defineProperty(body, field, {
-    enumerable: true,
-    get: () => {
-      messages ??= [...head, ...messagesFor(wire, state, length)];
-      return messages;
-    },
-  });
-}
-
-function messagesFor(
-  wire: Wire,
-  { wire: own = wire, view }: State,
-  length: number,
-): readonly JsonObject[] {
-  const seen = view.slice(0, length);
-  return own === wire ? seen : wire.encode(seen.map((message) => own.decode(message)));
+  const draft = draftOf(state, { turn, branch, head, targets, options, wire: state.wire ?? wire });
+  const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
+  const prepared = (): PreparedTurn => preparedTurn(state, { opened, draft, wire, options });
+  state.open = { turn: opened, wire, prepared };
+  return prepared();
 }
 
 interface Appending {
@@ -213,7 +165,7 @@ interface Appending {
 /** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
 async function appendPending(
   context: TurnContext,
-  state: State,
+  state: SessionState,
   { wire, ruler, turn }: Appending,
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
   state.wire ??= wire;
@@ -239,17 +191,27 @@ async function appendPending(
   return { tip, newMessages: added.length };
 }
 
-function take(state: State, added: readonly JsonObject[], messages: readonly LogMessage[]): void {
-  state.view.push(...added);
+function take(
+  state: SessionState,
+  added: readonly JsonObject[],
+  messages: readonly LogMessage[],
+): void {
+  for (const [index, message] of messages.entries()) {
+    state.said.push(added[index] ?? {});
+    state.messages.push(message);
+    state.links.push(extendLink(state.links.at(-1) ?? rootLink(state.wire?.name ?? ""), message));
+    state.sumsBefore.push(addMessage(state.sumsBefore.at(-1) ?? nothing, message));
+  }
+  state.hasMarks ||= added.some((message) => JSON.stringify(message).includes('"cache_control"'));
   state.totals = addMessages(state.totals, messages);
 }
 
 /** The store and the log in memory had parted: everything that was said is put where the store stands now. */
-async function reopen(context: TurnContext, state: State, ruler: Ruler): Promise<void> {
+async function reopen(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   const log = await context.sessions.byId(state.log.record.id);
   if (log === undefined || state.wire === undefined) return;
   state.log = log;
-  const bytes = state.view.map(encodeMessage);
+  const bytes = state.said.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const entries = messages.map((message, index) => ({
     message,
@@ -265,16 +227,20 @@ async function reopen(context: TurnContext, state: State, ruler: Ruler): Promise
 }
 
 /** Another tokenizer: everything is counted anew, once. */
-async function useRuler(context: TurnContext, state: State, ruler: Ruler): Promise<void> {
+async function useRuler(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
   state.ruler = ruler;
   if (!isChanged || state.wire === undefined) return;
-  const bytes = state.view.map(encodeMessage);
+  const bytes = state.said.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
-  state.totals = addMessages(emptyTotals, messages);
+  const said = state.said.splice(0);
+  for (const list of [state.messages, state.links, state.sumsBefore]) list.splice(0);
+  state.sumsBefore.push(nothing);
+  state.totals = emptyTotals;
+  take(state, said, messages);
 }
 
-function mainBranch(state: State, at: number): ReturnType<typeof startNewBranch> {
+function mainBranch(state: SessionState, at: number): ReturnType<typeof startNewBranch> {
   const { log, agent } = state;
   const known = [...log.branches.values()].find(({ record }) => record.agent === agent);
   if (known !== undefined) return known;
@@ -284,12 +250,12 @@ function mainBranch(state: State, at: number): ReturnType<typeof startNewBranch>
 
 async function headOf(
   context: TurnContext,
-  state: State,
+  state: SessionState,
   {
     options,
     wire,
     target,
-  }: { readonly options: PrepareOptions; readonly wire: Wire; readonly target: Turn["target"] },
+  }: { readonly options: PrepareOptions; readonly wire: Wire; readonly target: Target },
 ): Promise<Head> {
   const key = [options.system, options.tools, target.ruler.key, wire.name];
   if (state.head?.key.every((part, index) => part === key[index])) return state.head.value;
@@ -306,24 +272,26 @@ async function headOf(
   return value;
 }
 
-async function commit(context: TurnContext, state: State, given: unknown): Promise<Saved> {
+async function commit(context: TurnContext, state: SessionState, given: unknown): Promise<Saved> {
   const { open, wire } = state;
   if (open === undefined || wire === undefined) {
     throw usage("commit without prepare: call prepare first, and commit its answer once.");
   }
   state.open = undefined;
   const { answer, failure } = await readAnswer(open.wire, given);
-  const messages =
+  const choices =
     open.wire === wire
-      ? answer.messages
-      : wire.encode(answer.messages.map((message) => open.wire.decode(message)));
+      ? answer.choices
+      : answer.choices.map((choice) =>
+          wire.encode(choice.map((message) => open.wire.decode(message))),
+        );
   const error = failure ?? answer.error?.message;
   const saved = await open.turn.end({
     status: statuses[answer.outcome],
-    answer: { ...answer, messages },
+    answer: { ...answer, choices },
     ...(error === undefined ? {} : { error }),
   });
-  if (answer.outcome === "message") await takeAnswer(context, state, messages[0]);
+  if (answer.outcome === "message") await takeAnswer(context, state, choices[0] ?? []);
   if (failure !== undefined) throw usage(`The answer could not be read to its end: ${failure}`);
   return saved;
 }
@@ -338,17 +306,15 @@ const statuses = {
 /** The first choice is what the conversation goes on with. */
 async function takeAnswer(
   context: TurnContext,
-  state: State,
-  answer: JsonObject | undefined,
+  state: SessionState,
+  answer: readonly JsonObject[],
 ): Promise<void> {
   const { wire, tip, ruler } = state;
-  if (answer === undefined || wire === undefined || tip === undefined || ruler === undefined)
-    return;
-  const [message] = await context.facts.learn(wire, [encodeMessage(answer)], ruler);
-  if (message === undefined) return;
-  const link = extendLink(tip.link, message);
+  if (answer.length === 0 || wire === undefined || tip === undefined || ruler === undefined) return;
+  const messages = await context.facts.learn(wire, answer.map(encodeMessage), ruler);
+  const link = messages.reduce(extendLink, tip.link);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? tip.seq, link };
-  take(state, [answer], [message]);
+  take(state, answer, messages);
 }
 
 interface ReadAnswer {
@@ -382,17 +348,15 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 /** Goes on where an earlier session stopped: its messages are known, only their counts may be of another ruler. */
 async function resume(
   context: TurnContext,
-  state: State,
-  view: readonly JsonObject[],
+  state: SessionState,
+  said: readonly JsonObject[],
 ): Promise<void> {
   const { wire } = state;
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
-  const bytes = view.map(encodeMessage);
-  const messages = await context.facts.learn(wire, bytes, ruler);
+  const messages = await context.facts.learn(wire, said.map(encodeMessage), ruler);
   state.ruler = ruler;
-  take(state, view, messages);
-  let link = rootLink(wire.name);
-  for (const message of messages) link = extendLink(link, message);
+  take(state, said, messages);
+  const link = state.links.at(-1) ?? rootLink(wire.name);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? null, link };
 }

@@ -1,9 +1,7 @@
-/** Targets: what a request may use of its model's window, how it is counted, and how counts are corrected. */
+/** Targets: what a request may use of its model's window, and how it is counted. */
 
-import { type Calibration, corrected, observe, uncalibrated } from "../budget/calibrate.ts";
 import { findModel } from "../budget/catalogue.ts";
 import { type Limit, resolveLimit } from "../budget/limit.ts";
-import { type Measurement, measurement } from "../budget/measure.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Config } from "./config.ts";
 import type { Ruler } from "./message-facts.ts";
@@ -11,13 +9,19 @@ import type { Ruler } from "./message-facts.ts";
 export interface Target {
   readonly provider: string;
   readonly model: string;
+  /** `provider/model`. */
+  readonly key: string;
   readonly wire: Wire;
   readonly limit: Limit;
   readonly ruler: Ruler;
-  /** By what the provider has reported for this model so far. */
-  correct(measured: Measurement): Measurement;
-  /** `measured` is what was counted before correction. */
-  observe(measured: Measurement, reportedTokens: number): void;
+  readonly media: MediaLimits;
+  /** Whose rules beyond the wire's own hold. */
+  readonly profile: "mistral" | "deepseek" | undefined;
+}
+
+export interface MediaLimits {
+  readonly maxCount: number;
+  readonly maxBytes: number;
 }
 
 export interface Targets {
@@ -26,54 +30,96 @@ export interface Targets {
     wire: Wire,
     request: Pick<WireRequest, "model" | "maxOutputTokens">,
   ): Target;
+  /** The targets that may be tried for a model, the one that was asked for first. Same provider, same wire. */
+  candidates(
+    provider: string,
+    wire: Wire,
+    request: Pick<WireRequest, "model" | "maxOutputTokens">,
+  ): readonly [Target, ...Target[]];
+  /** A provider said how much its model takes: smaller than we thought is believed. */
+  learnWindow(target: Target, tokens: number): void;
 }
 
 /** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
-const maxCalibrations = 1000;
+const maxLearned = 1000;
+/** A window below this is a misunderstanding. */
+const windowMin = 256;
+
+/**
+ * What one request may carry. Anthropic: 32 MB, 100 images (600 from a window of 1M on), vision guide, 2026-11.
+ * OpenAI: 50 MB, 500 images, "Images and vision" guide, 2026-11. Others: not known, so only what any server takes.
+ */
+function mediaLimitsOf(wire: string, window: number): MediaLimits {
+  if (wire === "anthropic")
+    return { maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 };
+  return { maxBytes: 50_000_000, maxCount: 500 };
+}
 
 export function createTargets(config: Config): Targets {
-  const calibrations = new Map<string, Calibration>();
+  const learned = new Map<string, number>();
+
+  const resolve: Targets["resolve"] = (provider, wire, request) => {
+    const { model } = request;
+    const settings = config.providers?.[provider];
+    const facts = findModel(settings?.wire ?? provider, model);
+    const modelSettings = settings?.models?.[model];
+    const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
+    const key = `${provider}/${model}`;
+    const configured = {
+      requestMaxOutput: request.maxOutputTokens,
+      model: modelSettings,
+      provider: settings,
+      defaults: { ...config.defaults, ...agentOutput(config) },
+      facts,
+    };
+    const limit = resolveLimit(configured);
+    const window = Math.min(limit.window, learned.get(key) ?? limit.window);
+    return {
+      provider,
+      model,
+      key,
+      wire,
+      limit:
+        window === limit.window
+          ? limit
+          : resolveLimit({ ...configured, model: { ...modelSettings, contextWindow: window } }),
+      ruler: {
+        key: `${tokenizer}\0${JSON.stringify(facts.media)}`,
+        tokenizer,
+        media: facts.media,
+      },
+      media: mediaLimitsOf(wire.name, window),
+      profile: profileOf(key),
+    };
+  };
 
   return {
-    resolve: (provider, wire, request) => {
-      const { model } = request;
-      const settings = config.providers?.[provider];
-      const facts = findModel(settings?.wire ?? provider, model);
-      const modelSettings = settings?.models?.[model];
-      const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
-      const key = `${provider}/${model}`;
-      return {
-        provider,
-        model,
-        wire,
-        limit: resolveLimit({
-          requestMaxOutput: request.maxOutputTokens,
-          model: modelSettings,
-          provider: settings,
-          defaults: config.defaults,
-          facts,
-        }),
-        ruler: {
-          key: `${tokenizer}\0${JSON.stringify(facts.media)}`,
-          tokenizer,
-          media: facts.media,
-        },
-        correct: (measured) => correctAll(measured, calibrations.get(key) ?? uncalibrated),
-        observe: (measured, reportedTokens) => {
-          const known = calibrations.get(key) ?? uncalibrated;
-          if (calibrations.size >= maxCalibrations) calibrations.clear();
-          calibrations.set(key, observe(known, measured.total, reportedTokens));
-        },
-      };
+    resolve,
+    candidates: (provider, wire, request) => {
+      const first = resolve(provider, wire, request);
+      const names = new Map(Object.entries(config.targets ?? {})).get(request.model) ?? [];
+      const others = names
+        .filter((name) => name.startsWith(`${provider}/`) && name !== first.key)
+        .map((name) =>
+          resolve(provider, wire, { ...request, model: name.slice(provider.length + 1) }),
+        );
+      return [first, ...others];
+    },
+    learnWindow: ({ key, limit }, tokens) => {
+      if (tokens < windowMin || tokens >= limit.window) return;
+      if (learned.size >= maxLearned) learned.clear();
+      learned.set(key, tokens);
     },
   };
 }
 
-function correctAll({ components }: Measurement, calibration: Calibration): Measurement {
-  return measurement({
-    system: corrected(components.system, calibration),
-    skills: corrected(components.skills, calibration),
-    tools: corrected(components.tools, calibration),
-    conversation: corrected(components.conversation, calibration),
-  });
+function agentOutput(config: Config): { readonly maxOutputTokens?: number } {
+  const tokens = config.defaults?.maxOutputTokens ?? config.agent?.max_output_tokens;
+  return tokens === undefined ? {} : { maxOutputTokens: tokens };
+}
+
+/** Servers of one wire that are stricter than the rest, by the name of provider or model. */
+function profileOf(key: string): Target["profile"] {
+  if (/mistral|codestral|devstral|magistral/i.test(key)) return "mistral";
+  return /deepseek/i.test(key) ? "deepseek" : undefined;
 }

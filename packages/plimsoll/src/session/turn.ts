@@ -1,24 +1,28 @@
 /**
  * One request through the system. Start reading here.
  *
- *   wire: slices ─► learn: hashes, tokens ─► log: append new ─► measure ─► upstream ─► log: append answer
+ *   wire: slices ─► learn: hashes, tokens ─► log: append new ─► measure ─► fit: guard, edits ─► upstream ─► log: append answer
  *
- * A turn that edits nothing is one durable transaction: its new messages and its answer together,
- * before the client sees the end of the answer.
+ * A turn that makes no edit is one durable transaction: its new messages and its answer together, before the
+ * client sees the end of the answer. A turn that makes one has one more, before its request is sent.
  */
 
-import { addNew, commitTurn, noCounters, seedTurn } from "../budget/counters.ts";
-import type { Measurement } from "../budget/measure.ts";
-import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
-import type { Outcome, Relation, TurnStatus } from "../message/event.ts";
-import { packBody, sha256 } from "../store/body.ts";
-import type { Store, TurnRecord, Write } from "../store/store.ts";
-import type { Answer, Wire } from "../wire/wire.ts";
+import type { Relation } from "../message/event.ts";
+import { sha256 } from "../store/body.ts";
+import type { Store } from "../store/store.ts";
+import type { Overflow } from "../wire/overflow.ts";
+import type { BodySlices } from "../wire/slices.ts";
+import type { Wire, WireRequest } from "../wire/wire.ts";
+import type { Draft } from "./draft.ts";
+import { reportDegraded } from "./edit-log.ts";
+import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
-import { placeInSession, type SessionHints } from "./identify.ts";
-import { newId, shortHash } from "./ids.ts";
-import { extendLinks, type Link, type LogMessage, moveTip, rootLink } from "./log.ts";
+import { type Fitted, type FitWorld, fitTurn, untouched } from "./fit.ts";
+import { type WholeConversation, wholeConversation } from "./held-history.ts";
+import { type Placement, placeInSession, type SessionHints } from "./identify.ts";
+import { newId } from "./ids.ts";
+import { extendLinks, type Link, looseChainOf, moveTip, rootLink, type SessionLog } from "./log.ts";
 import {
   addMessages,
   emptyTotals,
@@ -26,32 +30,30 @@ import {
   type HeadReader,
   measureTurn,
 } from "./measure-turn.ts";
-import type { FactsReader } from "./message-facts.ts";
+import { fitAgain } from "./overflowed.ts";
+import { addMessage, nothing, pathOf } from "./path.ts";
 import type { PrefixMemory } from "./prefix-memory.ts";
-import {
-  announce,
-  announceSession,
-  appendMessages,
-  type Placed,
-  startNewBranch,
-} from "./record.ts";
-import type { LogSaver, Saved } from "./save-log.ts";
+import { announceSession, appendMessages, type Placed, startNewBranch } from "./record.ts";
+import type { References } from "./references.ts";
+import { expandBody, patchBody } from "./render.ts";
+import type { Saved } from "./save-log.ts";
 import type { SessionCache } from "./session-cache.ts";
-import type { Target, Targets } from "./target.ts";
+import type { Targets } from "./target.ts";
+
+export type { TurnResult } from "./end-turn.ts";
 
 /** What a turn needs of the world. */
-export interface TurnContext {
+export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
-  readonly facts: FactsReader;
   readonly heads: HeadReader;
   readonly prefixes: PrefixMemory;
   readonly targets: Targets;
+  readonly references: References;
   readonly bus: EventBus;
   readonly now: () => number;
   /** One piece of work after the other under each name: two requests never look for one session at once. */
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
-  readonly saver: LogSaver;
   /** Turns that have begun and not ended: whoever closes waits for them. */
   readonly openTurns: OpenTurns;
 }
@@ -72,12 +74,10 @@ export interface Incoming {
   readonly wire: Wire;
   readonly body: Uint8Array;
   readonly hints: SessionHints;
-}
-
-export interface TurnResult {
-  readonly status: TurnStatus;
-  readonly answer?: Answer;
-  readonly error?: string;
+  readonly priority?: 1 | 2 | 3;
+  /** Recorded and measured, but sent as it came. */
+  readonly isOff?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Turn {
@@ -85,15 +85,24 @@ export interface Turn {
   readonly session: string;
   readonly branch: string;
   readonly relation: Relation;
-  readonly outcome: Outcome;
-  readonly measurement: Measurement;
-  readonly target: Target;
+  /** As it was last sent: a turn that the provider found too long is sent again. */
+  readonly fitted: Fitted;
+  /**
+   * The provider said that it is too long. True: there is something smaller to send now, in `fitted`. False: the
+   * provider's word stands.
+   */
+  overflowed(overflow: Overflow): Promise<boolean>;
   /** Stores the turn. Contract: never rejects; call it once. */
   end(result: TurnResult): Promise<Saved>;
 }
 
+export interface ReceivedTurn extends Turn {
+  /** The bytes to send now; undefined when they are the client's own. */
+  readonly body: Uint8Array | undefined;
+}
+
 /** A request as a client sent it: everything, every time. */
-export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<Turn> {
+export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
   const { wire, body, provider, tenant } = incoming;
   const memoryKey = memoryKeyOf(incoming);
   const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
@@ -102,7 +111,8 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     ...(request.clientSession && { clientKey: request.clientSession }),
     ...incoming.hints,
   };
-  const target = context.targets.resolve(provider, wire, request);
+  const targets = context.targets.candidates(provider, wire, request);
+  const [target] = targets;
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const known = recalled.rulerKey === target.ruler.key ? recalled.messages : [];
   const messages = [
@@ -119,12 +129,118 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     links,
   });
 
+  const whole = await wholeConversation(context, {
+    tenant,
+    wire: wire.name,
+    request,
+    messages,
+    links,
+  });
   const turn = { id: newId("turn"), at: context.now() };
   const placed = await context.exclusively(`${tenant}\0${hints.clientKey ?? ""}`, () =>
-    appendRequest(context, { ...incoming, hints }, { turn, messages, links, bytes }),
+    appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
-  const measured = measureTurn(head, addMessages(emptyTotals, messages));
-  return openTurn(context, { turn, placed, head, target, wire, measured });
+  const draft = draftOf(context, {
+    incoming: { ...incoming, hints },
+    request,
+    slices: recalled.slices,
+    turn,
+    placed,
+    whole,
+    head,
+    targets,
+    bytes,
+  });
+  const isOff = incoming.isOff === true || whole.isUnknown;
+  const opened = await openTurn(context, { draft, placed, isOff });
+  return Object.defineProperty(opened, "body", {
+    get: () => bodyToSend(opened.fitted, draft, request),
+  }) as ReceivedTurn;
+}
+
+interface Drafting {
+  readonly incoming: Incoming;
+  readonly request: WireRequest;
+  readonly slices: BodySlices;
+  readonly turn: Draft["turn"];
+  readonly placed: Placed;
+  readonly whole: WholeConversation;
+  readonly head: Head;
+  readonly targets: Draft["targets"];
+  readonly bytes: readonly Uint8Array[];
+}
+
+function draftOf(context: TurnContext, drafting: Drafting): Draft {
+  const { incoming, request, slices, turn, placed, whole, head, targets, bytes } = drafting;
+  const { wire, body, hints, provider } = incoming;
+  const { log, branch } = placed;
+  const { messages, links, heldCount, nodes } = whole;
+  const bodies = new Map<number, Uint8Array>();
+  const heldAt = (index: number): Uint8Array | undefined => bodies.get(nodes.get(index)?.seq ?? -1);
+  const bytesAt = (index: number): Uint8Array =>
+    bytes[index - heldCount] ?? heldAt(index) ?? new Uint8Array();
+  return {
+    turn,
+    log,
+    branch,
+    wire,
+    path: pathOf({
+      log,
+      links,
+      messages,
+      bytesAt,
+      contentAt: (index) => heldAt(index) ?? bytesAt(index),
+      load: async () => {
+        if (nodes.size === bodies.size) return;
+        const seqs = [...nodes.values()].map(({ seq }) => seq);
+        for (const [seq, bytesOf] of await context.store.bodies(log.record.id, seqs))
+          bodies.set(seq, bytesOf);
+      },
+      mayHoldMark: ({ first, last }) => heldCount > 0 || mayHoldMark(body, request, first, last),
+    }),
+    head,
+    targets,
+    who: {
+      provider,
+      model: request.model,
+      ...(hints.agent === undefined ? {} : { agent: hints.agent }),
+      ...(incoming.priority === undefined ? {} : { priority: incoming.priority }),
+    },
+    measured: measureTurn(head, addMessages(emptyTotals, messages)),
+    sum: messages.reduce(addMessage, nothing),
+    compose: (changes) =>
+      heldCount === 0
+        ? patchBody(body, slices, wire.messagesField, changes)
+        : expandBody(body, slices, wire.messagesField, {
+            ...changes,
+            elements: messages.map((_, index) => bytesAt(index)),
+          }),
+    ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
+  };
+}
+
+/** One look at the bytes: a mark has a name that stands nowhere else, or in somebody's text. */
+function mayHoldMark(
+  body: Uint8Array,
+  { messages }: WireRequest,
+  first: number,
+  last: number,
+): boolean {
+  const range = body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
+  return Buffer.from(range.buffer, range.byteOffset, range.length).includes("cache_");
+}
+
+/** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
+function bodyToSend(
+  { patches, target, isFinal }: Fitted,
+  { wire, targets, compose }: Draft,
+  request: WireRequest,
+): Uint8Array | undefined {
+  const fields = new Map<string, string>();
+  if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
+  if (isFinal && request.tools !== undefined)
+    fields.set("tool_choice", JSON.stringify(wire.noTools));
+  return patches.length === 0 && fields.size === 0 ? undefined : compose({ patches, fields });
 }
 
 /** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
@@ -135,8 +251,8 @@ function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
 
 interface Request {
   readonly turn: { readonly id: string; readonly at: number };
-  readonly messages: readonly LogMessage[];
-  readonly links: readonly Link[];
+  readonly whole: WholeConversation;
+  /** Of the messages in the request itself. */
   readonly bytes: readonly Uint8Array[];
 }
 
@@ -147,20 +263,21 @@ async function appendRequest(
   request: Request,
 ): Promise<Placed> {
   const { tenant, wire, hints } = incoming;
-  const { messages, links, bytes, turn } = request;
+  const { whole, bytes, turn } = request;
+  const { messages, links, heldCount } = whole;
   const shape = {
     links,
     roles: messages.map(({ role }) => role),
     identities: messages.map(({ identity }) => identity),
+    compactedFrom: messages.findLastIndex(({ isCompaction }) => isCompaction === true),
   };
-  const { log, isNew } = await context.sessions.find({
-    tenant,
-    wire: wire.name,
-    request: shape,
-    hints,
-  });
+  const { log, isNew } =
+    whole.log === undefined
+      ? await context.sessions.find({ tenant, wire: wire.name, request: shape, hints })
+      : { log: whole.log, isNew: false };
   if (isNew) announceSession(log, hints.agent, turn.at);
-  const place = placeInSession(log, shape, hints);
+  const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
+  const place = continued?.place ?? placeInSession(log, shape, hints);
   const branch =
     place.branch ??
     startNewBranch(log, {
@@ -169,10 +286,11 @@ async function appendRequest(
       agent: hints.agent,
       at: turn.at,
     });
-  const known = { seq: place.parent, link: links[place.common - 1] ?? rootLink(wire.name) };
+  const link = continued?.link ?? links[place.common - 1] ?? rootLink(wire.name);
+  const known = { seq: place.parent, link };
   const added = messages.slice(place.common).map((message, index) => ({
     message,
-    bytes: bytes[place.common + index] ?? new Uint8Array(),
+    bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
   }));
   const tip = appendMessages(log, known, added, {
     turn: turn.id,
@@ -186,42 +304,39 @@ async function appendRequest(
   return { log, branch, relation: place.relation, tip, newMessages: added.length };
 }
 
+/** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
+function continueBlindly(
+  log: SessionLog,
+  { agent }: SessionHints,
+): { readonly place: Placement; readonly link: Link } | undefined {
+  const branch = [...log.branches.values()].find(({ record }) => record.agent === agent);
+  const tip = log.nodes.get(branch?.record.tipSeq ?? -1);
+  if (branch === undefined || tip === undefined) return undefined;
+  return {
+    place: { relation: "continues", branch, common: 0, parent: tip.seq },
+    link: { chain: tip.chain, looseChain: looseChainOf(tip), isLeading: false },
+  };
+}
+
 export interface OpenTurn {
-  readonly turn: { readonly id: string; readonly at: number };
+  readonly draft: Draft;
   readonly placed: Placed;
-  readonly head: Head;
-  readonly target: Target;
-  readonly wire: Wire;
-  /** Before correction by reported usage. */
-  readonly measured: Measurement;
+  readonly isOff?: boolean;
   /** The caller may never come back with an answer: then the turn ends when the product closes. */
   readonly isLeftOpen?: boolean;
 }
 
 /** From here on the request is in the log, and must end: with an answer, or with what went wrong. */
-export function openTurn(context: TurnContext, begun: OpenTurn): Turn {
-  const { turn, placed, target } = begun;
-  const measurement = target.correct(begun.measured);
-  const opened = { ...begun, measurement };
+export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<Turn> {
+  const { draft, placed } = begun;
   const { log, branch, relation } = placed;
   const session = log.record.id;
-  context.bus.emit({
-    tenant: log.record.tenant,
-    event: {
-      type: "turn-start",
-      session,
-      at: turn.at,
-      turn: turn.id,
-      branch: branch.record.id,
-      model: target.model,
-      newMessages: placed.newMessages,
-      measurement,
-      limit: target.limit.limit,
-    },
-  });
+  let fitted = await context.exclusively(`edits\0${session}`, () => madeToFit(context, begun));
+  let attempt = 1;
+  context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
   const end = async (result: TurnResult): Promise<Saved> => {
     try {
-      return await endTurn(context, opened, result);
+      return await endTurn(context, { draft, placed, fitted }, result);
     } finally {
       context.openTurns.delete(unended);
     }
@@ -231,143 +346,47 @@ export function openTurn(context: TurnContext, begun: OpenTurn): Turn {
   };
   context.openTurns.add(unended);
   return {
-    id: turn.id,
+    id: draft.turn.id,
     session,
     branch: branch.record.id,
     relation,
-    outcome: "passthrough",
-    measurement,
-    target,
+    get fitted() {
+      return fitted;
+    },
+    overflowed: async (overflow) => {
+      const smaller = await context.exclusively(`edits\0${session}`, () =>
+        fitAgain(context, draft, { fitted, overflow, attempt, isOff: begun.isOff === true }),
+      );
+      attempt++;
+      if (smaller !== undefined) fitted = smaller;
+      return smaller !== undefined;
+    },
     end,
   };
 }
 
-/** With the corrected measurement, as it was announced. */
-type Opened = OpenTurn & { readonly measurement: Measurement };
-
-async function endTurn(context: TurnContext, opened: Opened, given: TurnResult): Promise<Saved> {
-  const { placed, target, measurement } = opened;
-  const { log, branch } = placed;
-  const { answerTokens, result } = await recordAnswer(context, opened, given);
-  branch.inFlight--;
-  const usage = result.answer?.usage;
-  if (usage !== undefined) target.observe(opened.measured, usage.inputTokens);
-  const endedAt = context.now();
-  log.record = { ...log.record, updatedAt: endedAt };
-  const record = recordOf(opened, result, endedAt);
-  branch.record = { ...branch.record, counters: countersOf(opened, record, answerTokens) };
-  branch.isChanged = true;
-  log.unsaved.push(...turnWrites(opened, record));
-  announce(log, {
-    type: "turn-end",
-    session: log.record.id,
-    at: endedAt,
-    turn: record.id,
-    branch: record.branch,
-    model: record.model,
-    outcome: record.outcome,
-    status: record.status,
-    measurement,
-    limit: record.limit,
-    ...(usage === undefined ? {} : { usage }),
-    ...(record.error === undefined ? {} : { error: record.error }),
-  });
-  return context.saver.save(log);
-}
-
-/** An answer that cannot be read must not take its request with it. */
-async function recordAnswer(
-  context: TurnContext,
-  opened: Opened,
-  result: TurnResult,
-): Promise<{ readonly answerTokens: number; readonly result: TurnResult }> {
+/** Plimsoll's own failures never stop a request. */
+async function madeToFit(context: TurnContext, { draft, isOff }: OpenTurn): Promise<Fitted> {
+  if (isOff === true) return untouched(context, draft);
   try {
-    return { answerTokens: await appendAnswers(context, opened, result), result };
+    return await fitTurn(context, draft);
   } catch (error) {
-    const message = `The answer could not be recorded: ${errorMessage(error)}`;
-    return { answerTokens: 0, result: { status: "incomplete", error: message } };
+    reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
+    return untouched(context, draft);
   }
 }
 
-/** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
-async function appendAnswers(
-  context: TurnContext,
-  opened: OpenTurn,
-  result: TurnResult,
-): Promise<number> {
-  const { placed, target, wire, turn } = opened;
-  const answers = result.answer?.messages ?? [];
-  const bytes = answers.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-  const isComplete = result.status === "complete";
-  const learned = await context.facts.learn(wire, bytes, target.ruler);
-  const messages = isComplete ? learned : learned.map(asIncomplete);
-  const appending = {
-    turn: turn.id,
-    source: "answer",
-    isComplete,
-    at: context.now(),
-  } as const;
-  const tips = messages.map((message, index) =>
-    appendMessages(
-      placed.log,
-      placed.tip,
-      [{ message, bytes: bytes[index] ?? new Uint8Array() }],
-      appending,
-    ),
-  );
-  const [first] = tips;
-  // Another request may have moved the branch on meanwhile.
-  if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
-    moveTip(placed.branch, first.seq);
-  context.sessions.noteChains(
-    placed.log,
-    tips.map(({ link }) => link),
-  );
-  return messages.reduce((sum, { tokens }) => sum + tokens, 0);
-}
-
-/** Half an answer is not the whole one, even when a later try says no more than it did. */
-function asIncomplete(message: LogMessage): LogMessage {
-  return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
-}
-
-function recordOf(opened: Opened, result: TurnResult, endedAt: number): TurnRecord {
-  const { turn, placed, head, target, measurement } = opened;
-  const { usage, stopReason } = result.answer ?? {};
+function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
+  const { turn } = draft;
   return {
-    id: turn.id,
+    type: "turn-start",
+    session: placed.log.record.id,
+    at: turn.at,
+    turn: turn.id,
     branch: placed.branch.record.id,
-    relation: placed.relation,
-    requestTip: placed.tip.seq,
-    ...(head.hash === undefined ? {} : { head: head.hash }),
-    model: target.model,
-    outcome: "passthrough",
-    status: result.status,
-    measurement,
-    limit: target.limit.limit,
-    window: target.limit.window,
-    ...(usage === undefined ? {} : { usage }),
-    ...(stopReason === undefined ? {} : { stopReason }),
-    ...(result.error === undefined ? {} : { error: result.error }),
-    startedAt: turn.at,
-    endedAt,
-  };
-}
-
-/** What the next turn of this branch starts from. */
-function countersOf({ measurement }: Opened, turn: TurnRecord, answerTokens: number): Counters {
-  const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
-  return commitTurn(addNew(seeded, answerTokens), turn.usage);
-}
-
-function turnWrites({ placed, head }: Opened, turn: TurnRecord): readonly Promise<Write>[] {
-  const { log } = placed;
-  const session = log.record.id;
-  const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
-  const { hash, bytes } = head;
-  if (hash !== undefined && !log.heads.has(hash)) {
-    log.heads.add(hash);
-    writes.push(packBody(bytes).then((body) => ({ kind: "head", session, hash, body })));
-  }
-  return writes;
+    model: fitted.target.model,
+    newMessages: placed.newMessages,
+    measurement: fitted.measurement,
+    limit: fitted.limit,
+  } as const;
 }

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Edit, EditAction } from "../message/edit.ts";
-import { activeEdits, foldView } from "./view.ts";
+import { activeEdits, foldView, type IndexOf, isInside, wholeView } from "./view.ts";
 
 const path = ["a", "b", "c", "d", "e", "f"];
 let lastSeq = 0;
 const edit = (action: EditAction, anchor = "f"): Edit => ({
   seq: ++lastSeq,
   branch: "main",
+  step: "step",
   anchor,
   at: 0,
   action,
@@ -30,14 +31,22 @@ const replace = (chain: string, text: string): EditAction => ({
   text,
 });
 
+const on =
+  (along: readonly string[]): IndexOf =>
+  (chain) =>
+    along.includes(chain) ? along.indexOf(chain) : undefined;
+
 /** What is seen, as words: a message by its letter, a gap as [b..d text], a note as +text. */
 function words(edits: readonly Edit[], along: readonly string[] = path): string {
-  return foldView(along, edits)
-    .map((item) => {
-      if (item.kind === "gap") return `[${along[item.first]}..${along[item.last]} ${item.text}]`;
-      if (item.kind === "note") return `+${item.text}`;
-      const replaced = [...item.replacements.values()].map(({ text }) => `=${text}`).join("");
-      return `${along[item.index]}${replaced}`;
+  const view = foldView(on(along), edits);
+  return along
+    .flatMap((letter, index) => {
+      const gap = view.gaps.find(({ first, last }) => first <= index && index <= last);
+      if (gap !== undefined && gap.first !== index) return [];
+      if (gap !== undefined) return [`[${letter}..${along[gap.last]} ${gap.text}]`];
+      const replaced = (view.replacements.get(index) ?? []).map(({ text }) => `=${text}`).join("");
+      const notes = (view.notes.get(index) ?? []).map((text) => `+${text}`);
+      return [`${letter}${replaced}`, ...notes];
     })
     .join(" ");
 }
@@ -108,20 +117,28 @@ const someAction: fc.Arbitrary<EditAction> = fc.oneof(
   fc.record({ kind: fc.constant("insert" as const), after: someChain, text: fc.string() }),
 );
 
-test("every message is seen once or lies in one gap, in order, whatever the edits", () => {
+test("a pin and a checkpoint change nothing that is seen", () => {
+  const edits = [
+    edit({ kind: "pin", first: "b", last: "c" }),
+    edit({ kind: "checkpoint", label: "here" }),
+  ];
+  expect(words(edits)).toBe("a b c d e f");
+  expect(foldView(on(path), edits).pins).toEqual([{ first: 1, last: 2 }]);
+});
+
+test("gaps lie apart and in order, and nothing is said inside them, whatever the edits", () => {
   fc.assert(
     fc.property(fc.array(someAction, { maxLength: 8 }), (actions) => {
-      const items = foldView(
-        path,
+      const { gaps, replacements, notes } = foldView(
+        on(path),
         actions.map((action) => edit(action)),
       );
-      const covered = items.flatMap((item) => {
-        if (item.kind === "note") return [];
-        const [first, last] =
-          item.kind === "gap" ? [item.first, item.last] : [item.index, item.index];
-        return Array.from({ length: last - first + 1 }, (_, offset) => first + offset);
-      });
-      expect(covered).toEqual(path.map((_, index) => index));
+      for (const [index, gap] of gaps.entries()) {
+        expect(gap.first).toBeLessThanOrEqual(gap.last);
+        expect(gap.first).toBeGreaterThan(gaps[index - 1]?.last ?? -1);
+      }
+      for (const index of [...replacements.keys(), ...notes.keys()])
+        expect(isInside(gaps, index)).toBe(false);
     }),
   );
 });
@@ -132,9 +149,11 @@ test("undoing every edit gives back the log, and redoing gives back the view", (
       const edits = actions.map((action) => edit(action));
       const undone = edits.map(({ seq }) => edit({ kind: "revert", edit: seq }));
       const redone = undone.map(({ seq }) => edit({ kind: "revert", edit: seq }));
-      expect(foldView(path, [...edits, ...undone])).toEqual(foldView(path, []));
-      expect(foldView(path, [...edits, ...undone, ...redone])).toEqual(foldView(path, edits));
-      expect(activeEdits(path, [...edits, ...undone])).toEqual([]);
+      expect(foldView(on(path), [...edits, ...undone])).toBe(wholeView);
+      expect(foldView(on(path), [...edits, ...undone, ...redone])).toEqual(
+        foldView(on(path), edits),
+      );
+      expect(activeEdits(on(path), [...edits, ...undone])).toEqual([]);
     }),
   );
 });

@@ -1,116 +1,142 @@
-/** The view: what of a path the model sees, after all edits that hold. One pure fold over log and edits. */
+/**
+ * The view: what of a path the model sees, after all edits that hold. One pure fold over edits. It names only
+ * what is different, so it costs what was edited and not how long the conversation is.
+ */
 
 import type { Edit, EditAction } from "../message/edit.ts";
 
-/** One message of the path that is still there. */
-export interface SeenMessage {
-  readonly kind: "message";
-  readonly index: number;
-  /** By index of the neutral part. */
-  readonly replacements: ReadonlyMap<number, Replacement>;
+/** A stretch of the path by index, both ends included. */
+export interface Stretch {
+  readonly first: number;
+  readonly last: number;
 }
 
 export interface Replacement {
+  readonly part: number;
+  readonly inner?: number;
   readonly text: string;
-  readonly edit: number;
 }
 
 /** Messages that are not there, and what stands in their place. */
-export interface Gap {
-  readonly kind: "gap";
-  readonly first: number;
-  readonly last: number;
+export interface Gap extends Stretch {
   readonly text: string;
-  readonly edit: number;
+  readonly edit: Edit;
 }
 
-/** Text of ours behind a message. */
-export interface Note {
-  readonly kind: "note";
-  readonly after: number;
-  readonly text: string;
-  readonly edit: number;
+export interface View {
+  /** The edits that hold, in order. */
+  readonly edits: readonly Edit[];
+  /** Apart from each other, in the order of the path. */
+  readonly gaps: readonly Gap[];
+  /** By index of the message; never inside a gap. */
+  readonly replacements: ReadonlyMap<number, readonly Replacement[]>;
+  /** Texts of ours behind a message, by its index. */
+  readonly notes: ReadonlyMap<number, readonly string[]>;
+  readonly pins: readonly Stretch[];
 }
 
-export type ViewItem = SeenMessage | Gap | Note;
+/** Where a chain stands on a path; undefined when the path does not pass through it. */
+export type IndexOf = (chain: string) => number | undefined;
+
+export const wholeView: View = {
+  edits: [],
+  gaps: [],
+  replacements: new Map(),
+  notes: new Map(),
+  pins: [],
+};
 
 /** Edits that hold on a path: anchored on it, and not reverted. A revert can be reverted in its turn. */
-export function activeEdits(path: readonly string[], edits: readonly Edit[]): readonly Edit[] {
-  const known = new Set(path);
+export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly Edit[] {
   const here = edits
-    .filter(({ anchor }) => known.has(anchor))
+    .filter(({ anchor }) => indexOf(anchor) !== undefined)
     .toSorted((left, right) => left.seq - right.seq);
-  const reverted = new Set<number>();
-  // From the newest back: whether a revert holds is decided by those after it.
-  for (const { seq, action } of here.toReversed()) {
-    if (action.kind === "revert" && !reverted.has(seq)) reverted.add(action.edit);
-  }
+  const reverted = revertedIn(here);
   return here.filter(({ seq, action }) => action.kind !== "revert" && !reverted.has(seq));
 }
 
-/** `path` holds the chains from the root on. Every message is seen, or lies in exactly one gap. */
-export function foldView(path: readonly string[], edits: readonly Edit[]): readonly ViewItem[] {
-  const indexOf = new Map(path.map((chain, index) => [chain, index]));
-  const active = activeEdits(path, edits);
+/** Numbers of the edits that no longer hold. From the newest back: whether a revert holds is decided by those after it. */
+export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
+  const reverted = new Set<number>();
+  for (const { seq, action } of edits.toReversed())
+    if (action.kind === "revert" && !reverted.has(seq)) reverted.add(action.edit);
+  return reverted;
+}
+
+export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
+  const active = activeEdits(indexOf, edits);
+  if (active.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
-  const items: ViewItem[] = [];
-  for (let index = 0; index < path.length; index++) {
-    const gap = gaps.find(({ first, last }) => first <= index && index <= last);
-    if (gap === undefined) {
-      items.push({
-        kind: "message",
-        index,
-        replacements: replacementsOf(active, path[index] ?? ""),
-      });
-    } else if (gap.first === index) {
-      items.push(gap);
-    }
-    if (gap === undefined || gap.last === index)
-      items.push(...notesAfter(active, path[index] ?? "", index));
+  /** What was said about a place that is gone is gone with it. */
+  const seenAt = (chain: string): number | undefined => {
+    const index = indexOf(chain);
+    return index === undefined || isInside(gaps, index) ? undefined : index;
+  };
+  return {
+    edits: active,
+    gaps,
+    replacements: replacementsOf(active, seenAt),
+    notes: notesOf(active, seenAt),
+    pins: active.flatMap(({ action }) =>
+      action.kind === "pin" ? (stretchOf(action, indexOf) ?? []) : [],
+    ),
+  };
+}
+
+/** Of two on one part the later holds. */
+function replacementsOf(active: readonly Edit[], seenAt: IndexOf): View["replacements"] {
+  const byPlace = new Map<string, Replacement & { readonly index: number }>();
+  for (const { action } of active) {
+    const index = action.kind === "replace" ? seenAt(action.chain) : undefined;
+    if (action.kind !== "replace" || index === undefined) continue;
+    const { part, inner, text } = action;
+    const place = { part, ...(inner === undefined ? {} : { inner }) };
+    byPlace.set(`${index}.${part}.${inner ?? ""}`, { ...place, text, index });
   }
-  return items;
+  const replacements = new Map<number, Replacement[]>();
+  for (const { index, ...replacement } of byPlace.values())
+    replacements.set(index, [...(replacements.get(index) ?? []), replacement]);
+  return replacements;
+}
+
+function notesOf(active: readonly Edit[], seenAt: IndexOf): View["notes"] {
+  const notes = new Map<number, string[]>();
+  for (const { action } of active) {
+    const index = action.kind === "insert" ? seenAt(action.after) : undefined;
+    if (action.kind === "insert" && index !== undefined)
+      notes.set(index, [...(notes.get(index) ?? []), action.text]);
+  }
+  return notes;
 }
 
 /** A later range swallows the earlier ones that it touches: what they had put there is inside it now. */
-function gapsOf(active: readonly Edit[], indexOf: ReadonlyMap<string, number>): readonly Gap[] {
+function gapsOf(active: readonly Edit[], indexOf: IndexOf): readonly Gap[] {
   let gaps: Gap[] = [];
-  for (const { seq, action } of active) {
+  for (const edit of active) {
+    const { action } = edit;
     if (action.kind !== "remove" && action.kind !== "fold") continue;
-    const range = rangeOf(action, indexOf);
+    const range = stretchOf(action, indexOf);
     if (range === undefined) continue;
     const touched = gaps.filter((gap) => gap.first <= range.last && range.first <= gap.last);
     const first = Math.min(range.first, ...touched.map((gap) => gap.first));
     const last = Math.max(range.last, ...touched.map((gap) => gap.last));
     gaps = [
       ...gaps.filter((gap) => !touched.includes(gap)),
-      { kind: "gap", first, last, text: action.text, edit: seq },
+      { first, last, text: action.text, edit },
     ];
   }
-  return gaps;
+  return gaps.toSorted((left, right) => left.first - right.first);
 }
 
-function rangeOf(
-  action: Extract<EditAction, { kind: "remove" | "fold" }>,
-  indexOf: ReadonlyMap<string, number>,
-): { readonly first: number; readonly last: number } | undefined {
-  const first = indexOf.get(action.first);
-  const last = indexOf.get(action.last);
+function stretchOf(
+  action: Extract<EditAction, { first: string }>,
+  indexOf: IndexOf,
+): Stretch | undefined {
+  const first = indexOf(action.first);
+  const last = indexOf(action.last);
   return first === undefined || last === undefined || first > last ? undefined : { first, last };
 }
 
-function replacementsOf(active: readonly Edit[], chain: string): ReadonlyMap<number, Replacement> {
-  const replacements = new Map<number, Replacement>();
-  for (const { seq, action } of active) {
-    if (action.kind === "replace" && action.chain === chain)
-      replacements.set(action.part, { text: action.text, edit: seq });
-  }
-  return replacements;
-}
-
-function notesAfter(active: readonly Edit[], chain: string, index: number): readonly Note[] {
-  return active.flatMap(({ seq, action }) =>
-    action.kind === "insert" && action.after === chain
-      ? [{ kind: "note", after: index, text: action.text, edit: seq } as const]
-      : [],
-  );
+export function isInside(stretches: readonly Stretch[], index: number): boolean {
+  return stretches.some(({ first, last }) => first <= index && index <= last);
 }

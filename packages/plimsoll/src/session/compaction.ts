@@ -1,0 +1,260 @@
+/**
+ * A compaction: strategies propose, one after the other, until the goal is met. What a strategy proposes is taken
+ * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
+ */
+
+import { setImmediate as nextTick } from "node:timers/promises";
+import type {
+  Goal,
+  Proposal,
+  SeenConversation,
+  SeenMessage,
+  Strategy,
+} from "../compact/strategy.ts";
+import { truncate } from "../compact/truncation.ts";
+import type { Edit } from "../message/edit.ts";
+import { errorMessage } from "../message/error.ts";
+import type { Sign } from "../message/handle.ts";
+import type { JsonObject } from "../message/json.ts";
+import { type PriorityArea, splitUnits } from "../message/unit.ts";
+import type { ArchiveRecord, Store } from "../store/store.ts";
+import { parseJson } from "../wire/slices.ts";
+import type { Finding, Judged } from "../wire/validate/validate.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { makeEdits, type Wording } from "./make-edits.ts";
+import type { FactsReader } from "./message-facts.ts";
+import { indexOn } from "./path.ts";
+import { replaceParts } from "./render.ts";
+import { foldView, isInside } from "./view.ts";
+
+export interface CompactionWorld {
+  readonly facts: FactsReader;
+  readonly sign: Sign;
+  readonly validate: (judged: Judged) => readonly Finding[];
+  readonly areas: readonly PriorityArea[];
+  readonly store: Pick<Store, "wordingSizes">;
+}
+
+export interface Compaction {
+  readonly edits: readonly Edit[];
+  readonly archive: readonly ArchiveRecord[];
+  readonly wordings: readonly Wording[];
+  readonly strategies: readonly string[];
+  readonly sized: Sized;
+  /** What failed on the way; the request is none the worse for it. */
+  readonly failures: readonly string[];
+}
+
+export interface CompactionTask {
+  readonly draft: Draft;
+  readonly start: Sized;
+  readonly strategies: readonly Strategy[];
+  /** In tokens as we count them, before correction. */
+  readonly goal: Goal;
+}
+
+export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
+  let state: Compaction = {
+    edits: [],
+    archive: [],
+    wordings: [],
+    strategies: [],
+    sized: task.start,
+    failures: [],
+  };
+  for (const strategy of task.strategies) {
+    const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
+    if (isMet) break;
+    state = await tryStrategy(world, task, strategy, state);
+  }
+  return state;
+}
+
+async function tryStrategy(
+  world: CompactionWorld,
+  task: CompactionTask,
+  strategy: Strategy,
+  state: Compaction,
+): Promise<Compaction> {
+  const failed = (reason: string): Compaction => ({
+    ...state,
+    failures: [...state.failures, `${strategy.name}: ${reason}`],
+  });
+  const { draft, goal } = task;
+  let proposed: Compaction;
+  try {
+    const { conversation, seen } = await see(world, draft, state.sized);
+    const proposals = await strategy.propose(conversation, goal);
+    if (proposals.length === 0) return state;
+    proposed = await propose(world, draft, state, { strategy, seen, proposals });
+  } catch (error) {
+    return failed(errorMessage(error));
+  }
+  if (proposed.sized.measured.total >= state.sized.measured.total) return state;
+  const judgement = judge(world, draft, proposed.sized);
+  // Truncation in whole units needs no second opinion when there is none to be had.
+  if (judgement.kind === "unknown" && strategy.name.startsWith(truncate.name)) {
+    return { ...proposed, failures: [...state.failures, judgement.reason] };
+  }
+  return judgement.kind === "valid" ? proposed : failed(judgement.reason);
+}
+
+const decoder = new TextDecoder();
+
+type Judgement =
+  | { readonly kind: "valid" }
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+/** Only for what the client's own body does not have. */
+export function judge(
+  { validate }: Pick<CompactionWorld, "validate">,
+  draft: Draft,
+  { patches }: Sized,
+): Judgement {
+  try {
+    const originalText = decoder.decode(draft.compose({ patches: [] }));
+    const bodyText = decoder.decode(draft.compose({ patches }));
+    const [target] = draft.targets;
+    const findings = validate({
+      wire: draft.wire.name,
+      body: JSON.parse(bodyText) as JsonObject,
+      bodyText,
+      original: JSON.parse(originalText) as JsonObject,
+      originalText,
+      ...(draft.headers === undefined
+        ? {}
+        : { headers: draft.headers, originalHeaders: draft.headers }),
+      ...(target.profile === undefined ? {} : { profile: target.profile }),
+      model: target.model,
+      editedCalls: [],
+      synthetic: [],
+    });
+    const [first] = findings;
+    if (first === undefined) return { kind: "valid" };
+    const more = findings.length === 1 ? "" : `, and ${findings.length - 1} more`;
+    return {
+      kind: "invalid",
+      reason: `rule ${first.rule} would be broken (${first.message})${more}`,
+    };
+  } catch (error) {
+    return { kind: "unknown", reason: `the validator failed: ${errorMessage(error)}` };
+  }
+}
+
+interface Proposed {
+  readonly strategy: Strategy;
+  readonly seen: readonly number[];
+  readonly proposals: readonly Proposal[];
+}
+
+async function propose(
+  world: CompactionWorld,
+  draft: Draft,
+  state: Compaction,
+  { strategy, seen, proposals }: Proposed,
+): Promise<Compaction> {
+  const { log, branch, path, wire, turn } = draft;
+  const last = state.edits.at(-1) ?? log.edits.at(-1);
+  const made = makeEdits(
+    {
+      log,
+      branch: branch.record.id,
+      wire,
+      path,
+      view: state.sized.view,
+      seen,
+      sign: world.sign,
+      step: turn.id,
+      strategy: strategy.name,
+      at: turn.at,
+      from: (last?.seq ?? 0) + 1,
+      wordings: await world.store.wordingSizes(log.record.id),
+    },
+    proposals,
+  );
+  const edits = worthwhile(await withSizes(world, draft, made.edits));
+  const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
+  const all = [...state.edits, ...edits];
+  const view = foldView(indexOn(path, log), [...log.edits, ...all]);
+  return {
+    ...state,
+    edits: all,
+    archive: [...state.archive, ...made.archive.filter(({ handle }) => handles.has(handle))],
+    wordings: [...state.wordings, ...made.wordings],
+    strategies: [...state.strategies, strategy.name],
+    sized: await sizeView(world.facts, draft, view),
+  };
+}
+
+/** What is shorter than the notice in its place stays. */
+function worthwhile(edits: readonly Edit[]): readonly Edit[] {
+  const [first] = edits;
+  return edits
+    .filter(
+      ({ action, tokensBefore, tokensAfter }) =>
+        action.kind === "insert" || tokensAfter < tokensBefore,
+    )
+    .map((edit, index) => ({ ...edit, seq: (first?.seq ?? 0) + index }));
+}
+
+/** What the text of each edit costs. */
+async function withSizes(
+  { facts }: CompactionWorld,
+  { wire, targets }: Draft,
+  edits: readonly Edit[],
+): Promise<readonly Edit[]> {
+  const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
+  const messages = texts.map((text) =>
+    new TextEncoder().encode(JSON.stringify(wire.ownMessage({ text }))),
+  );
+  const sizes = await facts.learn(wire, messages, targets[0].ruler);
+  return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));
+}
+
+/** Others get their turn while a long conversation is read. */
+const messagesPerTick = 500;
+
+interface Seen {
+  readonly conversation: SeenConversation;
+  /** Path index of each message. */
+  readonly seen: readonly number[];
+}
+
+/**
+ * The messages that the model would see, in the neutral form. Texts of ours are left out: a notice inside a message
+ * does not make it one in which the user spoke.
+ */
+async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
+  const { path, wire, targets } = draft;
+  const { gaps, replacements, pins } = sized.view;
+  const replaced = new Map(
+    [...replacements].map(([index, parts]) => [
+      index,
+      replaceParts(wire, path.contentAt(index), parts),
+    ]),
+  );
+  const sizes = await world.facts.learn(wire, [...replaced.values()], targets[0].ruler);
+  const tokensOf = new Map([...replaced.keys()].map((index, at) => [index, sizes[at]?.tokens]));
+  const seen: number[] = [];
+  const messages: SeenMessage[] = [];
+  for (let index = 0; index < path.length; index++) {
+    if (isInside(gaps, index)) continue;
+    const bytes = replaced.get(index) ?? path.contentAt(index);
+    const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
+    if (json === undefined) continue;
+    seen.push(index);
+    messages.push({
+      message: wire.decode(json),
+      tokens: tokensOf.get(index) ?? path.sumOf({ first: index, last: index }).tokens,
+      bytes: bytes.length,
+      isPinned: isInside(pins, index),
+    });
+    if (index % messagesPerTick === 0) await nextTick();
+  }
+  const units = splitUnits(
+    messages.map(({ message }) => message),
+    world.areas,
+  );
+  return { conversation: { messages, units, tokens: sized.measured.total }, seen };
+}

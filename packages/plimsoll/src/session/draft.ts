@@ -1,0 +1,86 @@
+/** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
+
+import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
+import type { Count } from "../budget/tokenizer.ts";
+import type { Wire } from "../wire/wire.ts";
+import type { WhoAsks } from "./limits.ts";
+import type { BranchState, SessionLog } from "./log.ts";
+import type { Head } from "./measure-turn.ts";
+import type { FactsReader } from "./message-facts.ts";
+import type { Path, Sum } from "./path.ts";
+import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
+import type { Target } from "./target.ts";
+import { type View, wholeView } from "./view.ts";
+
+export interface Draft {
+  readonly turn: { readonly id: string; readonly at: number };
+  readonly log: SessionLog;
+  readonly branch: BranchState;
+  readonly wire: Wire;
+  readonly path: Path;
+  readonly head: Head;
+  /** In the order in which they may be tried. */
+  readonly targets: readonly [Target, ...Target[]];
+  readonly who: WhoAsks;
+  /** The whole conversation as the client sent it, before correction. */
+  readonly measured: Measurement;
+  /** Of all messages. */
+  readonly sum: Sum;
+  /** The request with these changes, in its bytes. */
+  readonly compose: (changes: BodyChanges) => Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A view as messages, and how large it is. */
+export interface Sized {
+  readonly view: View;
+  readonly patches: readonly Patch[];
+  /** Before correction. */
+  readonly measured: Measurement;
+  /** Of the messages. */
+  readonly bytes: number;
+  readonly media: number;
+}
+
+export async function sizeView(
+  facts: FactsReader,
+  draft: Draft,
+  view: View,
+  lastWords?: string,
+): Promise<Sized> {
+  if (view !== wholeView || lastWords !== undefined) await draft.path.load();
+  const patches = renderView(view, draft.path, renderingOf(draft, lastWords));
+  const { measured, sum } = draft;
+  if (patches.length === 0) return { view, patches, measured, ...sum };
+  const elements = patches.flatMap((patch) => patch.elements);
+  const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
+  let { tokens, bytes, media } = sum;
+  for (const { first, end } of patches) {
+    const removed = draft.path.sumOf({ first, last: end - 1 });
+    tokens -= removed.tokens;
+    bytes -= removed.bytes;
+    media -= removed.media;
+  }
+  const { components } = measured;
+  // System prompts that stand among the messages were measured apart.
+  const apart = components.conversation.tokens - sum.tokens;
+  const conversation: Count = addCounts([
+    { ...components.conversation, tokens: tokens + apart },
+    ...added,
+  ]);
+  return {
+    view,
+    patches,
+    measured: measurement({ ...components, conversation }),
+    bytes: added.reduce((all, message) => all + message.bytes, bytes),
+    media: added.reduce((all, message) => all + (message.media ?? 0), media),
+  };
+}
+
+function renderingOf({ wire, targets: [target] }: Draft, lastWords?: string): Rendering {
+  return {
+    wire,
+    ownTextStands: target.profile === undefined ? wire.ownTextStands : "inside",
+    ...(lastWords === undefined ? {} : { lastWords }),
+  };
+}

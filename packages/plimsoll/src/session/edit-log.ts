@@ -1,0 +1,185 @@
+/** Edits on their way into the log: committed before anything that depends on them is sent, or not made at all. */
+
+import type { Edit } from "../message/edit.ts";
+import type { ErrorCode } from "../message/error.ts";
+import type { PlimsollEvent, Rung } from "../message/event.ts";
+import { packBody } from "../store/body.ts";
+import type { ArchiveRecord, Write } from "../store/store.ts";
+import type { Compaction, CompactionWorld } from "./compaction.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import type { SessionLog } from "./log.ts";
+import { makeEdits, type Wording } from "./make-edits.ts";
+import { viewOf } from "./path.ts";
+import { announce } from "./record.ts";
+import type { LogSaver, Saved } from "./save-log.ts";
+
+interface EditStore {
+  readonly saver: LogSaver;
+}
+
+/** Contract: after "unsaved" nothing of it holds, in memory or later. */
+export async function commitEdits(
+  { saver }: EditStore,
+  log: SessionLog,
+  edits: readonly Edit[],
+  others: {
+    readonly archive?: readonly ArchiveRecord[];
+    readonly wordings?: readonly Wording[];
+    readonly event?: PlimsollEvent;
+  } = {},
+): Promise<Saved> {
+  const { id: session, tenant } = log.record;
+  const wordings = (others.wordings ?? []).map(
+    async ({ seq, hash, bytes }): Promise<Write> => ({
+      kind: "wording",
+      session,
+      seq,
+      hash,
+      bytes: bytes.length,
+      body: await packBody(bytes),
+    }),
+  );
+  const writes: readonly Write[] = [
+    ...(await Promise.all(wordings)),
+    ...(others.archive ?? []).map((entry): Write => ({ kind: "archive", entry })),
+    ...edits.map((edit): Write => ({ kind: "edit", session, edit })),
+    ...(others.event === undefined
+      ? []
+      : [{ kind: "event", tenant, event: others.event } as const]),
+  ];
+  const saved = await saver.saveNow(log, writes);
+  if (saved === "stored") log.edits.push(...edits);
+  return saved;
+}
+
+export function commitCompaction(
+  world: EditStore,
+  draft: Draft,
+  compaction: Compaction,
+  { reason }: { readonly reason: string },
+): Promise<Saved> {
+  const { log, branch, turn } = draft;
+  const { edits, archive, wordings, strategies, sized } = compaction;
+  return commitEdits(world, log, edits, {
+    archive,
+    wordings,
+    event: {
+      type: "compaction-end",
+      session: log.record.id,
+      at: turn.at,
+      turn: turn.id,
+      branch: branch.record.id,
+      reason,
+      strategies,
+      edits: edits.map(({ seq }) => seq),
+      handles: archive.map(({ handle }) => handle),
+      tokensBefore: draft.measured.total,
+      tokensAfter: sized.measured.total,
+      messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
+    },
+  });
+}
+
+/** Tells the model, behind the last message, that the window fills; undefined when that could not be stored. */
+export async function addNote(
+  world: EditStore & CompactionWorld,
+  draft: Draft,
+  start: Sized,
+  filled: number,
+): Promise<Sized | undefined> {
+  const { log, branch, path, wire, turn } = draft;
+  await path.load();
+  const { edits } = makeEdits(
+    {
+      log,
+      branch: branch.record.id,
+      wire,
+      path,
+      view: start.view,
+      seen: [path.length - 1],
+      sign: world.sign,
+      step: turn.id,
+      strategy: "warning",
+      at: turn.at,
+      from: (log.edits.at(-1)?.seq ?? 0) + 1,
+      wordings: new Map(),
+    },
+    [
+      {
+        kind: "insert",
+        after: 0,
+        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the context window. Its older part will soon be replaced by a short notice; everything stays readable under a handle.]`,
+        reason: "The window fills.",
+      },
+    ],
+  );
+  branch.warnedEdits = start.view.edits.length;
+  const saved = await commitEdits(world, log, edits);
+  if (saved === "unsaved") return undefined;
+  const view = viewOf(log, branch, path);
+  branch.judged = view;
+  return sizeView(world.facts, draft, view);
+}
+
+export function reportWarning({ log, turn }: Draft, filled: number, limit: number): void {
+  announce(log, {
+    type: "context-warning",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    filled,
+    limit,
+  });
+}
+
+export function reportDegraded(draft: Draft, rung: Rung, reason: string): void {
+  const { log, turn } = draft;
+  announce(log, {
+    type: "degraded",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    rung,
+    reason,
+  });
+  recordError(draft, "BREAKER_FAILED", reason, { rung });
+}
+
+export function reportEnforced(
+  draft: Draft,
+  action: "final" | "refused",
+  tokens: number,
+  limit: number,
+): void {
+  const { log, turn } = draft;
+  announce(log, {
+    type: "guard-enforced",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    action,
+    reason: "context",
+    tokens,
+    limit,
+  });
+  const isFinal = action === "final";
+  recordError(
+    draft,
+    isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
+    isFinal
+      ? "Still over limit after shrink: the turn goes as the last one."
+      : "The request does not fit, and nothing more can be taken out.",
+    { tokens, limit },
+  );
+}
+
+export function recordError(
+  { log, turn }: Pick<Draft, "log" | "turn">,
+  code: ErrorCode,
+  message: string,
+  fields: Readonly<Record<string, string | number | boolean>> = {},
+): void {
+  const { id: session, tenant } = log.record;
+  const error = { session, code, message, at: turn.at, fields: { turn: turn.id, ...fields } };
+  log.unsaved.push(Promise.resolve({ kind: "error", tenant, error }));
+}

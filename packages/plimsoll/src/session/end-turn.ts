@@ -1,0 +1,232 @@
+/** The end of a turn: its answer joins the log, and everything is stored in one transaction. */
+
+import { addNew, commitTurn, noCounters, seedTurn } from "../budget/counters.ts";
+import type { Counters } from "../message/counters.ts";
+import { errorMessage } from "../message/error.ts";
+import type { TurnStatus } from "../message/event.ts";
+import type { Usage } from "../message/message.ts";
+import { packBody } from "../store/body.ts";
+import type { TurnRecord, Write } from "../store/store.ts";
+import type { Answer } from "../wire/wire.ts";
+import type { Draft } from "./draft.ts";
+import type { Fitted } from "./fit.ts";
+import { shortHash } from "./ids.ts";
+import { type LogMessage, moveTip, pathTo } from "./log.ts";
+import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
+import type { Saved } from "./save-log.ts";
+import type { TurnContext } from "./turn.ts";
+
+export interface TurnResult {
+  readonly status: TurnStatus;
+  readonly answer?: Answer;
+  readonly error?: string;
+}
+
+/** A turn as it was last sent. */
+export interface SentTurn {
+  readonly draft: Draft;
+  readonly placed: Placed;
+  readonly fitted: Fitted;
+}
+
+export async function endTurn(
+  context: TurnContext,
+  sent: SentTurn,
+  given: TurnResult,
+): Promise<Saved> {
+  const { placed, fitted, draft } = sent;
+  const { log, branch } = placed;
+  const { answerTokens, result } = await recordAnswer(context, sent, given);
+  branch.inFlight--;
+  const usage = result.answer?.usage;
+  if (usage !== undefined)
+    context.calibrations.observe(log, fitted.target.key, fitted.measured, usage.inputTokens);
+  takeBasis(sent, usage);
+  if (result.answer?.stopReason === outOfRoom) branch.mustCompact = true;
+  const endedAt = context.now();
+  log.record = { ...log.record, updatedAt: endedAt };
+  const record = recordOf(sent, result, endedAt);
+  branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
+  branch.isChanged = true;
+  log.unsaved.push(...turnWrites(sent, record));
+  announce(log, {
+    type: "turn-end",
+    session: log.record.id,
+    at: endedAt,
+    turn: record.id,
+    branch: record.branch,
+    model: record.model,
+    outcome: record.outcome,
+    status: record.status,
+    measurement: fitted.measurement,
+    tokensBefore: fitted.tokensBefore,
+    limit: record.limit,
+    ...(usage === undefined ? {} : { usage }),
+    ...(record.error === undefined ? {} : { error: record.error }),
+  });
+  context.debug("context-guard/build-metrics", () => ({
+    ...draft.who,
+    ctxTokens: fitted.tokensAfter,
+    newTokens: answerTokens,
+    schemaTokens: fitted.measurement.tools,
+    expectedTokens: fitted.tokensAfter + answerTokens,
+    contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
+  }));
+  return context.saver.save(log);
+}
+
+/** Anthropic's word for an answer that the window cut off. */
+const outOfRoom = "model_context_window_exceeded";
+
+/** An answer that cannot be read must not take its request with it. */
+async function recordAnswer(
+  context: TurnContext,
+  sent: SentTurn,
+  result: TurnResult,
+): Promise<{ readonly answerTokens: number; readonly result: TurnResult }> {
+  try {
+    return { answerTokens: await appendAnswers(context, sent, result), result };
+  } catch (error) {
+    const message = `The answer could not be recorded: ${errorMessage(error)}`;
+    return { answerTokens: 0, result: { status: "incomplete", error: message } };
+  }
+}
+
+/** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
+async function appendAnswers(
+  context: TurnContext,
+  { placed, draft, fitted }: SentTurn,
+  result: TurnResult,
+): Promise<number> {
+  const isComplete = result.status === "complete";
+  const { turn, wire } = draft;
+  const appending = { turn: turn.id, source: "answer", isComplete, at: context.now() } as const;
+  const choices = result.answer?.choices ?? [];
+  let tokens = 0;
+  const tips: Tip[] = [];
+  for (const choice of choices) {
+    const bytes = choice.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+    const learned = await context.facts.learn(wire, bytes, fitted.target.ruler);
+    const messages = (isComplete ? learned : learned.map(asIncomplete)).map((message, index) => ({
+      message,
+      bytes: bytes[index] ?? new Uint8Array(),
+    }));
+    tips.push(appendMessages(placed.log, placed.tip, messages, appending));
+    for (const { message } of messages) tokens += message.tokens;
+  }
+  const [first] = tips;
+  // Another request may have moved the branch on meanwhile.
+  if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
+    moveTip(placed.branch, first.seq);
+  context.sessions.noteChains(
+    placed.log,
+    tips.map(({ link }) => link),
+  );
+  if (first !== undefined && isComplete) noteNames(context, { placed, draft, fitted }, result);
+  return tokens;
+}
+
+/** Half an answer is not the whole one, even when a later try says no more than it did. */
+function asIncomplete(message: LogMessage): LogMessage {
+  return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
+}
+
+/** The names under which the provider keeps the answer: a later request may say no more than that. */
+function noteNames(
+  context: TurnContext,
+  { placed, draft: { wire } }: SentTurn,
+  { answer }: TurnResult,
+): void {
+  const { log } = placed;
+  const { tenant, id: session } = log.record;
+  const messages = answer?.choices[0] ?? [];
+  // The branch stands on the last message of the answer; those before it are its ancestors.
+  const nodes = pathTo(log, placed.branch.record.tipSeq, messages.length);
+  const named = [
+    ...messages.map((message, index) => ({ names: wire.ownIds(message), node: nodes[index] })),
+    { names: wire.ownIds(answer?.response ?? {}), node: nodes.at(-1) },
+  ];
+  for (const { names, node } of named) {
+    for (const name of node === undefined ? [] : names) {
+      const reference = { name, session, seq: node?.seq ?? 0 };
+      context.references.note(tenant, reference);
+      log.unsaved.push(Promise.resolve({ kind: "reference", tenant, reference }));
+    }
+  }
+}
+
+/** Outside of these a report is a misunderstanding: then the next projection is our own count. */
+const plausible = { min: 0.5, max: 3 };
+
+function takeBasis({ placed, draft, fitted }: SentTurn, usage?: Usage): void {
+  const { branch, log } = placed;
+  delete branch.basis;
+  const share = (usage?.inputTokens ?? 0) / Math.max(1, fitted.measured.total);
+  if (share < plausible.min || share > plausible.max) return;
+  branch.basis = {
+    chain: placed.tip.link.looseChain,
+    length: draft.path.length,
+    inputTokens: usage?.inputTokens ?? 0,
+    edits: log.edits.length,
+    target: fitted.target.key,
+    head: draft.head.hash,
+  };
+}
+
+function recordOf(
+  { draft, placed, fitted }: SentTurn,
+  result: TurnResult,
+  endedAt: number,
+): TurnRecord {
+  const { turn, head } = draft;
+  const { target } = fitted;
+  const { usage, stopReason } = result.answer ?? {};
+  return {
+    id: turn.id,
+    branch: placed.branch.record.id,
+    relation: placed.relation,
+    requestTip: placed.tip.seq,
+    ...(head.hash === undefined ? {} : { head: head.hash }),
+    provider: target.provider,
+    model: target.model,
+    outcome: fitted.outcome,
+    status: result.status,
+    measurement: fitted.measurement,
+    tokensBefore: fitted.tokensBefore,
+    tokensAfter: fitted.tokensAfter,
+    limit: fitted.limit,
+    window: target.limit.window,
+    ...(usage === undefined ? {} : { usage }),
+    ...(stopReason === undefined ? {} : { stopReason }),
+    ...(result.error === undefined ? {} : { error: result.error }),
+    startedAt: turn.at,
+    endedAt,
+  };
+}
+
+/** What the next turn of this branch starts from. */
+function countersOf(
+  { fitted, placed }: SentTurn,
+  turn: TurnRecord,
+  answerTokens: number,
+): Counters {
+  const { measurement, target } = fitted;
+  const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
+  const calibration = placed.log.calibrations.get(target.key);
+  return {
+    ...commitTurn(addNew(seeded, answerTokens), turn.usage),
+    ...(calibration === undefined ? {} : { calibration: { target: target.key, ...calibration } }),
+  };
+}
+
+function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Promise<Write>[] {
+  const { log } = placed;
+  const session = log.record.id;
+  const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
+  const { hash, bytes } = draft.head;
+  if (hash !== undefined && !log.heads.has(hash)) {
+    log.heads.add(hash);
+    writes.push(packBody(bytes).then((body) => ({ kind: "head", session, hash, body })));
+  }
+  return writes;
+}

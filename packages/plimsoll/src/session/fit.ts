@@ -1,0 +1,425 @@
+/**
+ * The load line: what is done to a request so that it fits, and is valid.
+ *
+ *   view ─► guard ─► strategies ─► validator ─► commit ─► what is sent
+ *
+ * Each step may fail, and then the next lower rung is taken: the last valid view; truncation, if the store can
+ * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
+ */
+
+import type { Projection } from "../budget/counters.ts";
+import {
+  effectiveLimit,
+  type GuardThresholds,
+  judgeAfter,
+  judgeBefore,
+  type OwnLimits,
+  type Verdict,
+} from "../budget/guard.ts";
+import type { Measurement } from "../budget/measure.ts";
+import type { Goal, Strategy } from "../compact/strategy.ts";
+import type { Outcome } from "../message/event.ts";
+import type { Calibrations } from "./calibrations.ts";
+import { type CompactionWorld, compact, judge } from "./compaction.ts";
+import type { Config } from "./config.ts";
+import type { Debug } from "./debug.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import {
+  addNote,
+  commitCompaction,
+  reportDegraded,
+  reportEnforced,
+  reportWarning,
+} from "./edit-log.ts";
+import { ownLimitsOf, thresholdsOf } from "./limits.ts";
+import { viewOf } from "./path.ts";
+import type { Patch } from "./render.ts";
+import type { LogSaver } from "./save-log.ts";
+import type { Target } from "./target.ts";
+import { wholeView } from "./view.ts";
+
+export interface FitWorld extends CompactionWorld {
+  readonly config: Config;
+  readonly saver: LogSaver;
+  readonly calibrations: Calibrations;
+  readonly strategies: readonly Strategy[];
+  readonly debug: Debug;
+}
+
+/** What to send, and what it comes to. */
+export interface Fitted {
+  readonly outcome: Outcome;
+  readonly target: Target;
+  readonly patches: readonly Patch[];
+  /** The model may call nothing any more, and is told so. */
+  readonly isFinal: boolean;
+  /** Before correction, of what is sent. */
+  readonly measured: Measurement;
+  /** As the provider would count. */
+  readonly measurement: Measurement;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** What there was to use. */
+  readonly limit: number;
+  /** Not to be sent: what it would need, and what there is. */
+  readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
+}
+
+/** A compaction goes this deep, so that it is rare, and no deeper than it must. */
+const depth = 0.5;
+const floor = 0.43;
+/** Nothing was found to take out: not tried again before the request has grown by this. */
+const growthBeforeRetry = 1.03;
+
+const finalInstruction =
+  "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
+
+export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
+  const start = await lastValidView(world, draft);
+  const guard = guardOf(world, draft);
+  const before = judged(world, draft, start, guard);
+  debugEvaluation(world, draft, before, guard);
+  const { verdict } = before;
+  if (verdict.kind === "skip") {
+    const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
+    return fitted(draft, { ...before, sized: start, target, outcome: "edited" });
+  }
+  const isOverMedia = hasTooMuchMedia(draft, start);
+  const mustCompact = draft.branch.mustCompact === true || isOverMedia;
+  if (!mustCompact && isFine(draft, verdict, before)) return settle(world, draft, start, before);
+  if (!mustCompact && isExhausted(draft, verdict, before))
+    return settle(world, draft, start, before);
+  return compactTurn(world, draft, start, { guard, before, isOverMedia });
+}
+
+/** As the client sent it, whatever it comes to. */
+export async function untouched(world: FitWorld, draft: Draft): Promise<Fitted> {
+  const sized = await sizeView(world.facts, draft, wholeView);
+  const before = judged(world, draft, sized, guardOf(world, draft));
+  return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
+}
+
+/** Rung one: what was sent last time, and what is new. An undo or another branch may have made it another view. */
+async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
+  const { log, branch, path } = draft;
+  const view = viewOf(log, branch, path);
+  if (view === wholeView) return sizeView(world.facts, draft, view);
+  const sized = await sizeView(world.facts, draft, view);
+  if (branch.judged === view) return sized;
+  const judgement = judge(world, draft, sized);
+  if (judgement.kind !== "invalid") {
+    branch.judged = view;
+    return sized;
+  }
+  reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
+  return sizeView(world.facts, draft, wholeView);
+}
+
+interface Guard {
+  readonly own: OwnLimits;
+  readonly thresholds: GuardThresholds;
+  readonly targets: readonly [
+    { name: string; limit: Target["limit"] },
+    ...{ name: string; limit: Target["limit"] }[],
+  ];
+  readonly limit: number;
+}
+
+function guardOf({ config }: FitWorld, { targets, who }: Draft): Guard {
+  const own = ownLimitsOf(config, who);
+  const [first, ...others] = targets.map(({ key, limit }) => ({ name: key, limit }));
+  const target = first ?? { name: targets[0].key, limit: targets[0].limit };
+  return {
+    own,
+    thresholds: thresholdsOf(config),
+    targets: [target, ...others],
+    limit: effectiveLimit(target, own),
+  };
+}
+
+interface JudgedView {
+  readonly verdict: Verdict;
+  readonly limit: number;
+  readonly projection: Projection;
+  readonly measurement: Measurement;
+}
+
+function judged(world: FitWorld, draft: Draft, sized: Sized, guard: Guard): JudgedView {
+  const measurement = world.calibrations.correct(draft.log, draft.targets[0].key, sized.measured);
+  const projection = projectionOf(draft, sized, measurement);
+  const { limit } = guard;
+  return { measurement, projection, limit, verdict: judgeBefore({ ...guard, projection }) };
+}
+
+/** What was reported counts, and only what came since is estimated; without a report, all of it is. */
+function projectionOf(
+  { branch, path, log, targets: [target], head }: Draft,
+  sized: Sized,
+  measurement: Measurement,
+): Projection {
+  const { basis } = branch;
+  const isBasis =
+    basis !== undefined &&
+    basis.edits === log.edits.length &&
+    basis.target === target.key &&
+    basis.head === head.hash &&
+    path.chainAt(basis.length - 1) === basis.chain;
+  if (!isBasis) return { tokens: measurement.total, schema: measurement.tools };
+  const fresh = path.sumOf({ first: basis.length, last: path.length - 1 }).tokens;
+  const scale = sized.measured.total === 0 ? 1 : measurement.total / sized.measured.total;
+  return { tokens: basis.inputTokens + Math.ceil(fresh * scale), schema: 0 };
+}
+
+function isFine(
+  { targets: [target] }: Draft,
+  verdict: Verdict,
+  { projection }: JudgedView,
+): boolean {
+  if (verdict.kind === "fits") return true;
+  const { window, maxOutput } = target.limit;
+  return verdict.kind === "schema" && projection.tokens + maxOutput <= window;
+}
+
+function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
+  return (
+    verdict.kind === "compact" &&
+    verdict.overTokens === 0 &&
+    branch.exhaustedTokens !== undefined &&
+    projection.tokens < branch.exhaustedTokens * growthBeforeRetry
+  );
+}
+
+function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean {
+  return sized.media > media.maxCount || (sized.media > 0 && sized.bytes > media.maxBytes);
+}
+
+/** It fits as it is. From the warning on the model is told, once per crossing. */
+async function settle(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  before: JudgedView,
+): Promise<Fitted> {
+  const { verdict } = before;
+  const isWarning = verdict.kind === "fits" && verdict.isWarning;
+  const [target] = draft.targets;
+  const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
+  if (!isWarning || isWarned(draft, start)) return fitted(draft, plain);
+  reportWarning(draft, verdict.filled, before.limit);
+  const noted = await addNote(world, draft, start, verdict.filled);
+  if (noted === undefined) return fitted(draft, plain);
+  const after = judged(world, draft, noted, guardOf(world, draft));
+  return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
+}
+
+/** Since the last time that something was taken out. */
+function isWarned({ branch }: Draft, { view }: Sized): boolean {
+  const last = view.edits.findLast(
+    ({ action }) => action.kind !== "pin" && action.kind !== "checkpoint",
+  );
+  return last?.action.kind === "insert" || branch.warnedEdits === view.edits.length;
+}
+
+function outcomeOf({ patches }: Sized): Outcome {
+  return patches.length === 0 ? "passthrough" : "edited";
+}
+
+interface Compacting {
+  readonly guard: Guard;
+  readonly before: JudgedView;
+  readonly isOverMedia: boolean;
+  /** After an overflow: at most so much, before correction. */
+  readonly mostTokens?: number;
+}
+
+async function compactTurn(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  compacting: Compacting,
+): Promise<Fitted> {
+  const { guard, before } = compacting;
+  await draft.path.load();
+  const task = {
+    draft,
+    start,
+    strategies: world.strategies,
+    goal: goalOf(draft, start, compacting),
+  };
+  const compaction = await compact(world, task);
+  for (const failure of compaction.failures) reportDegraded(draft, "truncation", failure);
+  if (compaction.edits.length === 0) {
+    draft.branch.exhaustedTokens = before.projection.tokens;
+    const isOurs = compaction.failures.length > 0;
+    return lastResort(world, draft, start, { before, guard, isOurs });
+  }
+  const saved = await commitCompaction(world, draft, compaction, {
+    reason: compacting.isOverMedia ? "media" : reasonOf(before.verdict),
+  });
+  if (saved === "unsaved") {
+    reportDegraded(draft, "view", "the store could not keep what would be cut");
+    return lastResort(world, draft, start, { before, guard, isOurs: true });
+  }
+  const { branch } = draft;
+  branch.judged = viewOf(draft.log, branch, draft.path);
+  branch.mustCompact = false;
+  delete branch.exhaustedTokens;
+  const after = judged(world, draft, compaction.sized, guard);
+  const verdict = judgeAfter({ ...guard, projection: after.projection });
+  if (verdict.kind === "final" || verdict.kind === "refuse")
+    return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
+  return fitted(draft, {
+    ...after,
+    sized: compaction.sized,
+    target: draft.targets[0],
+    outcome: "compacted",
+  });
+}
+
+function reasonOf(verdict: Verdict): string {
+  return verdict.kind === "compact" && verdict.isForced ? "forced" : verdict.kind;
+}
+
+/** In our own tokens: the guard counts as the provider does. */
+function goalOf({ targets: [target] }: Draft, start: Sized, compacting: Compacting): Goal {
+  const { guard, before, isOverMedia, mostTokens } = compacting;
+  const scale = start.measured.total / Math.max(1, before.projection.tokens);
+  const limitTokens = Math.min(Math.floor(guard.limit * scale), mostTokens ?? Infinity);
+  return {
+    limitTokens,
+    tokens: Math.min(Math.floor(guard.limit * depth * scale), mostTokens ?? Infinity),
+    floorTokens: Math.floor(Math.min(guard.limit * scale, mostTokens ?? Infinity) * floor),
+    ...(isOverMedia ? { media: target.media } : {}),
+  };
+}
+
+/**
+ * Nothing more can be taken out, or not now. What still fits goes; what only the window without its buffer holds
+ * goes as the last turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
+ */
+async function lastResort(
+  world: FitWorld,
+  draft: Draft,
+  sized: Sized,
+  { before, guard, isOurs }: { before: JudgedView; guard: Guard; isOurs: boolean },
+): Promise<Fitted> {
+  const [target] = draft.targets;
+  const { projection } = before;
+  const verdict = judgeAfter({ ...guard, projection });
+  const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
+  if (verdict.kind === "fits") return fitted(draft, plain);
+  if (isOurs && sized.patches.length === 0) {
+    reportDegraded(draft, "original", "the request goes as it came, and may be too long");
+    return fitted(draft, plain);
+  }
+  world.debug("context-guard/enforce", () => ({
+    forcedFinalTurnReason: "context",
+    action: verdict.kind,
+    blocked: [{ ...targetFields(target), limit: guard.limit, projected: projection.tokens }],
+  }));
+  if (verdict.kind === "final") {
+    reportEnforced(draft, "final", projection.tokens, guard.limit);
+    const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+    const { measurement } = judged(world, draft, closing, guard);
+    return {
+      ...fitted(draft, { ...before, sized: closing, target, outcome: "final" }),
+      measurement,
+      isFinal: true,
+    };
+  }
+  if (isOurs) reportDegraded(draft, "overflow", "the edits already made do not suffice");
+  reportEnforced(draft, "refused", projection.tokens, guard.limit);
+  return {
+    ...fitted(draft, { ...plain, outcome: "refused" }),
+    refusal: {
+      needTokens: projection.tokens + target.limit.maxOutput,
+      limitTokens: target.limit.window,
+    },
+  };
+}
+
+/** After a provider's own "too long": smaller by at least a tenth, or not at all. */
+export async function refit(
+  world: FitWorld,
+  draft: Draft,
+  sent: Pick<Fitted, "measured">,
+): Promise<Fitted | undefined> {
+  const start = await lastValidView(world, draft);
+  const guard = guardOf(world, draft);
+  const before = judged(world, draft, start, guard);
+  const mostTokens = Math.floor(sent.measured.total * smallerShare);
+  const next = await compactTurn(world, draft, start, {
+    guard,
+    before,
+    isOverMedia: false,
+    mostTokens,
+  });
+  const isSmaller = next.measured.total <= mostTokens && next.refusal === undefined;
+  return isSmaller && !next.isFinal ? next : undefined;
+}
+
+const smallerShare = 0.9;
+
+interface Settled extends Omit<JudgedView, "verdict"> {
+  readonly sized: Sized;
+  readonly target: Target;
+  readonly outcome: Outcome;
+}
+
+function fitted({ measured }: Draft, settled: Settled): Fitted {
+  const { sized, target, outcome, measurement, projection, limit } = settled;
+  const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
+  return {
+    outcome,
+    target,
+    patches: sized.patches,
+    isFinal: false,
+    measured: sized.measured,
+    measurement,
+    tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
+    tokensAfter: projection.tokens,
+    limit,
+  };
+}
+
+function targetFields({ provider, model }: Target): { provider: string; model: string } {
+  return { provider, model };
+}
+
+function debugEvaluation(
+  { debug }: FitWorld,
+  draft: Draft,
+  { projection, verdict, measurement }: JudgedView,
+  guard: Guard,
+): void {
+  const counters = draft.branch.record.counters;
+  debug("context-guard/schema-estimate", () => ({ schemaCtxTokens: measurement.tools }));
+  debug("context-guard/evaluate", () => ({
+    projectedTokens: projection.tokens,
+    currentCtxTokens: counters?.current ?? 0,
+    pendingCtxTokens: projection.tokens - (counters?.current ?? 0),
+    newCtxTokens: counters?.new ?? 0,
+    schemaCtxTokens: measurement.tools,
+    extraTokens: 0,
+    currentReasoningTokens: counters?.reasoning ?? 0,
+  }));
+  for (const target of draft.targets)
+    debug("context-guard/evaluate-target", () => ({
+      ...targetFields(target),
+      contextWindow: target.limit.window,
+      bufferTokens: target.limit.buffer,
+      maxOutputTokens: target.limit.maxOutput,
+      limit: effectiveLimit({ name: target.key, limit: target.limit }, guard.own),
+    }));
+  debug("context-guard/provider-eval", () => ({
+    ...targetFields(draft.targets[0]),
+    status: verdict.kind,
+    blocked: draft.targets
+      .map((target) => ({
+        ...targetFields(target),
+        limit: effectiveLimit({ name: target.key, limit: target.limit }, guard.own),
+        projected: projection.tokens,
+      }))
+      .filter(({ limit, projected }) => projected > limit),
+  }));
+}

@@ -1,0 +1,213 @@
+/** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
+
+import type { Proposal } from "../compact/strategy.ts";
+import type { Edit, EditAction } from "../message/edit.ts";
+import { makeHandle, type Sign } from "../message/handle.ts";
+import { sha256 } from "../store/body.ts";
+import type { ArchiveRecord, ArchiveSource, NodeRecord } from "../store/store.ts";
+import type { Wire } from "../wire/wire.ts";
+import { partContent } from "./archive.ts";
+import type { SessionLog } from "./log.ts";
+import type { Path } from "./path.ts";
+import type { Stretch, View } from "./view.ts";
+
+export interface EditMaking {
+  readonly log: SessionLog;
+  readonly branch: string;
+  readonly wire: Wire;
+  readonly path: Path;
+  readonly view: View;
+  /** Path index of each message that a strategy saw. */
+  readonly seen: readonly number[];
+  readonly sign: Sign;
+  readonly step: string;
+  readonly strategy: string;
+  readonly at: number;
+  /** The number of the first edit. */
+  readonly from: number;
+  /** Bytes of the answers whose words, as the client sent them, are stored already. */
+  readonly wordings: ReadonlyMap<number, number>;
+}
+
+export interface MadeEdits {
+  readonly edits: readonly Edit[];
+  readonly archive: readonly ArchiveRecord[];
+  readonly wordings: readonly Wording[];
+}
+
+/** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
+export interface Wording {
+  readonly seq: number;
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Seekable: so many messages are read to find one place in what was taken out. */
+const messagesPerRun = 100;
+
+export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): MadeEdits {
+  const edits: Edit[] = [];
+  const archive: ArchiveRecord[] = [];
+  const wordings: Wording[] = [];
+  const anchor = making.path.chainAt(making.path.length - 1) ?? "";
+  for (const proposal of proposals) {
+    const made = actionFor(making, proposal);
+    if (made === undefined) continue;
+    if (made.entry !== undefined) archive.push(made.entry);
+    wordings.push(...(made.wordings ?? []));
+    edits.push({
+      seq: making.from + edits.length,
+      branch: making.branch,
+      step: making.step,
+      anchor,
+      at: making.at,
+      action: made.action,
+      place: proposal.kind === "replace" ? proposal.place : "undefined",
+      strategy: making.strategy,
+      reason: proposal.reason,
+      tokensBefore: made.tokens,
+      tokensAfter: 0,
+    });
+  }
+  return { edits, archive, wordings };
+}
+
+interface MadeAction {
+  readonly wordings?: readonly Wording[];
+  readonly action: EditAction;
+  readonly entry?: ArchiveRecord;
+  readonly tokens: number;
+}
+
+function actionFor(making: EditMaking, proposal: Proposal): MadeAction | undefined {
+  const { seen, path } = making;
+  switch (proposal.kind) {
+    case "insert": {
+      const after = path.chainAt(seen[proposal.after] ?? -1);
+      if (after === undefined) return undefined;
+      return { action: { kind: "insert", after, text: proposal.text }, tokens: 0 };
+    }
+    case "replace":
+      return replaceAction(making, proposal);
+    case "remove":
+    case "fold":
+      return rangeAction(making, proposal);
+  }
+}
+
+function replaceAction(
+  making: EditMaking,
+  proposal: Extract<Proposal, { kind: "replace" }>,
+): MadeAction | undefined {
+  const { path, seen } = making;
+  const index = seen[proposal.message] ?? -1;
+  const chain = path.chainAt(index);
+  const seq = path.seqAt(index);
+  if (chain === undefined || seq === undefined) return undefined;
+  const { part, inner } = proposal;
+  const source = { kind: "part", seq, part, ...(inner === undefined ? {} : { inner }) } as const;
+  const { tokens } = path.sumOf({ first: index, last: index });
+  const place = { part, ...(inner === undefined ? {} : { inner }) };
+  const content = partContent(making.wire, path.contentAt(index), place);
+  if (content === undefined) return undefined;
+  const entry = entryFor(making, source, `${chain}\0${part}\0${inner ?? ""}`, content.length);
+  const text = proposal.textFor({ handle: entry.handle, messages: 1, tokens });
+  return {
+    action: {
+      kind: "replace",
+      chain,
+      part,
+      ...(inner === undefined ? {} : { inner }),
+      text,
+      handle: entry.handle,
+    },
+    entry,
+    tokens,
+  };
+}
+
+function rangeAction(
+  making: EditMaking,
+  proposal: Extract<Proposal, { kind: "remove" | "fold" }>,
+): MadeAction | undefined {
+  const { path } = making;
+  const stretch = withGaps(making, proposal);
+  const first = path.chainAt(stretch.first);
+  const last = path.chainAt(stretch.last);
+  const found = rangeSource(making, stretch);
+  if (first === undefined || last === undefined || found === undefined) return undefined;
+  const { source, wordings } = found;
+  const bytes = source.runs.reduce((sum, [, , size]) => sum + size, 0);
+  const messages = stretch.last - stretch.first + 1;
+  // Brackets, and a comma between each two.
+  const entry = entryFor(making, source, `${first}\0${last}`, bytes + messages + 1);
+  const { tokens } = path.sumOf(stretch);
+  const text = proposal.textFor({ handle: entry.handle, messages, tokens });
+  return {
+    action: { kind: proposal.kind, first, last, text, handle: entry.handle },
+    entry,
+    wordings,
+    tokens,
+  };
+}
+
+/** A gap right before or behind becomes part of the new one: one notice in one place. */
+function withGaps(
+  { seen, view }: EditMaking,
+  proposal: { readonly first: number; readonly last: number },
+): Stretch {
+  const stretch = { first: seen[proposal.first] ?? 0, last: seen[proposal.last] ?? 0 };
+  const before = view.gaps.find(({ last }) => last === stretch.first - 1);
+  const behind = view.gaps.find(({ first }) => first === stretch.last + 1);
+  return { first: before?.first ?? stretch.first, last: behind?.last ?? stretch.last };
+}
+
+/** Only what is in the log can be read again: without a number for each message there is no edit. */
+function rangeSource(
+  making: EditMaking,
+  { first, last }: Stretch,
+):
+  | {
+      readonly source: Extract<ArchiveSource, { kind: "messages" }>;
+      readonly wordings: readonly Wording[];
+    }
+  | undefined {
+  const { path, log, wordings: known } = making;
+  const wordings: Wording[] = [];
+  const runs: [number, number, number][] = [];
+  for (let index = first; index <= last; index++) {
+    const seq = path.seqAt(index);
+    const node = log.nodes.get(seq ?? -1);
+    if (seq === undefined || node === undefined) return undefined;
+    const wording = known.has(seq) ? undefined : wordingOf(making, index, node);
+    if (wording !== undefined) wordings.push(wording);
+    const bytes = known.get(seq) ?? wording?.bytes.length ?? node.bytes;
+    const run = runs.at(-1);
+    const isNext = run !== undefined && run[1] === seq - 1 && seq - run[0] < messagesPerRun;
+    if (isNext) {
+      run[1] = seq;
+      run[2] += bytes;
+    } else runs.push([seq, seq, bytes]);
+  }
+  return { source: { kind: "messages", runs }, wordings };
+}
+
+/** Only answers can differ: everything else is in the log as the client sent it. */
+function wordingOf({ path }: EditMaking, index: number, node: NodeRecord): Wording | undefined {
+  if (node.source !== "answer") return undefined;
+  const bytes = path.bytesAt(index);
+  const hash = sha256(bytes);
+  return bytes.length === 0 || hash === node.hash ? undefined : { seq: node.seq, hash, bytes };
+}
+
+function entryFor(
+  { log, sign, at }: EditMaking,
+  source: ArchiveSource,
+  name: string,
+  bytes: number,
+): ArchiveRecord {
+  const { tenant, id: session } = log.record;
+  // The chain is a hash of the content and all before it: the same content has the same handle.
+  const handle = makeHandle(sign, { tenant, session, contentHash: sha256(name) });
+  return { handle, tenant, session, bytes, at, source };
+}

@@ -1,0 +1,80 @@
+/** A provider said that a turn is too long: what is learned from it, and what is sent instead. */
+
+import { errorMessage } from "../message/error.ts";
+import type { Overflow } from "../wire/overflow.ts";
+import type { Draft } from "./draft.ts";
+import { recordError, reportDegraded } from "./edit-log.ts";
+import { type Fitted, refit } from "./fit.ts";
+import { announce } from "./record.ts";
+import type { Target } from "./target.ts";
+import type { TurnContext } from "./turn.ts";
+
+/** A turn is sent at most three times. */
+const maxRetries = 2;
+
+export interface Overflowed {
+  readonly fitted: Fitted;
+  readonly overflow: Overflow;
+  /** How often the turn was sent. */
+  readonly attempt: number;
+  readonly isOff: boolean;
+}
+
+export async function fitAgain(
+  context: TurnContext,
+  draft: Draft,
+  { fitted, overflow, attempt, isOff }: Overflowed,
+): Promise<Fitted | undefined> {
+  const { log, branch } = draft;
+  const target = learnFrom(context, draft, fitted, overflow);
+  let smaller: Fitted | undefined;
+  if (!isOff && attempt <= maxRetries) {
+    try {
+      smaller = await refit(context, { ...draft, targets: [target] }, fitted);
+    } catch (error) {
+      reportDegraded(draft, "overflow", `Plimsoll failed: ${errorMessage(error)}`);
+    }
+  }
+  if (smaller === undefined) branch.mustCompact = true;
+  const { needTokens, limitTokens } = overflow;
+  announce(log, {
+    type: "overflow",
+    session: log.record.id,
+    at: context.now(),
+    turn: draft.turn.id,
+    attempt,
+    isRetried: smaller !== undefined,
+    ...(limitTokens === undefined ? {} : { limitTokens }),
+    ...(needTokens === undefined ? {} : { needTokens }),
+  });
+  recordError(draft, "TOKEN_LIMIT_EXCEEDED", "The provider said that the request is too long.", {
+    attempt,
+    sent: fitted.tokensAfter,
+    ...(limitTokens === undefined ? {} : { limit: limitTokens }),
+  });
+  return smaller;
+}
+
+const belowTooMuch = 0.95;
+
+/** What a provider says of itself is better than what we thought: its window, and how it counts. */
+function learnFrom(
+  context: TurnContext,
+  { log, wire }: Draft,
+  { target, measured, tokensAfter }: Fitted,
+  overflow: Overflow,
+): Target {
+  const { limitTokens, needTokens, inputTokens, maxTokens, kind } = overflow;
+  const need = inputTokens ?? needTokens;
+  if (need !== undefined && kind !== "bytes")
+    context.calibrations.observe(log, target.key, measured, need);
+  // Without a figure we know only that this was too much.
+  const isTooMuch = kind === "input" || kind === "input+output";
+  const guessed = Math.floor((tokensAfter + target.limit.maxOutput) * belowTooMuch);
+  const window = limitTokens ?? (isTooMuch && need === undefined ? guessed : undefined);
+  if (window !== undefined) context.targets.learnWindow(target, window);
+  return context.targets.resolve(target.provider, wire, {
+    model: target.model,
+    maxOutputTokens: maxTokens ?? target.limit.maxOutput,
+  });
+}

@@ -1,0 +1,155 @@
+/** A path through the log, as edits and views look at it: from a request, from a library session, or from the store. */
+
+import type { NodeRecord } from "../store/store.ts";
+import {
+  type BranchState,
+  type Link,
+  type LogMessage,
+  looseChainOf,
+  type SessionLog,
+} from "./log.ts";
+import type { Conversation } from "./render.ts";
+import { foldView, type IndexOf, type Stretch, type View, wholeView } from "./view.ts";
+
+export interface Path extends Conversation {
+  /** What a message says, where the request only names it. */
+  contentAt(index: number): Uint8Array;
+  /** Contract: to be awaited before any bytes are asked for. */
+  load(): Promise<void>;
+  /** The name of a message in edits. */
+  chainAt(index: number): string | undefined;
+  seqAt(index: number): number | undefined;
+  /** What a stretch takes. */
+  sumOf(stretch: Stretch): Sum;
+}
+
+export interface Sum {
+  readonly tokens: number;
+  readonly bytes: number;
+  readonly media: number;
+}
+
+export type PathMessage = Pick<LogMessage, "tokens" | "bytes" | "media">;
+
+export interface PathSource {
+  readonly log: SessionLog;
+  readonly links: readonly Link[];
+  readonly messages: readonly PathMessage[];
+  readonly bytesAt: (index: number) => Uint8Array;
+  readonly contentAt?: Path["contentAt"];
+  readonly load?: Path["load"];
+  readonly mayHoldMark?: Conversation["mayHoldMark"];
+  /** Sums of everything before each message, where they are kept: then no stretch is added up. */
+  readonly sumsBefore?: readonly Sum[];
+}
+
+export function pathOf(source: PathSource): Path {
+  const { log, links, messages, bytesAt } = source;
+  return {
+    length: messages.length,
+    bytesAt,
+    contentAt: source.contentAt ?? bytesAt,
+    load: source.load ?? loaded,
+    mayHoldMark: source.mayHoldMark ?? (() => false),
+    chainAt: (index) => links[index]?.looseChain,
+    seqAt: (index) => log.seqByChain.get(links[index]?.chain ?? ""),
+    sumOf: (stretch) => {
+      const to = source.sumsBefore?.[stretch.last + 1];
+      const from = source.sumsBefore?.[stretch.first];
+      return to === undefined || from === undefined ? addUp(messages, stretch) : subtract(to, from);
+    },
+  };
+}
+
+async function loaded(): Promise<void> {
+  // All bytes are at hand.
+}
+
+function addUp(messages: readonly PathMessage[], { first, last }: Stretch): Sum {
+  let sum: Sum = nothing;
+  for (let index = first; index <= last; index++) {
+    const message = messages[index];
+    if (message !== undefined) sum = addMessage(sum, message);
+  }
+  return sum;
+}
+
+export const nothing: Sum = { tokens: 0, bytes: 0, media: 0 };
+
+export function addMessage(sum: Sum, { tokens, bytes, media = 0 }: PathMessage): Sum {
+  return { tokens: sum.tokens + tokens, bytes: sum.bytes + bytes, media: sum.media + media };
+}
+
+function subtract(from: Sum, what: Sum): Sum {
+  return {
+    tokens: from.tokens - what.tokens,
+    bytes: from.bytes - what.bytes,
+    media: from.media - what.media,
+  };
+}
+
+export function pathOfNodes(
+  nodes: readonly NodeRecord[],
+  bodies: ReadonlyMap<number, Uint8Array> = new Map(),
+): Path {
+  const bytesAt = (index: number): Uint8Array =>
+    bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array();
+  return {
+    length: nodes.length,
+    bytesAt,
+    contentAt: bytesAt,
+    load: loaded,
+    mayHoldMark: () => true,
+    chainAt: (index) => {
+      const node = nodes[index];
+      return node && looseChainOf(node);
+    },
+    seqAt: (index) => nodes[index]?.seq,
+    sumOf: (stretch) => addUp(nodes, stretch),
+  };
+}
+
+/** Where a chain stands: its index is the same on every path through it, so one look is enough. */
+export function indexOn(path: Path, log: Pick<SessionLog, "indexByChain">): IndexOf {
+  return (chain) => {
+    const index = log.indexByChain.get(chain);
+    return index !== undefined && path.chainAt(index) === chain ? index : undefined;
+  };
+}
+
+/** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
+export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
+  if (log.edits.length === 0) return wholeView;
+  const { view: known } = branch;
+  const isKnown =
+    known !== undefined &&
+    known.edits === log.edits.length &&
+    known.length <= path.length &&
+    path.chainAt(known.deepest.index) === known.deepest.chain &&
+    !hasWaiting(log, known.length, path.length);
+  if (isKnown) return known.view;
+  const indexOf = indexOn(path, log);
+  const view = foldView(indexOf, log.edits);
+  branch.view = {
+    view,
+    edits: log.edits.length,
+    length: path.length,
+    deepest: deepestOf(log, indexOf),
+  };
+  return view;
+}
+
+/** Edits that are anchored further on than the path had come: it may have reached them now. */
+function hasWaiting(log: SessionLog, before: number, now: number): boolean {
+  if (before === now) return false;
+  return log.edits.some(({ anchor }) => (log.indexByChain.get(anchor) ?? 0) >= before);
+}
+
+function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: string } {
+  let deepest = { index: -1, chain: "" };
+  for (const { anchor } of log.edits) {
+    const index = indexOf(anchor);
+    if (index !== undefined && index > deepest.index) deepest = { index, chain: anchor };
+  }
+  return deepest;
+}

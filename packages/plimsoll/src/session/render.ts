@@ -1,0 +1,227 @@
+/**
+ * From a view to messages: which elements of the client's conversation are replaced by which. Everything that
+ * is not named in a patch stays in the client's own bytes.
+ */
+
+import type { BodySlices, Slice } from "../wire/slices.ts";
+import { applySplices, elementsRange, fieldSplice, type Splice } from "../wire/splice.ts";
+import type { OwnText, Wire } from "../wire/wire.ts";
+import type { Gap, Replacement, View } from "./view.ts";
+
+/** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
+export interface Patch {
+  readonly first: number;
+  readonly end: number;
+  readonly elements: readonly Uint8Array[];
+}
+
+export interface Conversation {
+  readonly length: number;
+  bytesAt(index: number): Uint8Array;
+  /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
+  mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
+}
+
+export interface Rendering {
+  readonly wire: Wire;
+  /** As the wire says, or stricter: some servers of a wire want strict turns. */
+  readonly ownTextStands: Wire["ownTextStands"];
+  /** Text behind the last message that is not an edit: it is gone with the next request. */
+  readonly lastWords?: string;
+}
+
+const encoder = new TextEncoder();
+
+export function renderView(
+  view: View,
+  conversation: Conversation,
+  rendering: Rendering,
+): readonly Patch[] {
+  const canvas = new Canvas(conversation, rendering, view.gaps);
+  for (const [index, replacements] of view.replacements) canvas.replace(index, replacements);
+  const places = [
+    ...view.gaps.map((gap) => ({ at: gap.last, gap, text: gap.text })),
+    ...[...view.notes].flatMap(([at, texts]) =>
+      texts.map((text) => ({ at, gap: undefined, text })),
+    ),
+  ].toSorted((left, right) => left.at - right.at);
+  for (const { at, gap, text } of places) {
+    if (gap === undefined) canvas.note(at, { text });
+    else canvas.gap(gap);
+  }
+  if (rendering.lastWords !== undefined)
+    canvas.note(conversation.length - 1, { text: rendering.lastWords });
+  return canvas.patches();
+}
+
+/** The message with other words in some of its parts; what cannot be replaced stays. */
+export function replaceParts(
+  wire: Wire,
+  message: Uint8Array,
+  replacements: readonly Replacement[],
+): Uint8Array {
+  const splices = replacements.flatMap(
+    ({ text, ...place }) => wire.replacePart(message, place, text) ?? [],
+  );
+  return splices.length === 0 ? message : applySplices(message, splices);
+}
+
+class Canvas {
+  readonly #conversation: Conversation;
+  readonly #rendering: Rendering;
+  readonly #gaps: readonly Gap[];
+  /** Messages that changed, by index. */
+  readonly #changed = new Map<number, Uint8Array>();
+  readonly #patches: Patch[] = [];
+
+  constructor(conversation: Conversation, rendering: Rendering, gaps: readonly Gap[]) {
+    this.#conversation = conversation;
+    this.#rendering = rendering;
+    this.#gaps = gaps;
+  }
+
+  replace(index: number, replacements: readonly Replacement[]): void {
+    const bytes = this.#bytesAt(index);
+    if (bytes === undefined) return;
+    const replaced = replaceParts(this.#rendering.wire, bytes, replacements);
+    if (replaced !== bytes) this.#changed.set(index, replaced);
+  }
+
+  gap(gap: Gap): void {
+    const mark = this.#markIn(gap);
+    const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
+    const isCarried =
+      this.#rendering.ownTextStands === "inside" &&
+      (this.#carry(gap.first - 1, own, "last") || this.#carry(gap.last + 1, own, "first"));
+    const elements = isCarried ? [] : [this.#ownMessage(own)];
+    this.#patches.push({ first: gap.first, end: gap.last + 1, elements });
+  }
+
+  note(after: number, own: OwnText): void {
+    const isCarried =
+      this.#rendering.ownTextStands === "inside" &&
+      (this.#carry(after, own, "last") || this.#carry(after + 1, own, "first"));
+    if (!isCarried)
+      this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
+  }
+
+  /** Only into a message that is there. */
+  #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
+    const isGone = this.#gaps.some(({ first, last }) => first <= index && index <= last);
+    const bytes = isGone ? undefined : this.#bytesAt(index);
+    const carried = bytes && this.#rendering.wire.carryText(bytes, own, end);
+    if (carried === undefined) return false;
+    this.#changed.set(index, carried);
+    return true;
+  }
+
+  #bytesAt(index: number): Uint8Array | undefined {
+    if (index < 0 || index >= this.#conversation.length) return undefined;
+    return this.#changed.get(index) ?? this.#conversation.bytesAt(index);
+  }
+
+  /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */
+  #markIn(gap: Gap): OwnText["mark"] {
+    if (!this.#conversation.mayHoldMark(gap)) return undefined;
+    for (let index = gap.last; index >= gap.first; index--) {
+      const mark = this.#rendering.wire.cacheMark(this.#conversation.bytesAt(index));
+      if (mark !== undefined) return mark;
+    }
+    return undefined;
+  }
+
+  #ownMessage(own: OwnText): Uint8Array {
+    return encoder.encode(JSON.stringify(this.#rendering.wire.ownMessage(own)));
+  }
+
+  patches(): readonly Patch[] {
+    const changed = [...this.#changed].map(([index, bytes]) => ({
+      first: index,
+      end: index + 1,
+      elements: [bytes],
+    }));
+    return [...this.#patches, ...changed].toSorted(
+      (left, right) => left.first - right.first || left.end - right.end,
+    );
+  }
+}
+
+export interface BodyChanges {
+  readonly patches: readonly Patch[];
+  /** JSON text of top-level fields that get another value. */
+  readonly fields?: ReadonlyMap<string, string>;
+}
+
+/** The client's body with other messages, and nothing else different. */
+export function patchBody(
+  body: Uint8Array,
+  slices: BodySlices,
+  messagesField: string,
+  { patches, fields }: BodyChanges,
+): Uint8Array {
+  const elements = slices.elements.get(messagesField) ?? [];
+  return applySplices(body, [
+    ...patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+  ]);
+}
+
+/** The client's body with its whole conversation inside: what the provider held stands there in its own words. */
+export function expandBody(
+  body: Uint8Array,
+  slices: BodySlices,
+  messagesField: string,
+  { patches, fields, elements }: BodyChanges & { readonly elements: readonly Uint8Array[] },
+): Uint8Array {
+  const list = patchList(elements, patches, (bytes) => bytes);
+  const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
+  const known = slices.fields.get(messagesField);
+  const others = new Map([...(fields ?? []), ["previous_response_id", "null"]]);
+  return applySplices(body, [
+    ...(known === undefined ? [] : [{ ...known, text: messages }]),
+    ...[...others].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+  ]);
+}
+
+const comma = encoder.encode(",");
+
+function spliceOf(
+  { first, end, elements: added }: Patch,
+  elements: readonly Slice[],
+): Splice | undefined {
+  if (end > first && added.length === 0) {
+    const range = elementsRange(elements, first, end - 1);
+    return range && { ...range, text: "" };
+  }
+  const from = elements[first];
+  const last = elements[end - 1];
+  if (end > first) return from && last && { start: from.start, end: last.end, text: joined(added) };
+  // An insertion takes its comma with it.
+  const before = elements[first - 1];
+  if (before !== undefined)
+    return { start: before.end, end: before.end, text: joined([new Uint8Array(), ...added]) };
+  return from && { start: from.start, end: from.start, text: joined([...added, new Uint8Array()]) };
+}
+
+function joined(elements: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(
+    elements.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
+  );
+}
+
+/** The same for messages that are objects: what the library hands out. */
+export function patchList<T>(
+  messages: readonly T[],
+  patches: readonly Patch[],
+  read: (bytes: Uint8Array) => T,
+): readonly T[] {
+  const list: T[] = [];
+  let at = 0;
+  for (const { first, end, elements } of patches) {
+    for (; at < first; at++) list.push(messages[at] as T);
+    list.push(...elements.map(read));
+    at = Math.max(at, end);
+  }
+  for (; at < messages.length; at++) list.push(messages[at] as T);
+  return list;
+}

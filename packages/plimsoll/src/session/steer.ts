@@ -1,0 +1,397 @@
+/**
+ * Steering the view by hand: undo, restore, checkpoint, pin, compact. All of it appends edits; nothing is ever
+ * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
+ */
+
+import type { Strategy } from "../compact/strategy.ts";
+import type { Keep } from "../compact/truncate.ts";
+import { truncateKeeping } from "../compact/truncation.ts";
+import type { Edit, EditAction } from "../message/edit.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { ViewSteeredEvent } from "../message/event.ts";
+import { compact } from "./compaction.ts";
+import { sizeView } from "./draft.ts";
+import { commitCompaction, commitEdits } from "./edit-log.ts";
+import { newId } from "./ids.ts";
+import { looseChainOf, pathTo } from "./log.ts";
+import { indexOn, type Path, pathOfNodes, viewOf } from "./path.ts";
+import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
+import type { TurnContext } from "./turn.ts";
+import { foldView, revertedIn, type View } from "./view.ts";
+
+export interface Steered {
+  readonly branch: string;
+  readonly edits: readonly number[];
+  readonly tokens: number;
+  readonly limit: number | null;
+}
+
+export interface CompactWish {
+  /** By units … */
+  readonly keep?: Keep;
+  /** … or to a number of tokens; without either, to half of the limit. */
+  readonly budget?: number;
+}
+
+/** A point to come back to: a checkpoint, the number of an edit, or a time. */
+export interface RestorePoint {
+  readonly checkpoint?: string;
+  readonly seq?: number;
+  readonly at?: number;
+}
+
+export interface Checkpoint {
+  readonly id: string;
+  readonly at: number;
+  readonly label: string;
+  readonly branch: string;
+}
+
+/** Contract: rejects with a PlimsollError that says what to do. */
+export interface Steering {
+  undo(
+    session: string,
+    wish: { readonly edit?: number; readonly branch?: string },
+  ): Promise<Steered>;
+  restore(session: string, point: RestorePoint & { readonly branch?: string }): Promise<Steered>;
+  checkpoint(
+    session: string,
+    wish: { readonly label?: string; readonly branch?: string },
+  ): Promise<{ readonly id: string }>;
+  /** Messages by their number in the log. */
+  pin(
+    session: string,
+    wish: { readonly first: number; readonly last?: number; readonly branch?: string },
+  ): Promise<Steered & { readonly id: number }>;
+  /** A pin by its id. */
+  release(session: string, wish: { readonly pin: number }): Promise<Steered>;
+  compact(session: string, wish: CompactWish & { readonly branch?: string }): Promise<Steered>;
+  view(session: string, branch?: string): Promise<SeenView>;
+  checkpoints(session: string): Promise<readonly Checkpoint[]>;
+}
+
+interface Place extends StoredPlace {
+  readonly path: Path;
+}
+
+export function createSteering(context: TurnContext): Steering {
+  const at = async (session: string, branch?: string): Promise<Place> =>
+    placeOf(context, session, branch);
+  const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
+    context.exclusively(`edits\0${session}`, work);
+  return {
+    undo: (session, wish) =>
+      one(session, async () => undo(context, await at(session, wish.branch), wish.edit)),
+    restore: (session, point) =>
+      one(session, async () => restore(context, await at(session, point.branch), point)),
+    checkpoint: (session, { label = "", branch }) =>
+      one(session, async () => {
+        const place = await at(session, branch);
+        const made = await append(context, place, "checkpoint", [{ kind: "checkpoint", label }]);
+        return { id: `cp_${made[0]?.seq ?? 0}` };
+      }),
+    pin: (session, wish) =>
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        const made = await append(context, place, "pin", [pinAction(place, wish)]);
+        return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
+      }),
+    release: (session, { pin }) =>
+      one(session, async () => {
+        const place = await at(session);
+        const held = place.view.edits.find(
+          ({ seq, action }) => seq === pin && action.kind === "pin",
+        );
+        if (held === undefined)
+          throw unknownPoint(`There is no pin ${pin} that holds: GET …/edits lists them.`);
+        const made = await append(context, place, "release", [{ kind: "revert", edit: pin }]);
+        return steered(context, place, made);
+      }),
+    compact: (session, wish) =>
+      one(session, async () => compactNow(context, await at(session, wish.branch), wish)),
+    view: async (session, branch) => seenView(context, await at(session, branch)),
+    checkpoints: async (session) => checkpointsOf((await at(session)).log.edits),
+  };
+}
+
+async function placeOf(
+  context: TurnContext,
+  session: string,
+  wanted: string | undefined,
+): Promise<Place> {
+  const log = await context.sessions.byId(session);
+  const branch =
+    wanted === undefined ? [...(log?.branches.values() ?? [])][0] : log?.branches.get(wanted);
+  if (log === undefined || branch === undefined)
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      log === undefined
+        ? `There is no session ${session}: \`plimsoll sessions\` lists them.`
+        : `There is no branch ${wanted ?? ""} in this session: GET /api/sessions/${session} lists them.`,
+      { status: 404 },
+    );
+  const path = pathOfNodes(pathTo(log, branch.record.tipSeq));
+  const turns = await context.store.turns(session, 50);
+  return {
+    log,
+    branch,
+    path,
+    view: foldView(indexOn(path, log), log.edits),
+    lastTurn: turns.find((turn) => turn.branch === branch.record.id) ?? turns[0],
+  };
+}
+
+async function undo(
+  context: TurnContext,
+  place: Place,
+  wanted: number | undefined,
+): Promise<Steered> {
+  const { view } = place;
+  const made = editsOn(place);
+  const isOfView = ({ action }: Edit): boolean =>
+    action.kind !== "pin" && action.kind !== "checkpoint";
+  const edit =
+    wanted === undefined ? view.edits.findLast(isOfView) : made.find(({ seq }) => seq === wanted);
+  if (edit === undefined)
+    throw unknownPoint(
+      wanted === undefined
+        ? "There is nothing to undo: no edit holds on this branch."
+        : `There is no edit ${wanted}: \`plimsoll edits\` lists them.`,
+    );
+  const reverted = revertedIn(made);
+  const reverts = made
+    .filter(({ step, seq }) => step === edit.step && !reverted.has(seq))
+    .map(({ seq }): EditAction => ({ kind: "revert", edit: seq }));
+  if (reverts.length === 0) throw unknownPoint(`Edit ${edit.seq} was undone already.`);
+  return steer(context, place, "undo", reverts);
+}
+
+/** Everything after the point is reverted, reverts too: what held then holds again, and nothing else. */
+async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
+  const made = editsOn(place);
+  const seq = seqOf(made, point);
+  const reverts = made
+    .filter((edit) => edit.seq > seq)
+    .map((edit): EditAction => ({ kind: "revert", edit: edit.seq }));
+  if (reverts.length === 0)
+    throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
+      status: 409,
+    });
+  return steer(context, place, "restore", reverts);
+}
+
+function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePoint): number {
+  if (checkpoint !== undefined) {
+    const wanted = Number(/^cp_(\d{1,15})$/.exec(checkpoint)?.[1] ?? Number.NaN);
+    if (checkpointsOf(edits).some(({ id }) => id === checkpoint)) return wanted;
+    throw unknownPoint(
+      `There is no checkpoint ${checkpoint} in this session: \`plimsoll checkpoints\` lists them.`,
+    );
+  }
+  if (seq !== undefined) {
+    if (seq === 0 || edits.some((edit) => edit.seq === seq)) return seq;
+    throw unknownPoint(`There is no edit ${seq} in this session: \`plimsoll edits\` lists them.`);
+  }
+  if (at !== undefined) return edits.findLast((edit) => edit.at <= at)?.seq ?? 0;
+  throw new PlimsollError(
+    "USAGE",
+    "Say where to go back to: a checkpoint, a seq, or a time (at).",
+    {
+      status: 400,
+    },
+  );
+}
+
+/** Those that were set, and one before each step that took something out. */
+export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
+  const points = new Map<string, Checkpoint>();
+  const steps = new Set<string>();
+  for (const { seq, action, at, branch, step, strategy } of edits) {
+    if (action.kind === "checkpoint")
+      points.set(`cp_${seq}`, { id: `cp_${seq}`, at, branch, label: action.label });
+    const isFirst = !steps.has(step);
+    steps.add(step);
+    if (!isFirst || action.kind === "checkpoint" || action.kind === "pin") continue;
+    const id = `cp_${seq - 1}`;
+    if (!points.has(id)) points.set(id, { id, at, branch, label: `before ${strategy}` });
+  }
+  return [...points.values()];
+}
+
+/** Of this branch, and of those that it came from. */
+function editsOn({ log, path }: Place): readonly Edit[] {
+  const indexOf = indexOn(path, log);
+  return log.edits.filter(({ anchor }) => indexOf(anchor) !== undefined);
+}
+
+/** Reverts, and pins for what comes back; refused when the view would not fit then. */
+async function steer(
+  context: TurnContext,
+  place: Place,
+  action: ViewSteeredEvent["action"],
+  reverts: readonly EditAction[],
+): Promise<Steered> {
+  const { log, path, view } = place;
+  const drafts = draftEdits(context, place, action, reverts);
+  const after = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  const missing = tokensOf(place, after) - (place.lastTurn?.limit ?? Number.POSITIVE_INFINITY);
+  if (missing > 0)
+    throw new PlimsollError(
+      "TOKEN_LIMIT_EXCEEDED",
+      `This would not fit: ${missing} tokens are missing. Take something else out first, or use a model with a larger window.`,
+      { status: 409, fields: { missingTokens: missing } },
+    );
+  const pins = view.edits
+    .filter((edit) => !after.edits.includes(edit))
+    .flatMap((edit) => pinFor(edit.action));
+  const made = await append(context, place, action, [...reverts, ...pins]);
+  return steered(context, { ...place, view: after }, made);
+}
+
+function pinFor(action: EditAction): readonly EditAction[] {
+  if (action.kind === "remove" || action.kind === "fold")
+    return [{ kind: "pin", first: action.first, last: action.last }];
+  return action.kind === "replace"
+    ? [{ kind: "pin", first: action.chain, last: action.chain }]
+    : [];
+}
+
+function pinAction(
+  { log, path }: Place,
+  { first, last = first }: { readonly first: number; readonly last?: number },
+): EditAction {
+  const chains = [first, last].map((seq) => {
+    const node = log.nodes.get(seq);
+    const chain = node && looseChainOf(node);
+    if (chain !== undefined && indexOn(path, log)(chain) !== undefined) return chain;
+    throw unknownPoint(
+      `There is no message ${seq} on this branch: \`plimsoll log\` shows their numbers.`,
+    );
+  });
+  return { kind: "pin", first: chains[0] ?? "", last: chains[1] ?? "" };
+}
+
+function draftEdits(
+  context: TurnContext,
+  { log, branch, path }: Place,
+  action: ViewSteeredEvent["action"],
+  actions: readonly EditAction[],
+): readonly Edit[] {
+  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  const step = newId("step");
+  const at = context.now();
+  return actions.map((made, index) => ({
+    seq: from + index,
+    branch: branch.record.id,
+    step,
+    anchor: path.chainAt(path.length - 1) ?? "",
+    at,
+    action: made,
+    place: "undefined",
+    strategy: action,
+    reason: "By hand.",
+    tokensBefore: 0,
+    tokensAfter: 0,
+  }));
+}
+
+async function append(
+  context: TurnContext,
+  place: Place,
+  action: ViewSteeredEvent["action"],
+  actions: readonly EditAction[],
+): Promise<readonly Edit[]> {
+  const { log, branch } = place;
+  if (place.path.length === 0)
+    throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
+      status: 409,
+    });
+  const edits = draftEdits(context, place, action, actions);
+  const saved = await commitEdits(context, log, edits, {
+    event: {
+      type: "view-steered",
+      session: log.record.id,
+      at: context.now(),
+      branch: branch.record.id,
+      action,
+      edits: edits.map(({ seq }) => seq),
+    },
+  });
+  if (saved === "stored") return edits;
+  throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+    status: 503,
+  });
+}
+
+/** From what the last turn came to: only what is different now is added or taken off. */
+function tokensOf({ path, view, lastTurn }: Place, other: View): number {
+  const now = lastTurn?.tokensAfter ?? path.sumOf({ first: 0, last: path.length - 1 }).tokens;
+  return now + conversationTokens(path, other) - conversationTokens(path, view);
+}
+
+function conversationTokens(path: Path, { gaps, edits }: View): number {
+  const whole = path.sumOf({ first: 0, last: path.length - 1 }).tokens;
+  const cut = gaps.reduce((sum, gap) => sum + path.sumOf(gap).tokens - gap.edit.tokensAfter, 0);
+  const replaced = edits
+    .filter(({ action }) => action.kind === "replace")
+    .reduce((sum, { tokensBefore, tokensAfter }) => sum + tokensBefore - tokensAfter, 0);
+  return whole - cut - replaced;
+}
+
+async function steered(
+  context: TurnContext,
+  place: Place,
+  made: readonly Edit[],
+): Promise<Steered> {
+  const { log, branch, path, lastTurn } = place;
+  const now = await placeOf(context, log.record.id, branch.record.id);
+  return {
+    branch: branch.record.id,
+    edits: made.map(({ seq }) => seq),
+    tokens: conversationTokens(path, now.view),
+    limit: lastTurn?.limit ?? null,
+  };
+}
+
+async function compactNow(
+  context: TurnContext,
+  place: Place,
+  { keep, budget }: CompactWish,
+): Promise<Steered> {
+  const { log, branch } = place;
+  const draft = await storedDraft(context, place);
+  const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
+  const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
+  const tokens = budget ?? Math.floor(limit / 2);
+  const strategies: readonly Strategy[] =
+    keep === undefined ? context.strategies : [truncateKeeping(keep)];
+  const compaction = await compact(context, {
+    draft,
+    start,
+    strategies,
+    goal: {
+      limitTokens: keep === undefined ? Math.min(limit, tokens) : limit,
+      tokens: keep === undefined ? tokens : 0,
+      floorTokens: keep === undefined ? Math.floor(tokens * 0.8) : 0,
+    },
+  });
+  const [failure] = compaction.failures;
+  if (compaction.edits.length === 0)
+    throw new PlimsollError(
+      "NOTHING_TO_DO",
+      failure === undefined
+        ? "There is nothing to take out: the conversation is short, or what is left must stay."
+        : `Nothing was taken out: ${failure}.`,
+      { status: 409 },
+    );
+  const saved = await commitCompaction(context, draft, compaction, { reason: "by hand" });
+  if (saved === "unsaved")
+    throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+      status: 503,
+    });
+  return steered(context, place, compaction.edits);
+}
+
+function unknownPoint(message: string): PlimsollError {
+  return new PlimsollError("POINT_UNKNOWN", message, { status: 404 });
+}

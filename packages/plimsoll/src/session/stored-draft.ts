@@ -1,0 +1,106 @@
+/** A conversation as it stands in the store, as if it were to be sent now: for looking at it, and for steering it. */
+
+import { measurement as measure } from "../budget/measure.ts";
+import type { Count } from "../budget/tokenizer.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { JsonObject, JsonValue } from "../message/json.ts";
+import type { TurnRecord } from "../store/store.ts";
+import type { Wire } from "../wire/wire.ts";
+import { wires } from "../wire/wires.ts";
+import { encodeMessage } from "./appended.ts";
+import { type Draft, sizeView } from "./draft.ts";
+import { newId } from "./ids.ts";
+import { type BranchState, pathTo, type SessionLog } from "./log.ts";
+import { addMessage, nothing, type Path, pathOfNodes } from "./path.ts";
+import { patchList } from "./render.ts";
+import type { TurnContext } from "./turn.ts";
+import type { View } from "./view.ts";
+
+export interface StoredPlace {
+  readonly log: SessionLog;
+  readonly branch: BranchState;
+  readonly view: View;
+  readonly lastTurn: TurnRecord | undefined;
+}
+
+export interface SeenView {
+  readonly branch: string;
+  readonly messages: readonly JsonValue[];
+  readonly tokens: number;
+  readonly limit: number | null;
+}
+
+/** The conversation as it stands in the store, as if it were to be sent now. */
+export async function storedDraft(
+  context: TurnContext,
+  { log, branch, lastTurn }: StoredPlace,
+): Promise<Draft> {
+  const wire = wireOf(log);
+  const nodes = pathTo(log, branch.record.tipSeq);
+  await context.saver.save(log);
+  const bodies = await context.store.bodies(
+    log.record.id,
+    nodes.map(({ seq }) => seq),
+  );
+  const { provider = wire.name, model = "" } = lastTurn ?? {};
+  const target = context.targets.resolve(provider, wire, { model });
+  const path = pathOfNodes(nodes, bodies);
+  const sum = nodes.reduce(addMessage, nothing);
+  const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
+  const system = lastTurn?.measurement.system ?? 0;
+  const tools = lastTurn?.measurement.tools ?? 0;
+  return {
+    turn: { id: newId("step"), at: context.now() },
+    log,
+    branch,
+    wire,
+    path,
+    head: { bytes: new Uint8Array(), system: count(system), tools: count(tools) },
+    targets: [target],
+    who: { provider, model },
+    measured: measure({
+      system: count(system),
+      skills: count(0),
+      tools: count(tools),
+      conversation: count(sum.tokens),
+    }),
+    sum,
+    compose: ({ patches }) =>
+      encodeMessage(
+        wire.composeBody({
+          model,
+          tools: [],
+          maxOutputTokens: target.limit.maxOutput,
+          messages: patchList(messagesOf(path), patches, parse),
+        }),
+      ),
+  };
+}
+
+function wireOf(log: SessionLog): Wire {
+  const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  if (wire !== undefined) return wire;
+  throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
+    status: 409,
+  });
+}
+
+function messagesOf(path: Path): readonly JsonObject[] {
+  return Array.from({ length: path.length }, (_, index) => parse(path.bytesAt(index)));
+}
+
+function parse(bytes: Uint8Array): JsonObject {
+  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+}
+
+export async function seenView(context: TurnContext, place: StoredPlace): Promise<SeenView> {
+  const draft = await storedDraft(context, place);
+  const { view, lastTurn, branch } = place;
+  const { patches, measured } = await sizeView(context.facts, draft, view);
+  return {
+    branch: branch.record.id,
+    messages: patchList(messagesOf(draft.path), patches, parse),
+    tokens: measured.conversation,
+    limit: lastTurn?.limit ?? null,
+  };
+}
