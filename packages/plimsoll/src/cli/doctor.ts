@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { errorMessage } from "../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { databaseName } from "../session/data-folder.ts";
+import { raisedLimits } from "../session/limits.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import { findService } from "./running.ts";
 import { harmless, harmlessJson } from "./terminal.ts";
@@ -42,6 +43,9 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
       isGood: true,
       message: providers.length === 0 ? "none: requests go to the vendors" : providers.join(", "),
     },
+    ...raisedLimits(settings.config).map(
+      (message): Finding => ({ check: "limits", isGood: true, message }),
+    ),
     checkFolder(settings),
     await checkStore(settings),
     await checkService(settings),

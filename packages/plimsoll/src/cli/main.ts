@@ -42,6 +42,16 @@ export async function main(argv: readonly string[]): Promise<void> {
   }
 }
 
+function example(command: Command, line: string): Command {
+  return command.addHelpText("after", `\nExample:\n  ${line}`);
+}
+
+function withData(command: Command): Command {
+  return command
+    .option("--data <folder>", "data folder (default: ~/.plimsoll)")
+    .option("--config <file>", "configuration file, YAML or TOML");
+}
+
 function program(): Command {
   const root = new Command("plimsoll")
     .description(
@@ -52,13 +62,6 @@ function program(): Command {
       outputError: (text, write) => write(text.replace(/^error: /, "plimsoll: ")),
     })
     .exitOverride();
-  const example = (command: Command, line: string): Command =>
-    command.addHelpText("after", `\nExample:\n  ${line}`);
-  const withData = (command: Command): Command =>
-    command
-      .option("--data <folder>", "data folder (default: ~/.plimsoll)")
-      .option("--config <file>", "configuration file, YAML or TOML");
-
   example(withData(root.command("serve")), "plimsoll serve --port 4141")
     .description("run the proxy and its API on one port")
     .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
@@ -97,10 +100,50 @@ function program(): Command {
       (await import("./sessions.ts")).runLog(session, flags),
     );
 
+  addTimeTravel(root);
+
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
     .option("--json", "as JSON")
     .action(async (flags: Flags) => (await import("./doctor.ts")).runDoctor(flags));
 
   return root;
+}
+
+function addTimeTravel(root: Command): void {
+  example(withData(root.command("edits")), "plimsoll edits ses_…")
+    .description("list what was taken out of the view of a session, why, and what it saved")
+    .argument("[session]", "session id; without: the newest session")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./edits.ts")).runEdits(session, flags),
+    );
+
+  example(withData(root.command("checkpoints")), "plimsoll checkpoints")
+    .description("list the points to which the view of a session can be restored")
+    .argument("[session]", "session id; without: the newest session")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./edits.ts")).runCheckpoints(session, flags),
+    );
+
+  example(withData(root.command("undo")), "plimsoll undo --edit 7")
+    .description(
+      "take back the last edit of a session, or one by its number, with all that was made with it",
+    )
+    .argument("[session]", "session id; without: the newest session")
+    .option("--edit <number>", "which edit", countOf)
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./steer.ts")).runUndo(session, flags),
+    );
+
+  example(withData(root.command("restore")), "plimsoll restore cp_7")
+    .description("show the model an earlier view again, with everything that was said since")
+    .argument("<point>", "a checkpoint, the number of an edit, or a time")
+    .option("--session <id>", "session id; without: the newest session")
+    .option("--json", "as JSON")
+    .action(async (point: string, flags: Flags) =>
+      (await import("./steer.ts")).runRestore(point, flags),
+    );
 }

@@ -3,6 +3,7 @@
 import { startServer } from "../server/server.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
+import { raisedLimits } from "../session/limits.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
 import { refuseSecondService, removeServiceFile, writeServiceFile } from "./running.ts";
 import { harmless } from "./terminal.ts";
@@ -16,6 +17,8 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const plimsoll = await openPlimsoll({ data: settings.data, config });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  for (const sentence of raisedLimits(config)) warn(sentence);
+  plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   await plimsoll.warmUp();
   const server = await startServer({
     plimsoll,

@@ -1,8 +1,9 @@
-/** The read side of /api: sessions, their log, view and measurement, and the archive. */
+/** The read side of /api: sessions, their log, view, edits and measurement, errors, and the archive. */
 
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { looksLikeHandle } from "../message/handle.ts";
 import type { JsonValue } from "../message/json.ts";
+import { asText, readArchived } from "../session/archive.ts";
 import { looksLikeId } from "../session/ids.ts";
 import { pathInSnapshot } from "../session/log.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
@@ -23,9 +24,10 @@ export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promis
   const [area = "", id = "", view = "", ...rest] = request.segments;
   if (rest.length > 0) throw notFound();
   if (area === "sessions" && id === "") return listSessions(plimsoll.store, request);
-  if (area === "sessions") return answerSession(plimsoll.store, request, { id, view });
+  if (area === "sessions") return answerSession(plimsoll, request, { id, view });
+  if (area === "errors" && id === "") return listErrors(plimsoll.store, request);
   if (area === "archive" && id !== "" && view === "")
-    return readArchive(plimsoll.store, request, id);
+    return answerArchive(plimsoll.store, request, id);
   throw notFound();
 }
 
@@ -51,7 +53,7 @@ function cursorOf(
 }
 
 async function answerSession(
-  store: Store,
+  { store, steering }: Plimsoll,
   request: ApiRequest,
   { id, view }: { readonly id: string; readonly view: string },
 ): Promise<unknown> {
@@ -62,7 +64,11 @@ async function answerSession(
     case "log":
       return readLog(store, session, request.query);
     case "view":
-      return readView(store, session, request.query);
+      return steering.view(session.id, request.query.get("branch") ?? undefined);
+    case "edits":
+      return { items: await store.edits(session.id) };
+    case "checkpoints":
+      return { items: await steering.checkpoints(session.id) };
     case "measurement":
       return readMeasurement(store, session);
     default:
@@ -71,7 +77,11 @@ async function answerSession(
 }
 
 /** A session of another tenant is not there: nobody learns that it exists. */
-async function findSession(store: Store, caller: Caller, id: string): Promise<SessionRecord> {
+export async function findSession(
+  store: Store,
+  caller: Caller,
+  id: string,
+): Promise<SessionRecord> {
   const session = looksLikeId(id) ? await store.session(id) : undefined;
   if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
   throw new PlimsollError(
@@ -141,29 +151,6 @@ function itemOf({ isComplete, ...node }: NodeRecord): Omit<LogItem, "message"> {
   return isComplete ? node : { ...node, incomplete: true };
 }
 
-async function readView(
-  store: Store,
-  session: SessionRecord,
-  query: URLSearchParams,
-): Promise<unknown> {
-  const snapshot = await store.snapshot(session.id);
-  const wanted = query.get("branch");
-  const branch = snapshot?.branches.find(({ id }) => id === (wanted ?? "main"));
-  if (snapshot === undefined || branch === undefined) throw notFound();
-  const path = pathInSnapshot(snapshot, branch.tipSeq);
-  const bodies = await store.bodies(
-    session.id,
-    path.map(({ seq }) => seq),
-  );
-  const turn = (await store.turns(session.id, 50)).find((known) => known.branch === branch.id);
-  return {
-    branch: branch.id,
-    messages: path.map(({ seq }) => parse(bodies.get(seq) ?? new Uint8Array())),
-    tokens: path.reduce((sum, { tokens }) => sum + tokens, 0),
-    limit: turn?.limit ?? null,
-  };
-}
-
 async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
   const [turn] = await store.turns(session.id, 1);
   if (turn === undefined) throw notFound();
@@ -184,7 +171,7 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
   };
 }
 
-async function readArchive(
+async function answerArchive(
   store: Store,
   { query, caller }: ApiRequest,
   handle: string,
@@ -194,25 +181,26 @@ async function readArchive(
   if (found === undefined) {
     throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
   }
-  const offset = countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER });
-  const end = endOfCharacter(
-    found.body,
-    offset + Math.max(4, countOf(query, "limit", archiveLimit)),
-  );
+  const page = await readArchived(store, found, {
+    offset: countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER }),
+    limit: Math.max(4, countOf(query, "limit", archiveLimit)),
+  });
+  const text = asText(page.content);
   return {
-    handle,
-    bytes: found.bytes,
-    offset,
-    content: new TextDecoder().decode(found.body.subarray(offset, end)),
-    ...(end < found.bytes ? { nextOffset: end } : {}),
+    ...page,
+    content: text ?? Buffer.from(page.content).toString("base64"),
+    ...(text === undefined ? { encoding: "base64" } : {}),
   };
 }
 
-/** A page never ends inside a character: the bytes that continue one are 10xxxxxx. */
-function endOfCharacter(bytes: Uint8Array, end: number): number {
-  let at = end;
-  while (at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
-  return at;
+async function listErrors(store: Store, { query, caller }: ApiRequest): Promise<unknown> {
+  const session = query.get("session");
+  const items = await store.errors({
+    ...(caller.isOwner ? {} : { tenant: caller.tenant }),
+    ...(session === null ? {} : { session }),
+    limit: countOf(query, "limit", pageLimit),
+  });
+  return { items };
 }
 
 function parse(body: Uint8Array): JsonValue {

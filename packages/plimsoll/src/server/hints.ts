@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { SessionHints } from "../session/identify.ts";
 import { looksLikeId } from "../session/ids.ts";
+import type { Incoming } from "../session/turn.ts";
 import { sha256 } from "../store/body.ts";
 
 /** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */
@@ -32,6 +33,21 @@ export function readHints(headers: IncomingHttpHeaders): SessionHints {
     isCompacted: text("x-claude-code-context-compacted") !== undefined,
   };
 }
+
+/** What the client wants of Plimsoll for this request. */
+export function readWishes(headers: IncomingHttpHeaders): Pick<Incoming, "priority" | "isOff"> {
+  const priority = priorities.get(String(headers["x-plimsoll-priority"]));
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    isOff: headers["x-plimsoll-off"] === "1",
+  };
+}
+
+const priorities: ReadonlyMap<string, 1 | 2 | 3> = new Map([
+  ["1", 1],
+  ["2", 2],
+  ["3", 3],
+]);
 
 function named(client: string, name: string | undefined): string | undefined {
   return name === undefined ? undefined : `${client}:${name}`;

@@ -1,15 +1,18 @@
-/** The model routes: a conversation comes in, is recorded and measured, and goes on as it is. */
+/** The model routes: a conversation comes in, is recorded, measured and made to fit, and goes on. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Agent } from "undici";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
-import type { Turn } from "../session/turn.ts";
+import type { ReceivedTurn, Turn } from "../session/turn.ts";
+import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { type ReadBody, readBody } from "./body.ts";
 import { type Caller, checkJson } from "./checks.ts";
-import { readHints } from "./hints.ts";
-import { type Answering, relay, upstreamHeaders } from "./relay.ts";
+import { readHints, readWishes } from "./hints.ts";
+import { holdForOverflow } from "./overflow-hold.ts";
+import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
+import { sendJson } from "./reply.ts";
 import type { Route } from "./route.ts";
 import { watchAnswer } from "./watch.ts";
 
@@ -37,32 +40,11 @@ export async function handleModel(
   checkJson(request);
   const body = await readBody(request);
   const receivedAt = performance.now();
-  const wire = wires[route.wire];
-  const call = {
-    url: gateway.upstream(route.provider, route.path),
-    method: "POST",
-    // An answer that comes packed could not be watched while it streams.
-    headers: upstreamHeaders(
-      request,
-      new Map([
-        ["accept-encoding", "identity"],
-        ["content-length", String(body.raw.length)],
-      ]),
-    ),
-    body: body.raw,
-  };
   const turn = await receive(gateway, { request, caller, body, route });
   gateway.observeOverhead((performance.now() - receivedAt) / 1000);
   try {
-    await relay(
-      gateway.agent,
-      call,
-      response,
-      (status, headers): Answering =>
-        turn === undefined
-          ? { headers: {} }
-          : { headers: turnHeaders(turn), watch: watchAnswer(turn, wire, status, headers) },
-    );
+    if (turn?.fitted.refusal !== undefined) await refuse(turn, wires[route.wire], response);
+    else await send(gateway, { request, response, body, turn }, route);
   } catch (error) {
     await turn?.end({
       status: response.destroyed ? "aborted" : "failed",
@@ -72,6 +54,84 @@ export async function handleModel(
   } finally {
     body.release();
   }
+}
+
+interface Sending {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly body: ReadBody;
+  readonly turn: ReceivedTurn | undefined;
+}
+
+/** Sends the turn, and sends it again, smaller, when the provider says that it is too long: the client sees one answer. */
+async function send(
+  gateway: Gateway,
+  { request, response, body, turn }: Sending,
+  route: Extract<Route, { kind: "model" }>,
+): Promise<void> {
+  const wire = wires[route.wire];
+  for (;;) {
+    const relayed = await relay(
+      gateway.agent,
+      {
+        url: gateway.upstream(route.provider, route.path),
+        method: "POST",
+        ...outgoing(request, body, turn?.body),
+      },
+      response,
+      (status, headers): Answering => {
+        if (turn === undefined) return { headers: {} };
+        const hold = holdForOverflow(wire, status, headers);
+        return {
+          headers: turnHeaders(turn),
+          watch: watchAnswer(turn, wire, status, headers),
+          ...(hold === undefined ? {} : { hold }),
+        };
+      },
+    );
+    if (relayed.kind === "done") return;
+    const isSmaller = turn !== undefined && (await turn.overflowed(relayed.overflow));
+    if (!isSmaller) {
+      await relayed.pass();
+      return;
+    }
+    relayed.drop();
+    if (response.destroyed)
+      throw new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
+  }
+}
+
+/** The client's own bytes, packed or not, or an edited body, which is never packed. */
+function outgoing(
+  request: IncomingMessage,
+  { raw }: ReadBody,
+  edited: Uint8Array | undefined,
+): Pick<Call, "headers" | "body"> {
+  const body = edited ?? raw;
+  const headers = upstreamHeaders(
+    request,
+    new Map([
+      // An answer that comes packed could not be watched while it streams.
+      ["accept-encoding", "identity"],
+      ["content-length", String(body.length)],
+    ]),
+  );
+  if (edited === undefined) return { headers, body };
+  const isPacking = (index: number): boolean =>
+    (headers[index - (index % 2)] ?? "").toLowerCase() === "content-encoding";
+  return { headers: headers.filter((_, index) => !isPacking(index)), body };
+}
+
+/** In the provider's own words: clients know them, and compact by themselves when they read them. */
+async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse): Promise<void> {
+  const { needTokens = 0, limitTokens = 0 } = turn.fitted.refusal ?? {};
+  await turn.end({
+    status: "failed",
+    error: `The request needs ${needTokens} tokens of a window of ${limitTokens}, and nothing more can be taken out.`,
+  });
+  for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
+  response.setHeader("x-should-retry", "false");
+  sendJson(response, 400, wire.overflowBody(needTokens, limitTokens));
 }
 
 interface Receiving {
@@ -85,7 +145,7 @@ interface Receiving {
 async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
-): Promise<Turn | undefined> {
+): Promise<ReceivedTurn | undefined> {
   try {
     return await gateway.plimsoll.receive({
       tenant: caller.tenant,
@@ -93,6 +153,8 @@ async function receive(
       wire: wires[route.wire],
       body: body.json,
       hints: readHints(request.headers),
+      ...readWishes(request.headers),
+      headers: betaHeaders(request),
     });
   } catch (error) {
     if (PlimsollError.is(error) && error.status < 500) {
@@ -104,12 +166,17 @@ async function receive(
   }
 }
 
-function turnHeaders(turn: Turn): Record<string, string> {
-  const { total } = turn.measurement;
+/** Only those that decide what a body may hold. */
+function betaHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const beta = headers["anthropic-beta"];
+  return typeof beta === "string" ? { "anthropic-beta": beta } : {};
+}
+
+function turnHeaders({ session, fitted }: Turn): Record<string, string> {
   return {
-    "x-plimsoll-session": turn.session,
-    "x-plimsoll-action": turn.outcome,
-    "x-plimsoll-tokens": `${total};${total}`,
+    "x-plimsoll-session": session,
+    "x-plimsoll-action": fitted.outcome,
+    "x-plimsoll-tokens": `${fitted.tokensBefore};${fitted.tokensAfter}`,
   };
 }
 

@@ -7,6 +7,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { Agent, type Dispatcher } from "undici";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { Overflow } from "../wire/overflow.ts";
 
 export interface Call {
   readonly url: URL;
@@ -31,12 +32,39 @@ export interface Watch {
 export interface Answering {
   readonly headers: Readonly<Record<string, string>>;
   readonly watch?: Watch;
+  readonly hold?: Hold;
 }
+
+/** Looks at the beginning of an answer before any of it goes out. */
+export interface Hold {
+  /** wait: not clear yet. */
+  push(chunk: Uint8Array): "wait" | Held;
+  /** The answer has ended, and all of it was held. */
+  end(): Held;
+}
+
+export type Held =
+  | { readonly kind: "pass" }
+  | { readonly kind: "overflow"; readonly overflow: Overflow };
+
+/** overflow: nothing has gone out; whoever called must say what becomes of the answer. */
+export type Relayed =
+  | { readonly kind: "done" }
+  | {
+      readonly kind: "overflow";
+      readonly overflow: Overflow;
+      /** Sends the answer on after all. */
+      pass(): Promise<Relayed>;
+      drop(): void;
+    };
 
 /** A model may think for minutes before its first byte, and between two. */
 const upstreamTimeoutMs = 10 * 60 * 1000;
 const connectTimeoutMs = 10_000;
 const connectionsPerUpstream = 512;
+/** What opens an answer may be held back this long and this far: a client must see that something lives. */
+const maxHoldMs = 5000;
+const maxHoldBytes = 256 * 1024;
 
 export function createUpstreamAgent(): Agent {
   return new Agent({
@@ -98,7 +126,7 @@ export function relay(
   call: Call,
   response: ServerResponse,
   answer: (status: number, headers: IncomingHttpHeaders) => Answering,
-): Promise<void> {
+): Promise<Relayed> {
   return new Promise((resolve, reject) => {
     const carrier = new Carrier(response, answer, { resolve, reject });
     agent.dispatch(
@@ -115,15 +143,15 @@ export function relay(
 }
 
 interface Settle {
-  readonly resolve: () => void;
+  readonly resolve: (relayed: Relayed) => void;
   readonly reject: (error: PlimsollError) => void;
 }
 
 /**
- * waiting: no answer yet; open: watched; storing: its end is held until the turn is stored; passing:
+ * waiting: no answer yet; holding: its beginning is looked at; held: somebody decides; open: watched; storing: its end is held until the turn is stored; passing:
  * nothing is held any more; over.
  */
-type Phase = "waiting" | "open" | "storing" | "passing" | "over";
+type Phase = "waiting" | "holding" | "held" | "open" | "storing" | "passing" | "over";
 
 class Carrier implements Dispatcher.DispatchHandler {
   #phase: Phase = "waiting";
@@ -133,9 +161,21 @@ class Carrier implements Dispatcher.DispatchHandler {
   /** Waiting for the client to take what was written. */
   #isDraining = false;
   #controller: Dispatcher.DispatchController | undefined;
+  #begun:
+    | {
+        readonly status: number;
+        readonly headers: IncomingHttpHeaders;
+        readonly answering: Answering;
+      }
+    | undefined;
+  #holdTimer: NodeJS.Timeout | undefined;
   readonly #response: ServerResponse;
   readonly #answer: (status: number, headers: IncomingHttpHeaders) => Answering;
-  readonly #settle: Settle;
+  #settle: Settle;
+  readonly #onClose = (): void => {
+    if (this.#phase === "held") this.#drop();
+    else if (this.#phase !== "over") this.#controller?.abort(clientLeft());
+  };
 
   constructor(
     response: ServerResponse,
@@ -145,9 +185,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#response = response;
     this.#answer = answer;
     this.#settle = settle;
-    response.once("close", () => {
-      if (this.#phase !== "over") this.#controller?.abort(clientLeft());
-    });
+    response.once("close", this.#onClose);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -161,7 +199,19 @@ class Carrier implements Dispatcher.DispatchHandler {
     headers: IncomingHttpHeaders,
   ): void {
     if (status < 200) return;
-    const answering = this.#answer(status, headers);
+    this.#begun = { status, headers, answering: this.#answer(status, headers) };
+    if (this.#begun.answering.hold === undefined) {
+      this.#open();
+      return;
+    }
+    this.#phase = "holding";
+    this.#holdTimer = setTimeout(() => this.#pour(), maxHoldMs);
+  }
+
+  /** From here on the client sees the answer. */
+  #open(): void {
+    if (this.#begun === undefined) return;
+    const { status, headers, answering } = this.#begun;
     this.#watch = answering.watch;
     this.#phase = this.#watch === undefined ? "passing" : "open";
     this.#response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
@@ -169,7 +219,55 @@ class Carrier implements Dispatcher.DispatchHandler {
     if (isStream(headers)) this.#response.flushHeaders();
   }
 
+  /** Opens the answer with what was held of it. */
+  #pour(): void {
+    clearTimeout(this.#holdTimer);
+    if (this.#phase !== "holding" && this.#phase !== "held") return;
+    const held = this.#held.splice(0);
+    this.#open();
+    for (const chunk of held) this.#take(chunk);
+    if (this.#hasEnded) this.#end();
+  }
+
+  #look(held: "wait" | Held): void {
+    if (held === "wait") return;
+    clearTimeout(this.#holdTimer);
+    if (held.kind === "pass") {
+      this.#pour();
+      return;
+    }
+    this.#phase = "held";
+    this.#controller?.pause();
+    this.#settle.resolve({
+      kind: "overflow",
+      overflow: held.overflow,
+      drop: () => this.#drop(),
+      pass: () =>
+        new Promise((resolve, reject) => {
+          this.#settle = { resolve, reject };
+          this.#pour();
+          if (this.#phase === "open" || this.#phase === "passing") this.#controller?.resume();
+        }),
+    });
+  }
+
+  #drop(): void {
+    this.#phase = "over";
+    this.#response.off("close", this.#onClose);
+    if (!this.#hasEnded) this.#controller?.abort(clientLeft());
+  }
+
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#phase === "holding") {
+      this.#held.push(chunk);
+      const size = this.#held.reduce((sum, { length }) => sum + length, 0);
+      const hold = this.#begun?.answering.hold;
+      this.#look(hold === undefined || size > maxHoldBytes ? { kind: "pass" } : hold.push(chunk));
+    } else if (this.#phase === "held") this.#held.push(chunk);
+    else this.#take(chunk);
+  }
+
+  #take(chunk: Uint8Array): void {
     if (this.#phase === "storing") this.#held.push(chunk);
     else if (this.#phase === "open" && this.#watch !== undefined) this.#pass(chunk, this.#watch);
     else this.#write(chunk);
@@ -177,12 +275,25 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#hasEnded = true;
+    if (this.#phase === "holding")
+      this.#look(this.#begun?.answering.hold?.end() ?? { kind: "pass" });
+    else this.#end();
+  }
+
+  #end(): void {
     if (this.#phase === "open") this.#store("end");
     else if (this.#phase === "passing") this.#finish();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    // What was held of an answer that breaks off is still its beginning.
+    if (this.#phase === "holding") this.#pour();
     const phase = this.#phase;
+    if (phase === "over") return;
+    if (phase === "held") {
+      this.#hasEnded = true;
+      return;
+    }
     if (phase === "storing") {
       // The answer was complete; its end goes out when it is stored, whatever became of the upstream.
       this.#hasEnded = true;
@@ -206,7 +317,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     });
   }
 
-  #pass(chunk: Buffer, watch: Watch): void {
+  #pass(chunk: Uint8Array, watch: Watch): void {
     this.#release();
     const { passBytes, isTerminal } = watch.push(chunk);
     this.#write(chunk.subarray(0, passBytes));
@@ -249,14 +360,14 @@ class Carrier implements Dispatcher.DispatchHandler {
   #finish(): void {
     this.#phase = "over";
     this.#response.end(Buffer.concat(this.#held.splice(0)));
-    this.#settle.resolve();
+    this.#settle.resolve({ kind: "done" });
   }
 
   /** What was written still goes out; then the connection ends without the last, empty chunk. */
   #breakOff(): void {
     this.#phase = "over";
     this.#response.write("", () => this.#response.destroy());
-    this.#settle.resolve();
+    this.#settle.resolve({ kind: "done" });
   }
 }
 

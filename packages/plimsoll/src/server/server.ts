@@ -7,6 +7,7 @@ import type { Config } from "../session/config.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import { answerApi } from "./api.ts";
+import { steerSession } from "./api-steer.ts";
 import {
   type Access,
   checkBearer,
@@ -201,8 +202,8 @@ async function answer(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const { plimsoll, access, metrics, gateway } = service;
-  if (route.kind !== "model" && route.kind !== "relay" && route.kind !== "unknown")
-    checkReading(request);
+  const mayWrite = ["model", "relay", "unknown", "api"].includes(route.kind);
+  if (!mayWrite) checkReading(request);
   switch (route.kind) {
     case "model":
       return handleModel(
@@ -229,6 +230,11 @@ async function answer(
       );
     case "api": {
       const caller = checkBearer(request, access);
+      if (request.method === "POST") {
+        const answer = await steerSession(plimsoll, { request, segments: route.segments, caller });
+        return sendJson(response, 200, answer);
+      }
+      checkReading(request);
       return sendJson(
         response,
         200,

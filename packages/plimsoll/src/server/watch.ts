@@ -72,7 +72,7 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
     finish: async () => {
       const bytes =
         size > maxAnswerBytes ? undefined : await unpack(Buffer.concat(pieces), encoding);
-      if (bytes === undefined) return { outcome: "unread", messages: [] };
+      if (bytes === undefined) return { outcome: "unread", choices: [] };
       reader.push(bytes);
       return reader.finish();
     },

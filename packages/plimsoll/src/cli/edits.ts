@@ -1,0 +1,81 @@
+/** `plimsoll edits` and `plimsoll checkpoints`: what was done to the view of a session, and points to come back to. */
+
+import type { Edit } from "../message/edit.ts";
+import type { Flags } from "../session/config.ts";
+import { checkpointsOf } from "../session/steer.ts";
+import { revertedIn } from "../session/view.ts";
+import { chooseSession, withStore } from "./open-store.ts";
+import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";
+
+export async function runEdits(
+  id: string | undefined,
+  flags: Flags & { readonly json?: boolean },
+): Promise<void> {
+  await withStore(flags, async (store) => {
+    const edits = await store.edits(await chooseSession(store, id));
+    if (flags.json === true) {
+      console.log(harmlessJson({ items: edits }));
+      return;
+    }
+    if (edits.length === 0) {
+      console.log("Nothing was edited: the model sees every message as it came.");
+      return;
+    }
+    const reverted = revertedIn(edits);
+    const rows = edits.map((edit) => [
+      edit.seq,
+      edit.action.kind,
+      reverted.has(edit.seq) ? "undone" : "holds",
+      edit.strategy,
+      edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
+      when(edit.at),
+      harmless(oneLine(subjectOf(edit), 60)),
+    ]);
+    console.log(table([["edit", "kind", "", "by", "tokens", "when (UTC)", "what"], ...rows]));
+  });
+}
+
+function subjectOf({ action, reason }: Edit): string {
+  switch (action.kind) {
+    case "replace":
+    case "remove":
+    case "fold":
+      return `${action.handle ?? ""} ${reason}`;
+    case "insert":
+      return action.text;
+    case "pin":
+      return "stays as it is";
+    case "checkpoint":
+      return action.label;
+    case "revert":
+      return `takes back edit ${action.edit}`;
+  }
+}
+
+export async function runCheckpoints(
+  id: string | undefined,
+  flags: Flags & { readonly json?: boolean },
+): Promise<void> {
+  await withStore(flags, async (store) => {
+    const points = checkpointsOf(await store.edits(await chooseSession(store, id)));
+    if (flags.json === true) {
+      console.log(harmlessJson({ items: points }));
+      return;
+    }
+    if (points.length === 0) {
+      console.log("There is no point to come back to yet: the view was never changed.");
+      return;
+    }
+    const rows = points.map(({ id: point, at, branch, label }) => [
+      point,
+      branch,
+      when(at),
+      harmless(oneLine(label, 60)),
+    ]);
+    console.log(table([["checkpoint", "branch", "when (UTC)", "label"], ...rows]));
+  });
+}
+
+function when(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace("T", " ");
+}

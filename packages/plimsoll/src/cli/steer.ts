@@ -1,0 +1,108 @@
+/** `plimsoll undo` and `plimsoll restore`: through the service where one runs, else on the data folder itself. */
+
+import { PlimsollError } from "../message/error.ts";
+import { isObject } from "../message/json.ts";
+import { type Flags, loadSettings, type Settings } from "../session/config.ts";
+import { openDataFolder } from "../session/data-folder.ts";
+import { openPlimsoll } from "../session/plimsoll.ts";
+import type { RestorePoint, Steered, Steering } from "../session/steer.ts";
+import { chooseSession, withStore } from "./open-store.ts";
+import { findService } from "./running.ts";
+import { harmlessJson } from "./terminal.ts";
+
+interface Steer {
+  readonly action: "undo" | "restore";
+  readonly wish: Readonly<Record<string, string | number>>;
+  readonly directly: (steering: Steering, session: string) => Promise<Steered>;
+}
+
+type SteerFlags = Flags & { readonly json?: boolean };
+
+export async function runUndo(
+  id: string | undefined,
+  flags: SteerFlags & { readonly edit?: number },
+): Promise<void> {
+  const wish = flags.edit === undefined ? {} : { edit: flags.edit };
+  await steer(id, flags, {
+    action: "undo",
+    wish,
+    directly: (steering, session) => steering.undo(session, wish),
+  });
+}
+
+export async function runRestore(
+  point: string,
+  flags: SteerFlags & { readonly session?: string },
+): Promise<void> {
+  const wish = pointOf(point);
+  await steer(flags.session, flags, {
+    action: "restore",
+    wish: { ...wish },
+    directly: (steering, session) => steering.restore(session, wish),
+  });
+}
+
+/** cp_7 is a checkpoint, 7 an edit, everything else a time. */
+function pointOf(text: string): RestorePoint {
+  if (text.startsWith("cp_")) return { checkpoint: text };
+  if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };
+  const at = Date.parse(text);
+  if (!Number.isNaN(at)) return { at };
+  throw new PlimsollError(
+    "USAGE",
+    `"${text}" is no point to come back to: give a checkpoint (cp_7), the number of an edit, or a time.`,
+  );
+}
+
+async function steer(id: string | undefined, flags: SteerFlags, wanted: Steer): Promise<void> {
+  const session = await withStore(flags, (store) => chooseSession(store, id));
+  const settings = loadSettings(flags, process.env);
+  const running = await findService(settings.data);
+  const steered =
+    running === undefined
+      ? await steerFolder(settings, session, wanted)
+      : await steerService(running.url, settings, session, wanted);
+  if (flags.json === true) {
+    console.log(harmlessJson(steered));
+    return;
+  }
+  const { tokens, limit, edits } = steered;
+  console.log(
+    `Done: the model sees ${tokens} tokens of this conversation again${limit === null ? "" : `, of ${limit} that fit`} (edits ${edits.join(", ")}).`,
+  );
+}
+
+async function steerFolder(
+  { data, config }: Settings,
+  session: string,
+  { directly }: Steer,
+): Promise<Steered> {
+  const plimsoll = await openPlimsoll({ data, config });
+  try {
+    return await directly(plimsoll.steering, session);
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+/** Two writers on one folder would overtake each other: the one that runs does it. */
+async function steerService(
+  url: string,
+  settings: Settings,
+  session: string,
+  { action, wish }: Steer,
+): Promise<Steered> {
+  const token = settings.token ?? openDataFolder(settings.data).token;
+  const response = await fetch(`${url}/api/sessions/${session}/${action}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(wish),
+  });
+  const answer: unknown = await response.json();
+  if (response.ok) return answer as Steered;
+  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
+  throw new PlimsollError(
+    "USAGE",
+    String(error["message"] ?? `The service said ${response.status}.`),
+  );
+}

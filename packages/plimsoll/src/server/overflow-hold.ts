@@ -1,0 +1,70 @@
+/** Holds back the beginning of an answer until it is clear that it is one, and not a provider saying "too long". */
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { JsonValue } from "../message/json.ts";
+import { recognizeOverflow } from "../wire/overflow.ts";
+import { createSseReader } from "../wire/sse.ts";
+import type { Answer, Progress, Wire } from "../wire/wire.ts";
+import { type Held, type Hold, isStream } from "./relay.ts";
+
+const pass: Held = { kind: "pass" };
+/** Providers say it with these; some say it inside an answer that began well. */
+const possibleStatuses = new Set([200, 400, 413, 422]);
+
+/** Undefined: this answer cannot be one, or could not be read. */
+export function holdForOverflow(
+  wire: Wire,
+  status: number,
+  headers: IncomingHttpHeaders,
+): Hold | undefined {
+  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
+  if (!possibleStatuses.has(status) || encoding !== "identity") return undefined;
+  if (isStream(headers)) return holdStream(wire, status);
+  return status === 200 ? undefined : holdJson(status);
+}
+
+/** An error comes in one piece, and is short. */
+function holdJson(status: number): Hold {
+  const pieces: Uint8Array[] = [];
+  return {
+    push: (chunk) => {
+      pieces.push(chunk);
+      return "wait";
+    },
+    end: () => verdict(status, parse(Buffer.concat(pieces).toString("utf8"))),
+  };
+}
+
+/** Only what comes before the model's first word is held. */
+function holdStream(wire: Wire, status: number): Hold {
+  const accumulator = wire.openAnswer();
+  let progress: Progress = "opening";
+  const reader = createSseReader((event) => {
+    if (progress === "opening") progress = accumulator.take(event);
+  });
+  return {
+    push: (chunk) => {
+      reader.push(chunk);
+      if (progress === "opening") return "wait";
+      return progress === "terminal" ? ofAnswer(status, accumulator.finish()) : pass;
+    },
+    end: () => ofAnswer(status, accumulator.finish()),
+  };
+}
+
+function ofAnswer(status: number, { error }: Answer): Held {
+  return error === undefined ? pass : verdict(status, { error: { ...error } });
+}
+
+function verdict(status: number, body: JsonValue): Held {
+  const overflow = recognizeOverflow({ status, body });
+  return overflow === undefined ? pass : { kind: "overflow", overflow };
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}
