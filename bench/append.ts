@@ -218,7 +218,17 @@ function framesAfter(session: string, turn: string, requestTip: number): readonl
   const usage = { inputTokens: 51_000, outputTokens: 500 };
   const record = { ...about, ...end, usage, id: turn, branch, requestTip };
   const times = { startedAt: at, endedAt: at };
-  const event = { type: "turn-end", session, at, turn, branch, ...about, ...end, usage } as const;
+  const event = {
+    type: "turn-end",
+    session,
+    at,
+    turn,
+    branch,
+    ...about,
+    ...end,
+    usage,
+    tokensBefore: 51_100,
+  } as const;
   return [
     {
       kind: "turn",

@@ -136,7 +136,10 @@ function bodyOf(text: string): Buffer {
   );
 }
 
-type Total = Pick<Awaited<ReturnType<Plimsoll["receive"]>>["measurement"], "total" | "certainty">;
+type Total = Pick<
+  Awaited<ReturnType<Plimsoll["receive"]>>["fitted"]["measurement"],
+  "total" | "certainty"
+>;
 
 function receive(plimsoll: Plimsoll, provider: string, text: string): Promise<Total> {
   return receiveBody(plimsoll, provider, bodyOf(text));
@@ -150,7 +153,7 @@ async function receiveBody(plimsoll: Plimsoll, provider: string, body: Buffer): 
     body,
     hints: { isCompacted: false },
   });
-  const { total, certainty } = turn.measurement;
+  const { total, certainty } = turn.fitted.measurement;
   await turn.end({ status: "aborted" });
   return { total, certainty };
 }

@@ -29,17 +29,19 @@ const MEBIBYTE = 1024 * 1024;
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
+const OPENAI_ERROR = {
+  error: {
+    message: expect.any(String),
+    type: expect.any(String),
+    param: expect.toBeOneOf([null, expect.any(String)]),
+    code: expect.toBeOneOf([null, expect.any(String)]),
+  },
+} as const;
 /** What each provider's errors look like, and the API's. */
 const ERROR_SHAPES: Readonly<Record<Wire | "api", object>> = {
   anthropic: { type: "error", error: { type: expect.any(String), message: expect.any(String) } },
-  "openai-chat": {
-    error: {
-      message: expect.any(String),
-      type: expect.any(String),
-      param: expect.toBeOneOf([null, expect.any(String)]),
-      code: expect.toBeOneOf([null, expect.any(String)]),
-    },
-  },
+  "openai-chat": OPENAI_ERROR,
+  "openai-responses": OPENAI_ERROR,
   api: { error: { code: expect.any(String), message: expect.any(String) } },
 };
 

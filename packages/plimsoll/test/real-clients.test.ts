@@ -198,6 +198,10 @@ const ODD_BODIES: Readonly<Record<Wire, string>> = {
 	"messages":[{"content":"\u00f6 \/ \ud83d\ude00 ö 😀","role":"user"}], "model":"gpt-5.1" ,
   "metadata":{"2":"b","1":"a","user_id":null} }
 `,
+  "openai-responses": String.raw`{ "temperature" : 1.0, "max_output_tokens":1e3,
+	"input":[{"content":"\u00f6 \/ \ud83d\ude00 ö 😀","role":"user"}], "model":"gpt-5.1" ,
+  "metadata":{"2":"b","1":"a","user_id":null} }
+`,
 };
 
 describe("a body that is written oddly", () => {

@@ -3,6 +3,7 @@
  * Answers are written as no JSON.stringify and no event writer of ours would write them (indented, escaped, padded,
  * with comments), so that a proxy that reads and rewrites them gives itself away.
  */
+import { responseEvents, responseJson } from "./answer-responses.ts";
 import type { Json, JsonObject, Wire } from "./json.ts";
 
 export interface TextPart {
@@ -13,7 +14,7 @@ export interface TextPart {
 export interface ReasoningPart {
   readonly kind: "reasoning";
   readonly chunks: readonly string[];
-  /** Anthropic only; Chat has no place for it. */
+  /** Of a thinking block, or hidden in the encrypted content of a reasoning item; Chat has no place for it. */
   readonly signature: string;
 }
 export interface CallPart {
@@ -24,7 +25,7 @@ export interface CallPart {
 }
 export type AnswerPart = TextPart | ReasoningPart | CallPart;
 
-interface Usage {
+export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
@@ -74,6 +75,7 @@ export function reply(...parts: readonly AnswerPart[]): Reply {
 
 /** What the answer's frame needs from the request. */
 export interface Frame {
+  readonly body: JsonObject;
   readonly wire: Wire;
   readonly model: string;
   readonly requestNumber: number;
@@ -81,8 +83,21 @@ export interface Frame {
 }
 
 export function renderJson(answer: Reply, frame: Frame): string {
-  const json = frame.wire === "anthropic" ? messageJson(answer, frame) : completion(answer, frame);
-  return JSON.stringify(json, null, 1).replace(/[\u0080-\uffff]/g, unicodeEscape);
+  return JSON.stringify(wholeAnswer(answer, frame), null, 1).replace(
+    /[\u0080-\uffff]/g,
+    unicodeEscape,
+  );
+}
+
+function wholeAnswer(answer: Reply, frame: Frame): JsonObject {
+  switch (frame.wire) {
+    case "anthropic":
+      return messageJson(answer, frame);
+    case "openai-chat":
+      return completion(answer, frame);
+    case "openai-responses":
+      return responseJson(answer, frame, answer.usage ?? USAGE);
+  }
 }
 
 function unicodeEscape(letter: string): string {
@@ -91,7 +106,14 @@ function unicodeEscape(letter: string): string {
 
 /** Each element is one whole event with its closing blank line. */
 export function renderEvents(answer: Reply, frame: Frame): readonly string[] {
-  return frame.wire === "anthropic" ? messageEvents(answer, frame) : chatEvents(answer, frame);
+  switch (frame.wire) {
+    case "anthropic":
+      return messageEvents(answer, frame);
+    case "openai-chat":
+      return chatEvents(answer, frame);
+    case "openai-responses":
+      return responseEvents(answer, frame, answer.usage ?? USAGE);
+  }
 }
 
 const USAGE: Usage = { input: 25, output: 12 };

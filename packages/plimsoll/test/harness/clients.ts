@@ -19,6 +19,7 @@ import {
 import OpenAI from "openai";
 import { call, type Reply, reasoning, reply, text } from "./answer.ts";
 import { type Json, objects, type Wire } from "./json.ts";
+import { answersIn, inputItems } from "./responses-items.ts";
 import type { ScriptRequest } from "./upstream.ts";
 
 export interface Target {
@@ -44,7 +45,7 @@ export const STEPS_COUNT = 5;
 
 const SYSTEM = "You are a careful archivist.";
 const ANTHROPIC_MODEL = "claude-sonnet-4-6";
-const CHAT_MODEL = "gpt-5.1";
+const OPENAI_MODEL = "gpt-5.1";
 const OUTPUT_TOKENS_MAX = 4_000;
 const THINKING_BUDGET_TOKENS = 2_000;
 const STEPS_PER_QUESTION_MAX = 5;
@@ -57,17 +58,19 @@ const READ_FILE_SCHEMA = {
 
 /** The provider's side: what it answers depends only on how often it has already spoken. */
 export function archivistScript({ wire, body }: ScriptRequest): Reply {
-  const { messages } = body;
-  const spoken = objects<{ readonly role?: Json }>(messages).filter(
-    ({ role }) => role === "assistant",
-  ).length;
+  const { messages, input } = body;
+  const spoken =
+    wire === "openai-responses"
+      ? answersIn(inputItems(input))
+      : objects<{ readonly role?: Json }>(messages).filter(({ role }) => role === "assistant")
+          .length;
   const step = ARCHIVIST_STEPS[spoken] ?? reply(text("There is nothing more to say."));
-  return wire === "anthropic" && spoken === 0
+  return wire !== "openai-chat" && spoken === 0
     ? { ...step, parts: [ARCHIVIST_THOUGHT, ...step.parts] }
     : step;
 }
 
-/** OpenAI itself shows no reasoning on this wire. */
+/** OpenAI itself shows no reasoning on the Chat wire. */
 const ARCHIVIST_THOUGHT = reasoning("c2lnbmF0dXJlLTE=", "The notes ", "come first.");
 
 const ARCHIVIST_STEPS: readonly Reply[] = [
@@ -196,7 +199,7 @@ async function converseChat(
 
 function chatRequest(messages: readonly ChatMessage[]): ChatRequest {
   return {
-    model: CHAT_MODEL,
+    model: OPENAI_MODEL,
     messages: [...messages],
     tools: ["read_file", "list_files"].map((name) => ({
       type: "function",
@@ -211,6 +214,97 @@ function chatResult(toolCall: OpenAI.Chat.ChatCompletionMessageToolCall): ChatMe
       ? runTool(toolCall.function.name, JSON.parse(toolCall.function.arguments))
       : "unknown tool";
   return { role: "tool", tool_call_id: toolCall.id, content };
+}
+
+/* openai responses */
+
+type ResponseRequest = OpenAI.Responses.ResponseCreateParamsNonStreaming;
+type AskResponses = (
+  client: OpenAI,
+  request: ResponseRequest,
+) => Promise<OpenAI.Responses.Response>;
+/** Who keeps the items of the conversation. */
+type Keeper = "client" | "provider";
+type ResponseItem = OpenAI.Responses.ResponseInputItem;
+
+const KEEPING: Readonly<Record<Keeper, Partial<ResponseRequest>>> = {
+  client: { store: false, include: ["reasoning.encrypted_content"] },
+  provider: { store: true },
+};
+
+function responsesClient(name: string, keeper: Keeper, ask: AskResponses): Client {
+  return {
+    name,
+    wire: "openai-responses",
+    converse: ({ baseUrl, apiKey, fetch }) => {
+      const client = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, fetch, maxRetries: 0 });
+      return converseResponses(keeper, (request) => ask(client, request));
+    },
+  };
+}
+
+async function converseResponses(
+  keeper: Keeper,
+  ask: (request: ResponseRequest) => Promise<OpenAI.Responses.Response>,
+): Promise<string[]> {
+  let items: ResponseItem[] = [];
+  let keeping: Partial<ResponseRequest> = KEEPING[keeper];
+  const finalTexts: string[] = [];
+  for (const question of QUESTIONS) {
+    items.push({ role: "user", content: question });
+    for (let step = 0; step < STEPS_PER_QUESTION_MAX; step += 1) {
+      const { id, status, output, output_text: said } = await ask(responseRequest(items, keeping));
+      if (status !== "completed") throw new Error(`The response ${id} is ${status}.`);
+      // Every item of an output can be sent back; the SDK's types do not say so of three of them.
+      const answer = output as ResponseItem[];
+      const results = answer.filter((item) => item.type === "function_call").map(callOutput);
+      if (keeper === "provider") keeping = { ...keeping, previous_response_id: id };
+      items = keeper === "provider" ? results : [...items, ...answer, ...results];
+      if (results.length > 0) continue;
+      finalTexts.push(said);
+      break;
+    }
+  }
+  return finalTexts;
+}
+
+function responseRequest(
+  input: readonly ResponseItem[],
+  keeping: Partial<ResponseRequest>,
+): ResponseRequest {
+  return {
+    model: OPENAI_MODEL,
+    instructions: SYSTEM,
+    input: [...input],
+    ...keeping,
+    tools: ["read_file", "list_files"].map((name) => ({
+      type: "function",
+      name,
+      description: `The tool ${name}.`,
+      parameters: { ...READ_FILE_SCHEMA },
+      strict: false,
+    })),
+  };
+}
+
+function callOutput(item: OpenAI.Responses.ResponseFunctionToolCall): ResponseItem {
+  const output = runTool(item.name, JSON.parse(item.arguments));
+  return { type: "function_call_output", call_id: item.call_id, output };
+}
+
+function createResponse(
+  client: OpenAI,
+  request: ResponseRequest,
+): Promise<OpenAI.Responses.Response> {
+  return client.responses.create(request);
+}
+
+function streamResponse(
+  client: OpenAI,
+  request: ResponseRequest,
+): Promise<OpenAI.Responses.Response> {
+  const { stream: _unused, ...params } = request;
+  return client.responses.stream(params).finalResponse();
 }
 
 /* ai */
@@ -238,7 +332,7 @@ function aiModel(wire: Wire, { baseUrl, apiKey, fetch }: Target): LanguageModel 
   const baseURL = `${baseUrl}/v1`;
   if (wire === "anthropic") return createAnthropic({ baseURL, apiKey, fetch })(ANTHROPIC_MODEL);
   const options = { name: "scripted", baseURL, apiKey, fetch, includeUsage: true };
-  return createOpenAICompatible(options)(CHAT_MODEL);
+  return createOpenAICompatible(options)(OPENAI_MODEL);
 }
 
 async function converseAi(model: LanguageModel, ask: AskAi): Promise<string[]> {
@@ -306,4 +400,11 @@ export const CLIENTS: readonly Client[] = [
   aiClient("anthropic", "ai streamText with @ai-sdk/anthropic", stream),
   aiClient("openai-chat", "ai generateText with @ai-sdk/openai-compatible", generate),
   aiClient("openai-chat", "ai streamText with @ai-sdk/openai-compatible", stream),
+];
+
+/** The clients of the Responses wire: two that keep the items themselves, and one whose provider keeps them. */
+export const RESPONSES_CLIENTS: readonly Client[] = [
+  responsesClient("openai responses.create", "client", createResponse),
+  responsesClient("openai responses.stream", "client", streamResponse),
+  responsesClient("openai responses.create with previous_response_id", "provider", createResponse),
 ];

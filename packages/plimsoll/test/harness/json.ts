@@ -5,8 +5,8 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** The two wires of the scripted provider. */
-export type Wire = "anthropic" | "openai-chat";
+/** The wires of the scripted provider. */
+export type Wire = "anthropic" | "openai-chat" | "openai-responses";
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,8 +1,9 @@
 /**
- * Judges an Anthropic Messages body as a strict provider would, from this one body alone: required fields, content
- * types, and the rules A1 to A7, A13, A15 and A16 of wire-fixtures/rules.json. Written from the rules and the provider's
- * texts, independently of the product's validator.
+ * Judges an Anthropic Messages body as a strict provider would, from this one body and the thinking that the provider has
+ * signed: required fields, content types, and the rules A1 to A8, A13, A15 and A16 of wire-fixtures/rules.json (A8 where
+ * the signature is known). Written from the rules and the provider's texts, independently of the product's validator.
  */
+import type { Issued } from "./issued.ts";
 import { elements, isObject, isString, objects } from "./json.ts";
 import { type Finding, repeated, shape } from "./judge.ts";
 
@@ -42,7 +43,11 @@ const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const NAME_PATTERN = /^[a-zA-Z0-9_-]{1,128}$/;
 const BLANK = /^[ \t\r\n]*$/;
 
-export function judgeAnthropic(body: unknown, route: "messages" | "count_tokens"): Finding[] {
+export function judgeAnthropic(
+  body: unknown,
+  route: "messages" | "count_tokens",
+  issued?: Issued,
+): Finding[] {
   if (!isObject(body)) return [shape("The request body must be a JSON object")];
   const fields: Body = body;
   const messages = objects<Message>(fields.messages).map((message, index) => ({ message, index }));
@@ -55,6 +60,7 @@ export function judgeAnthropic(body: unknown, route: "messages" | "count_tokens"
     ...messages.flatMap(judgeResultsFirst),
     ...judgeCallIds(messages),
     ...judgeToolNames(fields, messages),
+    ...(issued === undefined ? [] : judgeSignatures(messages, issued)),
     ...judgeEmptyText(fields, messages),
     ...judgeMarks(fields, messages),
   ];
@@ -264,6 +270,17 @@ function judgeToolNames(body: Body, messages: readonly Place[]): Finding[] {
           },
         ]
       : [],
+  );
+}
+
+function judgeSignatures(messages: readonly Place[], issued: Issued): Finding[] {
+  return messages.flatMap(({ message, index }) =>
+    blocksOf(message, "thinking").flatMap(({ signature, thinking }) => {
+      const signed = issued.thinkingWith(String(signature));
+      if (signed === undefined || signed === thinking) return [];
+      const where = `messages.${index}.content`;
+      return [{ rule: "A8", message: `${where}: Invalid \`signature\` in \`thinking\` block` }];
+    }),
   );
 }
 

@@ -1,6 +1,6 @@
 /** A client without an SDK, for what SDKs would not send: moved marks, rewinds, forks, foreign headers, broken streams. */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
-import type { Json, JsonObject, Wire } from "./json.ts";
+import { isObject, type Json, type JsonObject, type Wire } from "./json.ts";
 import { readAnswer } from "./reading.ts";
 
 export interface Question {
@@ -27,19 +27,31 @@ export interface Asked {
 export const MODEL_PATHS: Readonly<Record<Wire, string>> = {
   anthropic: "/v1/messages",
   "openai-chat": "/v1/chat/completions",
+  "openai-responses": "/v1/responses",
 };
 
 export function modelHeaders(wire: Wire, apiKey = "key-of-nobody"): Record<string, string> {
   const json = { "content-type": "application/json" };
-  if (wire === "openai-chat") return { ...json, authorization: `Bearer ${apiKey}` };
+  if (wire !== "anthropic") return { ...json, authorization: `Bearer ${apiKey}` };
   return { ...json, "x-api-key": apiKey, "anthropic-version": "2023-06-01" };
 }
 
 /** The smallest request for these messages. */
 export function bodyOf(wire: Wire, messages: readonly Json[], fields: JsonObject = {}): JsonObject {
-  const limits = wire === "anthropic" ? { max_tokens: 1_000 } : {};
-  const model = wire === "anthropic" ? "claude-sonnet-4-6" : "gpt-5.1";
-  return { model, ...limits, messages, ...fields };
+  switch (wire) {
+    case "anthropic":
+      return { model: "claude-sonnet-4-6", max_tokens: 1_000, messages, ...fields };
+    case "openai-chat":
+      return { model: "gpt-5.1", messages, ...fields };
+    case "openai-responses":
+      return { model: "gpt-5.1", input: messages.flatMap(itemsOf), ...fields };
+  }
+}
+
+/** An answer of the Responses wire is kept as one message with its output, and sent as the items of it. */
+function itemsOf(message: Json): readonly Json[] {
+  const output = isObject(message) && message["type"] === undefined ? message["output"] : undefined;
+  return Array.isArray(output) ? output : [message];
 }
 
 export function post(baseUrl: string, question: Question): Promise<Response> {

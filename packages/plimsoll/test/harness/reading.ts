@@ -13,20 +13,30 @@ import {
 } from "./json.ts";
 
 export interface ReadAnswer {
-  /** The terminal event came (`message_stop`, `[DONE]`), or the whole JSON body. */
+  /** The terminal event came (`message_stop`, `[DONE]`, `response.completed`), or the whole JSON body. */
   readonly isComplete: boolean;
+  /** Of Responses: `{ role, output }`, as one answer has several items there. */
   readonly message: JsonObject;
 }
 
 /** Reads a finished or broken answer. Throws where a finished event is not JSON. */
 export function readAnswer(wire: Wire, answer: string): ReadAnswer {
   if (answer.trimStart().startsWith("{")) return readWhole(wire, answer);
-  return wire === "anthropic" ? readMessageEvents(answer) : readChatEvents(answer);
+  switch (wire) {
+    case "anthropic":
+      return readMessageEvents(answer);
+    case "openai-chat":
+      return readChatEvents(answer);
+    case "openai-responses":
+      return readResponseEvents(answer);
+  }
 }
 
 interface Completion {
   readonly content?: Json;
   readonly choices?: Json;
+  readonly output?: Json;
+  readonly status?: Json;
 }
 interface Choice {
   readonly message?: Json;
@@ -35,9 +45,12 @@ interface Choice {
 
 function readWhole(wire: Wire, answer: string): ReadAnswer {
   const whole = parseJson(answer);
-  const { content, choices }: Completion = isObject(whole) ? whole : {};
+  const { content, choices, output, status }: Completion = isObject(whole) ? whole : {};
   if (wire === "anthropic") {
     return { isComplete: Array.isArray(content), message: { role: "assistant", content } };
+  }
+  if (wire === "openai-responses") {
+    return { isComplete: status === "completed", message: { role: "assistant", output } };
   }
   const [choice] = objects<Choice>(choices);
   const message = isObject(choice?.message) ? choice.message : {};
@@ -188,6 +201,49 @@ function addCallDelta(calls: OpenCall[], part: CallDelta): void {
   if (isString(input)) calls[index].function.arguments += input;
 }
 
+/* OpenAI Responses */
+
+interface ResponseEvent {
+  readonly type?: Json;
+  readonly output_index?: Json;
+  readonly item?: Json;
+  readonly part?: Json;
+  readonly delta?: Json;
+}
+
+/** A delta type, and where in its item the addition goes. */
+const ITEM_ADDITIONS = new Map<Json | undefined, string>([
+  ["response.output_text.delta", "content"],
+  ["response.reasoning_summary_text.delta", "summary"],
+  ["response.function_call_arguments.delta", "arguments"],
+]);
+
+function readResponseEvents(answer: string): ReadAnswer {
+  const events = eventData(answer).map((data) => parseJson(data) as ResponseEvent);
+  const items: OpenBlock[] = [];
+  for (const { type, output_index: index, item, delta } of events) {
+    if (isObject(item)) items[Number(index)] = { ...item };
+    const open = items[Number(index)];
+    const field = ITEM_ADDITIONS.get(type);
+    if (open !== undefined && field !== undefined && isString(delta)) addToItem(open, field, delta);
+  }
+  return {
+    isComplete: events.some(({ type }) => type === "response.completed"),
+    message: { role: "assistant", output: items },
+  };
+}
+
+/** Texts of an item that is still open stand in one part, until the finished item comes. */
+function addToItem(item: OpenBlock, field: string, delta: string): void {
+  if (field === "arguments") {
+    item[field] = `${item[field]}${delta}`;
+    return;
+  }
+  const [part] = objects<{ readonly text?: Json }>(item[field]);
+  const type = field === "content" ? "output_text" : "summary_text";
+  item[field] = [{ type, text: `${part?.text ?? ""}${delta}` }];
+}
+
 /* Comparison */
 
 /** What a message says, without what clients and providers write differently each turn. */
@@ -197,6 +253,13 @@ export interface Essence {
 }
 
 interface AnyMessage {
+  readonly type?: Json;
+  readonly call_id?: Json;
+  readonly name?: Json;
+  readonly arguments?: Json;
+  readonly output?: Json;
+  readonly summary?: Json;
+  readonly encrypted_content?: Json;
   readonly role?: Json;
   readonly content?: Json;
   readonly reasoning_content?: Json;
@@ -207,6 +270,7 @@ interface AnyMessage {
 /** Equal for a string and one text block, with and without cache marks, null fields and invented fields. */
 export function essence(message: unknown): Essence {
   const fields: AnyMessage = isObject(message) ? message : {};
+  if (isString(fields.type) && fields.type !== "message") return itemEssence(fields);
   const reasoning = isString(fields.reasoning_content) ? fields.reasoning_content : "";
   const calls = objects<CallDelta>(fields.tool_calls).map(({ id, function: called }) => {
     const { name, arguments: input }: CallFunction = isObject(called) ? called : {};
@@ -219,8 +283,26 @@ export function essence(message: unknown): Essence {
       ...(reasoning === "" ? [] : [{ reasoning }]),
       ...contentEssence(fields.content),
       ...calls,
+      ...objects(fields.output).flatMap((item) => essence(item).says),
     ],
   };
+}
+
+/** An item of the Responses wire that is no message. */
+function itemEssence(item: AnyMessage): Essence {
+  const { type, call_id: id, name, arguments: input, output, summary } = item;
+  switch (type) {
+    case "function_call":
+      return { role: "assistant", says: [{ call: id, name, arguments: input }] };
+    case "function_call_output":
+      return { role: "tool", says: [{ answers: id }, ...contentEssence(output)] };
+    case "reasoning": {
+      const { encrypted_content: encrypted = null } = item;
+      return { role: "assistant", says: [{ summary: contentEssence(summary), encrypted }] };
+    }
+    default:
+      return { role: String(item.role), says: [{ ...item }] };
+  }
 }
 
 function contentEssence(content: Json | undefined): JsonObject[] {
@@ -232,6 +314,9 @@ function blockEssence(block: JsonObject): JsonObject {
   const { type, text, id, name, input, tool_use_id: answers, content, thinking, signature } = block;
   switch (type) {
     case "text":
+    case "input_text":
+    case "output_text":
+    case "summary_text":
       return { text };
     case "tool_use":
       return { call: id, name, input };

@@ -91,6 +91,26 @@ export interface View {
   readonly limit: number;
 }
 
+/** An edit, as far as tests rely on it. */
+export interface Edit {
+  readonly seq: number;
+  readonly at: string | number;
+  readonly branch: string;
+  readonly action: { readonly kind: string; readonly handle?: string };
+  readonly strategy: string;
+  readonly reason: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+interface ArchivePage {
+  readonly handle: string;
+  /** Of the whole content. */
+  readonly bytes: number;
+  readonly offset: number;
+  readonly content: string;
+  readonly nextOffset?: number;
+}
+
 const READY_LIMIT_MS = 20_000;
 const STOP_LIMIT_MS = 5_000;
 const READY_LINE = /^plimsoll ready on http:\/\/127\.0\.0\.1:(\d+)$/m;
@@ -228,7 +248,9 @@ async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<
 
 const PAGES_MAX = 10_000;
 
-async function allPages<T>(service: Service, path: string, limit: number): Promise<T[]> {
+type Reading = Pick<Service, "api">;
+
+async function allPages<T>(service: Reading, path: string, limit: number): Promise<T[]> {
   const items: T[] = [];
   let after = "";
   for (let count = 0; count < PAGES_MAX; count += 1) {
@@ -251,6 +273,36 @@ export function readSession(service: Service, id: string): Promise<SessionDetail
 /** The whole log of a session, read in pages of `limit`. */
 export function readLog(service: Service, id: string, limit = 100): Promise<LogEntry[]> {
   return allPages(service, `/api/sessions/${id}/log`, limit);
+}
+
+/** Every edit of a session, in the order in which they were made. */
+export function readEdits(service: Reading, id: string): Promise<Edit[]> {
+  return allPages(service, `/api/sessions/${id}/edits`, 100);
+}
+
+/** Everything behind a handle, read in pages of `limit` bytes. Throws where the pages do not fit together. */
+export async function readArchive(
+  service: Reading,
+  handle: string,
+  limit: number,
+): Promise<string> {
+  const pages: string[] = [];
+  let offset: number | undefined = 0;
+  while (offset !== undefined && pages.length < PAGES_MAX) {
+    const path = `/api/archive/${handle}?offset=${offset}&limit=${limit}`;
+    const page: ArchivePage = await service.api(path);
+    const end = offset + Buffer.byteLength(page.content);
+    if (
+      page.handle !== handle ||
+      page.offset !== offset ||
+      end !== (page.nextOffset ?? page.bytes)
+    ) {
+      throw new Error(`${path} does not fit: ${JSON.stringify({ ...page, content: end })}`);
+    }
+    pages.push(page.content);
+    offset = page.nextOffset;
+  }
+  return pages.join("");
 }
 
 /** The entries from the root to this one, by their parents. */

@@ -46,18 +46,29 @@ export class Talk {
 interface LastMessage {
   readonly content?: Json;
   readonly tool_calls?: Json;
+  readonly output?: Json;
 }
 interface Call {
   readonly id?: Json;
+  readonly call_id?: Json;
   readonly type?: Json;
 }
 
+const CALL_TYPES: readonly unknown[] = ["tool_use", "function", "function_call"];
+
 /** What a client says after this message: the result of its call, if it made one, else the user's words. */
 export function nextMessage(wire: Wire, last: JsonObject | undefined, words: string): JsonObject {
-  const { content, tool_calls: toolCalls }: LastMessage = last ?? {};
-  const blocks = objects<Call>(wire === "anthropic" ? content : toolCalls);
-  const id = blocks.find(({ type }) => type === "tool_use" || type === "function")?.id;
+  const { content, tool_calls: toolCalls, output }: LastMessage = last ?? {};
+  const said = { anthropic: content, "openai-chat": toolCalls, "openai-responses": output }[wire];
+  const found = objects<Call>(said).find(({ type }) => CALL_TYPES.includes(type));
+  const id = found?.call_id ?? found?.id;
   if (!isString(id)) return { role: "user", content: words };
-  if (wire === "openai-chat") return { role: "tool", tool_call_id: id, content: words };
-  return { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: words }] };
+  switch (wire) {
+    case "anthropic":
+      return { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: words }] };
+    case "openai-chat":
+      return { role: "tool", tool_call_id: id, content: words };
+    case "openai-responses":
+      return { type: "function_call_output", call_id: id, output: words };
+  }
 }

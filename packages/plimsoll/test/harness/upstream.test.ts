@@ -3,11 +3,14 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { call, reasoning, reply, text } from "./answer.ts";
+import { Issued } from "./issued.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Finding } from "./judge.ts";
 import { judgeAnthropic } from "./judge-anthropic.ts";
 import { judgeChat } from "./judge-chat.ts";
+import { judgeResponses } from "./judge-responses.ts";
 import { essence, readAnswer } from "./reading.ts";
+import { inputItems, isFromModel } from "./responses-items.ts";
 import { startUpstream, type Upstream, type UpstreamOptions } from "./upstream.ts";
 
 interface Fixture {
@@ -17,6 +20,8 @@ interface Fixture {
   readonly note: string;
   readonly body: Json;
   readonly bodyRaw?: string;
+  /** What the client had sent: its items are the provider's own. */
+  readonly original?: Json;
   readonly recipe?: readonly RecipeStep[];
 }
 interface RecipeStep {
@@ -26,14 +31,49 @@ interface RecipeStep {
   readonly times: number;
 }
 
-const JUDGES = [
+interface Judge {
+  readonly wire: string;
+  readonly judge: (body: Json, issued?: Issued) => Finding[];
+  readonly rules: readonly string[];
+  /** Fixtures whose fault only the test driver can see. */
+  readonly unseen: readonly string[];
+}
+
+const JUDGES: readonly Judge[] = [
   {
     wire: "anthropic",
-    judge: (body: Json): Finding[] => judgeAnthropic(body, "messages"),
+    judge: (body) => judgeAnthropic(body, "messages"),
     rules: ["A1", "A2", "A3", "A4", "A5", "A6", "A7", "A13", "A15", "A16"],
+    unseen: [],
   },
-  { wire: "openai-chat", judge: judgeChat, rules: ["C1", "C2", "C3", "C4", "C6", "C7"] },
-] as const;
+  {
+    wire: "openai-chat",
+    judge: judgeChat,
+    rules: ["C1", "C2", "C3", "C4", "C6", "C7"],
+    unseen: [],
+  },
+  {
+    wire: "openai-responses",
+    judge: judgeResponses,
+    rules: ["R1", "R2", "R3", "R4", "R5", "R6", "R7"],
+    unseen: ["R7-openai-responses-i3"],
+  },
+];
+
+/** A provider that has made every item of the model in this body, each run of them in one answer. */
+function issuedIn(original: Json): Issued {
+  const issued = new Issued();
+  let output: JsonObject[] = [];
+  for (const item of [...inputItems((original as JsonObject)["input"]), {}]) {
+    if (isFromModel(item)) {
+      output.push(item);
+      continue;
+    }
+    issued.rememberResponse({ id: "resp_fixture", heard: [], output, isStored: false });
+    output = [];
+  }
+  return issued;
+}
 
 function fixtures(wire: string, kind: "valid" | "invalid"): Fixture[] {
   const file = new URL(`../wire-fixtures/${wire}/${kind}.ndjson`, import.meta.url);
@@ -63,23 +103,27 @@ function sortedRules(rules: readonly string[]): string[] {
   return [...new Set(rules)].sort();
 }
 
-describe.each(JUDGES)("the judge of $wire", ({ wire, judge, rules }) => {
-  const judged: readonly string[] = rules;
+describe.each(JUDGES)("the judge of $wire", ({ wire, judge, rules: judged, unseen }) => {
+  const findings = (fixture: Fixture): Finding[] =>
+    fixture.original === undefined
+      ? judge(bodyOf(fixture))
+      : judge(bodyOf(fixture), issuedIn(fixture.original));
+  const visible = fixtures(wire, "invalid").filter(({ id }) => !unseen.includes(id));
 
-  test.each(fixtures(wire, "invalid"))("finds in $id what is wrong: $note", (fixture) => {
+  test.each(visible)("finds in $id what is wrong: $note", (fixture) => {
     const broken = [fixture.rule ?? "", ...(fixture.alsoBreaks ?? [])];
-    const found = judge(bodyOf(fixture)).map((finding) => finding.rule);
+    const found = findings(fixture).map((finding) => finding.rule);
     expect(sortedRules(found.filter((rule) => rule !== "shape"))).toEqual(
       sortedRules(broken.filter((rule) => judged.includes(rule))),
     );
   });
 
   test.each(fixtures(wire, "valid"))("accepts $id: $note", (fixture) => {
-    expect(judge(bodyOf(fixture))).toEqual([]);
+    expect(findings(fixture)).toEqual([]);
   });
 
   test.each(judged)("has an invalid body for %s", (rule) => {
-    expect(fixtures(wire, "invalid").some((fixture) => fixture.rule === rule)).toBe(true);
+    expect(visible.some((fixture) => fixture.rule === rule)).toBe(true);
   });
 });
 
@@ -100,6 +144,7 @@ const ANTHROPIC_BODY = {
   messages: [{ role: "user", content: "hello" }],
 };
 const CHAT_BODY = { model: "gpt-5.1", messages: [{ role: "user", content: "hello" }] };
+const RESPONSES_BODY = { model: "gpt-5.1", input: [{ role: "user", content: "hello" }] };
 
 function post(upstream: Upstream, path: string, body: unknown): Promise<Response> {
   return fetch(`${upstream.url}${path}`, {
@@ -147,9 +192,21 @@ describe("the scripted provider", () => {
     ["/v1/chat/completions", { ...CHAT_BODY, messages: [{ role: "robot", content: "hello" }] }],
     ["/v1/chat/completions", { ...CHAT_BODY, model: undefined }],
     ["/v1/chat/completions", []],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [] }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: "" }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [7] }],
+    ["/v1/responses", { ...RESPONSES_BODY, model: undefined }],
+    ["/v1/responses", { ...RESPONSES_BODY, max_output_tokens: 0 }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [{ role: "robot", content: "hello" }] }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [{ role: "user", content: "" }] }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [{ role: "user", content: [] }] }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [{ type: "reasoning", id: "rs_1" }] }],
+    ["/v1/responses", { ...RESPONSES_BODY, input: [{ type: "function_call", name: "a" }] }],
+    ["/v1/responses", []],
   ])("refuses a wrong shape on %s: %j", async (path, body) => {
     const upstream = await start({});
     expect((await post(upstream, path, body)).status).toBe(400);
+    expect(upstream.refusals.invalid).not.toEqual([]);
   });
 
   test("counts tokens without max_tokens, lists models, and echoes any other path", async () => {
@@ -173,6 +230,7 @@ describe("the scripted provider", () => {
       const answers: [string, JsonObject, string][] = [
         ["/v1/messages", ANTHROPIC_BODY, "event: message_stop"],
         ["/v1/chat/completions", CHAT_BODY, "data: [DONE]"],
+        ["/v1/responses", RESPONSES_BODY, "event: response.completed"],
       ];
       for (const [path, body, terminal] of answers) {
         const response = await post(upstream, path, { ...body, stream: true });
@@ -189,6 +247,7 @@ describe("the scripted provider", () => {
   test.each([
     ["anthropic", "/v1/messages", ANTHROPIC_BODY],
     ["openai-chat", "/v1/chat/completions", CHAT_BODY],
+    ["openai-responses", "/v1/responses", RESPONSES_BODY],
   ] as const)("says the same on %s streamed and not streamed", async (wire, path, body) => {
     const parts = [text("one ", "two"), call("id_1", "read_file", { path: "a" })];
     const upstream = await start({ script: () => reply(reasoning("sig", "hm"), ...parts) });

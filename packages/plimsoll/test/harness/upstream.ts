@@ -1,6 +1,7 @@
 /**
- * A strict scripted provider on 127.0.0.1: speaks Anthropic Messages and OpenAI Chat Completions, refuses what a strict
- * provider would refuse, answers what its script says, and remembers every request and every byte it answered with.
+ * A strict scripted provider on 127.0.0.1: speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, refuses
+ * what a strict provider would refuse (an invalid request, and one that does not fit its window), answers what its script
+ * says, and remembers every request and every byte it answered with.
  */
 import { EventEmitter, once } from "node:events";
 import {
@@ -11,17 +12,24 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { AddressInfo } from "node:net";
-import { constants, createGzip, type Gzip, gunzipSync, gzipSync } from "node:zlib";
+import { gunzipSync } from "node:zlib";
 import { type Answer, type Frame, type Reply, renderEvents, renderJson } from "./answer.ts";
+import { outputItems, responseId } from "./answer-responses.ts";
+import { AnswerWriter, type WriterOptions } from "./answer-writer.ts";
+import { countAnswer, countRequest, maxOutputOf } from "./counting.ts";
+import { Issued } from "./issued.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson, type Wire } from "./json.ts";
 import { type Finding, shape } from "./judge.ts";
 import { judgeAnthropic } from "./judge-anthropic.ts";
 import { judgeChat } from "./judge-chat.ts";
-import { pause, within } from "./waiting.ts";
+import { judgeResponses, resolvedItems } from "./judge-responses.ts";
+import { overflowBody, overflowEvents, type TooLong } from "./overflow.ts";
+import { inputItems } from "./responses-items.ts";
+import { within } from "./waiting.ts";
 
 export interface ScriptRequest {
   readonly wire: Wire;
-  /** Already judged: its required fields are there. */
+  /** Already judged: its required fields are there, and a previous response stands in its input. */
   readonly body: JsonObject;
   readonly headers: IncomingHttpHeaders;
 }
@@ -30,13 +38,21 @@ type Script = (
   context: { readonly requestNumber: number },
 ) => Answer | Promise<Answer>;
 
-export interface UpstreamOptions {
+/** What a model can hold. With one, every request is counted, and usage says what was counted. */
+export interface Window {
+  readonly tokens: number;
+  /** Without one, the rule of counting.ts. */
+  readonly count?: (body: JsonObject) => number;
+  /** Every count is multiplied with it: another rule than ours. */
+  readonly factor?: number | ((body: JsonObject) => number);
+  /** Streams of all wires report an overflow as an event inside the stream; else only those of Responses do. */
+  readonly isToldInStream?: boolean;
+}
+
+export interface UpstreamOptions extends WriterOptions {
   /** Without one, every valid model request is answered with "ok". */
   readonly script?: Script;
-  /** Cuts the bytes of a stream into pieces of this size, each written by itself. */
-  readonly chunkBytes?: number;
-  /** Compresses answers for clients whose accept-encoding allows it. */
-  readonly gzip?: boolean;
+  readonly window?: Window;
 }
 
 export interface UpstreamRequest {
@@ -52,14 +68,25 @@ export interface UpstreamRequest {
   readonly closed: Promise<void>;
   /** 0 as long as there is no answer. */
   readonly status: number;
+  /** What the provider counted of it, if it counts. */
+  readonly tokens: number;
+  readonly isOverflow: boolean;
   /** The bytes answered so far, and the same as they were before compression. */
   readonly answer: Buffer;
   readonly plainAnswer: Buffer;
 }
 
+interface Refusals {
+  /** Requests that did not fit the window. */
+  readonly overflow: number;
+  /** What was wrong with requests that were refused for it. */
+  readonly invalid: readonly Finding[];
+}
+
 export interface Upstream {
   readonly url: string;
   readonly requests: readonly UpstreamRequest[];
+  readonly refusals: Refusals;
   /** The request with this number, as soon as it has arrived. */
   received(number: number): Promise<UpstreamRequest>;
   close(): Promise<void>;
@@ -67,7 +94,15 @@ export interface Upstream {
 
 const RECEIVE_LIMIT_MS = 5_000;
 
+/** One provider: how it was told to be, and what it remembers. */
+interface Provider {
+  readonly options: UpstreamOptions;
+  readonly issued: Issued;
+  readonly refusals: { overflow: number; readonly invalid: Finding[] };
+}
+
 export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
+  const provider = { options, issued: new Issued(), refusals: { overflow: 0, invalid: [] } };
   const requests: Recorded[] = [];
   const arrivals = new EventEmitter().setMaxListeners(0);
   const server = createServer((request, response) => {
@@ -76,7 +111,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
       .then((recorded) => {
         recorded.number = requests.push(recorded);
         arrivals.emit("arrival");
-        return answerRequest(recorded, response, options);
+        return answerRequest(recorded, response, provider);
       })
       .catch(() => response.destroy());
   });
@@ -86,6 +121,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
   return {
     url: `http://127.0.0.1:${port}`,
     requests,
+    refusals: provider.refusals,
     received: (number) => receivedRequest(requests, arrivals, number),
     close: () => closeServer(server),
   };
@@ -112,9 +148,11 @@ async function closeServer(server: Server): Promise<void> {
 }
 
 /** The mutable side of an UpstreamRequest. */
-interface Recorded extends UpstreamRequest {
+export interface Recorded extends UpstreamRequest {
   number: number;
   status: number;
+  tokens: number;
+  isOverflow: boolean;
   answer: Buffer;
   plainAnswer: Buffer;
 }
@@ -133,6 +171,8 @@ async function takeRequest(request: IncomingMessage, response: ServerResponse): 
     body: Buffer.concat(chunks),
     closed,
     status: 0,
+    tokens: 0,
+    isOverflow: false,
     answer: Buffer.alloc(0),
     plainAnswer: Buffer.alloc(0),
   };
@@ -142,28 +182,32 @@ async function takeRequest(request: IncomingMessage, response: ServerResponse): 
 
 interface ModelRoute {
   readonly wire: Wire;
-  readonly judge: (body: unknown) => Finding[];
+  readonly judge: (body: unknown, issued: Issued) => Finding[];
   readonly isCount?: boolean;
 }
 
 const MODEL_ROUTES: ReadonlyMap<string, ModelRoute> = new Map<string, ModelRoute>([
-  ["/v1/messages", { wire: "anthropic", judge: (body) => judgeAnthropic(body, "messages") }],
+  [
+    "/v1/messages",
+    { wire: "anthropic", judge: (body, issued) => judgeAnthropic(body, "messages", issued) },
+  ],
   [
     "/v1/messages/count_tokens",
     { wire: "anthropic", judge: (body) => judgeAnthropic(body, "count_tokens"), isCount: true },
   ],
   ["/v1/chat/completions", { wire: "openai-chat", judge: judgeChat }],
+  ["/v1/responses", { wire: "openai-responses", judge: judgeResponses }],
 ]);
 
 async function answerRequest(
   recorded: Recorded,
   response: ServerResponse,
-  options: UpstreamOptions,
+  provider: Provider,
 ): Promise<void> {
-  const writer = new AnswerWriter(recorded, response, options);
+  const writer = new AnswerWriter(recorded, response, provider.options);
   const [path = ""] = recorded.path.split("?");
   const route = recorded.method === "POST" ? MODEL_ROUTES.get(path) : undefined;
-  if (route !== undefined) return answerModel(recorded, route, writer, options);
+  if (route !== undefined) return answerModel({ recorded, route, writer, provider });
   if (recorded.method === "GET" && path === "/v1/models") {
     return writer.json(200, modelList(recorded.headers));
   }
@@ -181,29 +225,104 @@ function modelList(headers: IncomingHttpHeaders): JsonObject {
   return { data: [model], has_more: false, first_id: model.id, last_id: model.id };
 }
 
-async function answerModel(
-  recorded: Recorded,
-  route: ModelRoute,
-  writer: AnswerWriter,
-  {
-    script = () => ({ kind: "reply", parts: [{ kind: "text", chunks: ["ok"] }] }),
-  }: UpstreamOptions,
-): Promise<void> {
+/** One model request on its way to its answer. */
+interface Asked {
+  readonly recorded: Recorded;
+  readonly route: ModelRoute;
+  readonly writer: AnswerWriter;
+  readonly provider: Provider;
+}
+
+async function answerModel(asked: Asked): Promise<void> {
+  const { recorded, route, writer, provider } = asked;
   const { wire } = route;
   if (!hasCredential(recorded.headers, wire)) {
     const message = wire === "anthropic" ? "x-api-key header is required" : "Missing bearer token";
     return writer.json(401, errorBody(wire, shape(message), "authentication_error"));
   }
-  const headerFault = judgeHeaders(recorded.headers, wire);
-  const body = headerFault === undefined ? readBody(recorded) : undefined;
-  const finding = headerFault ?? (body?.kind === "read" ? route.judge(body.json)[0] : body?.fault);
-  if (finding !== undefined || body?.kind !== "read" || !isObject(body.json)) {
-    return writer.json(400, errorBody(wire, finding ?? shape("The body is not an object")));
+  const body = readRequest(recorded, route, provider.issued);
+  if (body.kind === "invalid") {
+    provider.refusals.invalid.push(...body.findings);
+    return writer.json(400, errorBody(wire, body.findings[0] ?? shape("The body is invalid")));
   }
   if (route.isCount) return writer.json(200, { input_tokens: recorded.body.length });
-  const request = { wire, body: body.json, headers: recorded.headers };
+  return answerValid(asked, body.json);
+}
+
+async function answerValid(
+  { recorded, route, writer, provider }: Asked,
+  body: JsonObject,
+): Promise<void> {
+  const { wire } = route;
+  const { script = obliging, window } = provider.options;
+  const request = {
+    wire,
+    body: withHistory(wire, body, provider.issued),
+    headers: recorded.headers,
+  };
+  const frame = frameOf(wire, body, recorded.number);
+  const tooLong = window && measure(recorded, request, window);
+  if (tooLong !== undefined) {
+    provider.refusals.overflow += 1;
+    const isInStream = window?.isToldInStream === true || wire === "openai-responses";
+    return frame.isStreamed && isInStream
+      ? writer.stream(overflowEvents(frame, tooLong))
+      : writer.json(400, overflowBody(wire, tooLong));
+  }
   const answer = await script(request, { requestNumber: recorded.number });
-  await writeAnswer(answer, request, writer, recorded.number);
+  if (answer.kind !== "reply") return writeOther(answer, writer);
+  const used = { input: recorded.tokens, output: countAnswer(wire, answer.parts) };
+  const reply = window === undefined ? answer : { ...answer, usage: used };
+  rememberReply(provider.issued, reply, { request, frame });
+  return frame.isStreamed
+    ? writer.stream(renderEvents(reply, frame), reply)
+    : writer.text(200, renderJson(reply, frame));
+}
+
+function obliging(): Answer {
+  return { kind: "reply", parts: [{ kind: "text", chunks: ["ok"] }] };
+}
+
+async function writeOther(
+  answer: Exclude<Answer, { readonly kind: "reply" }>,
+  writer: AnswerWriter,
+): Promise<void> {
+  if (answer.kind === "failure") await writer.json(answer.status, answer.body, answer.headers);
+}
+
+/** What the model reads: an earlier response that the body names is put in front of its own items. */
+function withHistory(wire: Wire, body: JsonObject, issued: Issued): JsonObject {
+  return wire === "openai-responses" ? { ...body, input: resolvedItems(body, issued) } : body;
+}
+
+/** Counts the request; gives the figures where it does not fit. */
+function measure(
+  recorded: Recorded,
+  { wire, body }: ScriptRequest,
+  { tokens: windowTokens, count, factor = 1 }: Window,
+): TooLong | undefined {
+  const counted = count === undefined ? countRequest(wire, body) : count(body);
+  const inputTokens = Math.round(counted * (typeof factor === "number" ? factor : factor(body)));
+  const maxOutputTokens = maxOutputOf(wire, body);
+  recorded.tokens = inputTokens;
+  recorded.isOverflow = inputTokens + maxOutputTokens > windowTokens;
+  return recorded.isOverflow ? { inputTokens, maxOutputTokens, windowTokens } : undefined;
+}
+
+function rememberReply(
+  issued: Issued,
+  reply: Reply,
+  { request, frame }: { readonly request: ScriptRequest; readonly frame: Frame },
+): void {
+  if (request.wire === "anthropic") issued.rememberThinking(reply);
+  if (request.wire !== "openai-responses") return;
+  const { input, store } = request.body;
+  issued.rememberResponse({
+    id: responseId(frame),
+    heard: inputItems(input),
+    output: outputItems(reply, frame),
+    isStored: store !== false,
+  });
 }
 
 function hasCredential(headers: IncomingHttpHeaders, wire: Wire): boolean {
@@ -223,18 +342,26 @@ function judgeHeaders(headers: IncomingHttpHeaders, wire: Wire): Finding | undef
   return undefined;
 }
 
-type ReadBody =
-  | { readonly kind: "read"; readonly json: Json }
-  | { readonly kind: "unreadable"; readonly fault: Finding };
+type ReadRequest =
+  | { readonly kind: "valid"; readonly json: JsonObject }
+  | { readonly kind: "invalid"; readonly findings: readonly Finding[] };
 
-function readBody({ body, headers }: UpstreamRequest): ReadBody {
+function readRequest(recorded: Recorded, route: ModelRoute, issued: Issued): ReadRequest {
+  const fault = judgeHeaders(recorded.headers, route.wire);
+  if (fault !== undefined) return { kind: "invalid", findings: [fault] };
+  let json: Json;
   try {
+    const { body, headers } = recorded;
     const bytes = headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
-    return { kind: "read", json: parseJson(bytes.toString("utf8")) };
+    json = parseJson(bytes.toString("utf8"));
   } catch (error) {
-    const fault = shape(`The request body is not valid JSON: ${String(error)}`);
-    return { kind: "unreadable", fault };
+    const unreadable = shape(`The request body is not valid JSON: ${String(error)}`);
+    return { kind: "invalid", findings: [unreadable] };
   }
+  const findings = route.judge(json, issued);
+  return findings.length === 0 && isObject(json)
+    ? { kind: "valid", json }
+    : { kind: "invalid", findings };
 }
 
 function errorBody(wire: Wire, finding: Finding, type = "invalid_request_error"): JsonObject {
@@ -248,129 +375,13 @@ function errorBody(wire: Wire, finding: Finding, type = "invalid_request_error")
 
 /* Answers */
 
-function frameOf({ wire, body }: ScriptRequest, requestNumber: number): Frame {
-  const { model, stream_options: streamOptions } = body;
+interface RequestFrame extends Frame {
+  readonly isStreamed: boolean;
+}
+
+function frameOf(wire: Wire, body: JsonObject, requestNumber: number): RequestFrame {
+  const { model, stream, stream_options: streamOptions } = body;
   const includeUsage = isObject(streamOptions) && "include_usage" in streamOptions;
-  return { wire, model: isString(model) ? model : "", requestNumber, includeUsage };
-}
-
-async function writeAnswer(
-  answer: Answer,
-  request: ScriptRequest,
-  writer: AnswerWriter,
-  requestNumber: number,
-): Promise<void> {
-  const frame = frameOf(request, requestNumber);
-  const { stream } = request.body;
-  switch (answer.kind) {
-    case "hang":
-      return;
-    case "failure":
-      return writer.json(answer.status, answer.body, answer.headers);
-    case "reply":
-      if (stream === true) return writer.stream(answer, renderEvents(answer, frame));
-      return writer.text(200, renderJson(answer, frame));
-  }
-}
-
-/** Writes one answer and keeps its bytes. */
-class AnswerWriter {
-  readonly #recorded: Recorded;
-  readonly #response: ServerResponse;
-  readonly #chunkBytes: number;
-  readonly #isGzip: boolean;
-
-  constructor(recorded: Recorded, response: ServerResponse, options: UpstreamOptions) {
-    const accepted = recorded.headers["accept-encoding"];
-    this.#recorded = recorded;
-    this.#response = response;
-    this.#chunkBytes = options.chunkBytes ?? Number.POSITIVE_INFINITY;
-    this.#isGzip = options.gzip === true && isString(accepted) && accepted.includes("gzip");
-  }
-
-  json(status: number, body: Json, headers: Readonly<Record<string, string>> = {}): Promise<void> {
-    return this.text(status, JSON.stringify(body), headers);
-  }
-
-  async text(
-    status: number,
-    body: string,
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<void> {
-    const plain = Buffer.from(body);
-    const bytes = this.#isGzip ? gzipSync(plain) : plain;
-    this.#start(status, {
-      "content-type": "application/json",
-      "content-length": String(bytes.length),
-      ...headers,
-    });
-    this.#keepPlain(plain);
-    await this.#write(bytes);
-    this.#response.end();
-  }
-
-  async stream(answer: Reply, events: readonly string[]): Promise<void> {
-    const { early, delayBetweenEventsMs = 0 } = answer;
-    const encoder = this.#isGzip ? createGzip() : undefined;
-    this.#start(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-    });
-    for (const event of events.slice(0, early?.afterEvents)) {
-      const plain = Buffer.from(event);
-      this.#keepPlain(plain);
-      await this.#write(encoder === undefined ? plain : await compressed(encoder, plain));
-      if (delayBetweenEventsMs > 0) await pause(delayBetweenEventsMs);
-    }
-    if (early?.kind === "hang") return;
-    if (early?.kind === "cut") {
-      this.#response.destroy();
-      return;
-    }
-    if (encoder !== undefined) await this.#write(await finished(encoder));
-    this.#response.end();
-  }
-
-  #start(status: number, headers: Readonly<Record<string, string>>): void {
-    this.#recorded.status = status;
-    this.#response.socket?.setNoDelay(true);
-    this.#response.writeHead(status, {
-      "request-id": `req_${this.#recorded.number}`,
-      ...(this.#isGzip ? { "content-encoding": "gzip" } : {}),
-      ...headers,
-    });
-    this.#response.flushHeaders();
-  }
-
-  #keepPlain(bytes: Buffer): void {
-    this.#recorded.plainAnswer = Buffer.concat([this.#recorded.plainAnswer, bytes]);
-  }
-
-  /** Resolves when the bytes have left the process, or when there is nobody left to send them to. */
-  async #write(bytes: Buffer): Promise<void> {
-    const size = Math.min(this.#chunkBytes, bytes.length);
-    for (let start = 0; start < bytes.length && !this.#response.destroyed; start += size) {
-      const piece = bytes.subarray(start, start + size);
-      this.#recorded.answer = Buffer.concat([this.#recorded.answer, piece]);
-      await new Promise<void>((resolve) => {
-        this.#response.write(piece, () => resolve());
-      });
-    }
-  }
-}
-
-/** What the encoder gives for these bytes alone, so that each event leaves at once. */
-async function compressed(encoder: Gzip, bytes: Buffer): Promise<Buffer> {
-  encoder.write(bytes);
-  await new Promise<void>((resolve) => {
-    encoder.flush(constants.Z_SYNC_FLUSH, resolve);
-  });
-  return (encoder.read() as Buffer | null) ?? Buffer.alloc(0);
-}
-
-async function finished(encoder: Gzip): Promise<Buffer> {
-  encoder.end();
-  const chunks: Buffer[] = [];
-  for await (const chunk of encoder) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
+  const name = isString(model) ? model : "";
+  return { wire, body, model: name, requestNumber, includeUsage, isStreamed: stream === true };
 }

@@ -1,0 +1,237 @@
+/** What a script says, as the OpenAI Responses wire says it: the response object, or its typed events. */
+import type {
+  AnswerPart,
+  CallPart,
+  Frame,
+  ReasoningPart,
+  Reply,
+  TextPart,
+  Usage,
+} from "./answer.ts";
+import { type JsonObject, objects } from "./json.ts";
+import { wantsEncryptedReasoning } from "./responses-items.ts";
+
+const CREATED_SECONDS = 1_790_000_000;
+const ARGUMENT_DELTA_LENGTH = 7;
+
+export function responseId(frame: Frame): string {
+  return `resp_${String(frame.requestNumber).padStart(8, "0")}`;
+}
+
+/** The items of an answer, as the client is to send them back. */
+export function outputItems(answer: Reply, frame: Frame): readonly JsonObject[] {
+  return answer.parts.map((part, index) => finishedItem(part, index, frame));
+}
+
+export function responseJson(answer: Reply, frame: Frame, usage: Usage): JsonObject {
+  const cut = answer.stopReason === undefined ? null : { reason: answer.stopReason };
+  return {
+    ...responseFrame(frame),
+    status: cut === null ? "completed" : "incomplete",
+    incomplete_details: cut,
+    output: outputItems(answer, frame),
+    usage: {
+      input_tokens: usage.input,
+      input_tokens_details: { cached_tokens: usage.cached ?? 0 },
+      output_tokens: usage.output,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: usage.input + usage.output,
+    },
+  };
+}
+
+export function responseEvents(answer: Reply, frame: Frame, usage: Usage): string[] {
+  const response = responseJson(answer, frame, usage);
+  const { status } = response;
+  return numbered([
+    ...openingEvents(frame),
+    ...answer.parts.flatMap((part, index) => itemEvents(part, index, frame)),
+    { type: `response.${String(status)}`, response },
+  ]);
+}
+
+/** A stream that begins as every other and then says what went wrong. */
+export function failedEvents(error: JsonObject, frame: Frame): string[] {
+  const response = { ...responseFrame(frame), status: "failed", error };
+  return numbered([...openingEvents(frame), { type: "response.failed", response }]);
+}
+
+/** A response before it has said anything. */
+function responseFrame(frame: Frame): JsonObject {
+  const { body } = frame;
+  const { instructions, max_output_tokens: maxOutput, previous_response_id: previous } = body;
+  const { store, tools } = body;
+  return {
+    id: responseId(frame),
+    object: "response",
+    created_at: CREATED_SECONDS,
+    status: "in_progress",
+    error: null,
+    incomplete_details: null,
+    instructions: instructions ?? null,
+    max_output_tokens: maxOutput ?? null,
+    model: frame.model,
+    output: [],
+    parallel_tool_calls: true,
+    previous_response_id: previous ?? null,
+    reasoning: { effort: "medium", summary: null },
+    store: store !== false,
+    temperature: 1,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: objects<JsonObject>(tools),
+    top_p: 1,
+    truncation: "disabled",
+    usage: null,
+    user: null,
+    metadata: {},
+  };
+}
+
+function openingEvents(frame: Frame): JsonObject[] {
+  const response = responseFrame(frame);
+  return [
+    { type: "response.created", response },
+    { type: "response.in_progress", response },
+  ];
+}
+
+/** Padded as no event writer of ours pads, with a comment after the first one. */
+function numbered(events: readonly JsonObject[]): string[] {
+  const [first = "", ...others] = events.map((event, index) => {
+    const { type } = event;
+    const json = JSON.stringify({ ...event, sequence_number: index });
+    const padding = " ".repeat(json.length % 5);
+    return `event: ${String(type)}\ndata: ${json.slice(0, -1)}${padding}}\n\n`;
+  });
+  return [first, ": keep-alive\n\n", ...others];
+}
+
+const ID_PREFIXES = { text: "msg", reasoning: "rs", call: "fc" } as const;
+
+function itemId(part: AnswerPart, index: number, frame: Frame): string {
+  return `${ID_PREFIXES[part.kind]}_${String(frame.requestNumber).padStart(8, "0")}_${index}`;
+}
+
+function finishedItem(part: AnswerPart, index: number, frame: Frame): JsonObject {
+  const id = itemId(part, index, frame);
+  switch (part.kind) {
+    case "text":
+      return { ...messageItem(id, "completed"), content: [outputText(part.chunks.join(""))] };
+    case "reasoning":
+      return {
+        id,
+        type: "reasoning",
+        summary: [summaryText(part.chunks.join(""))],
+        ...(wantsEncryptedReasoning(frame.body)
+          ? { encrypted_content: encryptedContent(part, id) }
+          : {}),
+      };
+    case "call":
+      return callItem(part, id, { status: "completed", input: JSON.stringify(part.input) });
+  }
+}
+
+/** Looks like what the provider sends, and differs for each item. */
+function encryptedContent({ signature }: ReasoningPart, id: string): string {
+  return `gAAAAAB${Buffer.from(`${id} ${signature}`).toString("base64url")}`;
+}
+
+function messageItem(id: string, status: string): JsonObject {
+  return { id, type: "message", status, role: "assistant", content: [] };
+}
+
+function outputText(text: string): JsonObject {
+  return { type: "output_text", annotations: [], logprobs: [], text };
+}
+
+function summaryText(text: string): JsonObject {
+  return { type: "summary_text", text };
+}
+
+function callItem(
+  part: CallPart,
+  id: string,
+  { status, input }: { readonly status: string; readonly input: string },
+): JsonObject {
+  return { id, type: "function_call", status, arguments: input, call_id: part.id, name: part.name };
+}
+
+function itemEvents(part: AnswerPart, index: number, frame: Frame): JsonObject[] {
+  const id = itemId(part, index, frame);
+  const done = finishedItem(part, index, frame);
+  return [
+    { type: "response.output_item.added", output_index: index, item: startedItem(part, id) },
+    ...contentEvents(part, { item_id: id, output_index: index }),
+    { type: "response.output_item.done", output_index: index, item: done },
+  ];
+}
+
+function startedItem(part: AnswerPart, id: string): JsonObject {
+  switch (part.kind) {
+    case "text":
+      return messageItem(id, "in_progress");
+    case "reasoning":
+      return { id, type: "reasoning", summary: [] };
+    case "call":
+      return callItem(part, id, { status: "in_progress", input: "" });
+  }
+}
+
+function contentEvents(part: AnswerPart, place: JsonObject): JsonObject[] {
+  switch (part.kind) {
+    case "text":
+      return textEvents(part, { ...place, content_index: 0 });
+    case "reasoning":
+      return summaryEvents(part, { ...place, summary_index: 0 });
+    case "call":
+      return argumentEvents(part, place);
+  }
+}
+
+function textEvents(part: TextPart, place: JsonObject): JsonObject[] {
+  const text = part.chunks.join("");
+  return [
+    { type: "response.content_part.added", ...place, part: outputText("") },
+    ...part.chunks.map((delta) => ({
+      type: "response.output_text.delta",
+      ...place,
+      delta,
+      logprobs: [],
+    })),
+    { type: "response.output_text.done", ...place, text, logprobs: [] },
+    { type: "response.content_part.done", ...place, part: outputText(text) },
+  ];
+}
+
+function summaryEvents(part: ReasoningPart, place: JsonObject): JsonObject[] {
+  const text = part.chunks.join("");
+  return [
+    { type: "response.reasoning_summary_part.added", ...place, part: summaryText("") },
+    ...part.chunks.map((delta) => ({
+      type: "response.reasoning_summary_text.delta",
+      ...place,
+      delta,
+    })),
+    { type: "response.reasoning_summary_text.done", ...place, text },
+    { type: "response.reasoning_summary_part.done", ...place, part: summaryText(text) },
+  ];
+}
+
+function argumentEvents(part: CallPart, place: JsonObject): JsonObject[] {
+  const whole = JSON.stringify(part.input);
+  const pieces = whole.match(new RegExp(`[^]{1,${ARGUMENT_DELTA_LENGTH}}`, "g")) ?? [];
+  return [
+    ...pieces.map((delta) => ({
+      type: "response.function_call_arguments.delta",
+      ...place,
+      delta,
+    })),
+    {
+      type: "response.function_call_arguments.done",
+      ...place,
+      name: part.name,
+      arguments: whole,
+    },
+  ];
+}

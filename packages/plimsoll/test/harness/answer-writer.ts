@@ -1,0 +1,119 @@
+/** Writes the answers of the scripted provider, in pieces and compressed as it was told, and keeps their bytes. */
+import type { ServerResponse } from "node:http";
+import { constants, createGzip, type Gzip, gzipSync } from "node:zlib";
+import type { Reply } from "./answer.ts";
+import { isString, type Json } from "./json.ts";
+import type { Recorded } from "./upstream.ts";
+import { pause } from "./waiting.ts";
+
+export interface WriterOptions {
+  /** Cuts the bytes of a stream into pieces of this size, each written by itself. */
+  readonly chunkBytes?: number;
+  /** Compresses answers for clients whose accept-encoding allows it. */
+  readonly gzip?: boolean;
+}
+
+/** How fast a stream goes, and whether it stops before its time. */
+type Pace = Pick<Reply, "early" | "delayBetweenEventsMs">;
+
+/** Writes one answer and keeps its bytes. */
+export class AnswerWriter {
+  readonly #recorded: Recorded;
+  readonly #response: ServerResponse;
+  readonly #chunkBytes: number;
+  readonly #isGzip: boolean;
+
+  constructor(recorded: Recorded, response: ServerResponse, options: WriterOptions) {
+    const accepted = recorded.headers["accept-encoding"];
+    this.#recorded = recorded;
+    this.#response = response;
+    this.#chunkBytes = options.chunkBytes ?? Number.POSITIVE_INFINITY;
+    this.#isGzip = options.gzip === true && isString(accepted) && accepted.includes("gzip");
+  }
+
+  json(status: number, body: Json, headers: Readonly<Record<string, string>> = {}): Promise<void> {
+    return this.text(status, JSON.stringify(body), headers);
+  }
+
+  async text(
+    status: number,
+    body: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const plain = Buffer.from(body);
+    const bytes = this.#isGzip ? gzipSync(plain) : plain;
+    this.#start(status, {
+      "content-type": "application/json",
+      "content-length": String(bytes.length),
+      ...headers,
+    });
+    this.#keepPlain(plain);
+    await this.#write(bytes);
+    this.#response.end();
+  }
+
+  async stream(events: readonly string[], pace: Pace = {}): Promise<void> {
+    const { early, delayBetweenEventsMs = 0 } = pace;
+    const encoder = this.#isGzip ? createGzip() : undefined;
+    this.#start(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+    });
+    for (const event of events.slice(0, early?.afterEvents)) {
+      const plain = Buffer.from(event);
+      this.#keepPlain(plain);
+      await this.#write(encoder === undefined ? plain : await compressed(encoder, plain));
+      if (delayBetweenEventsMs > 0) await pause(delayBetweenEventsMs);
+    }
+    if (early?.kind === "hang") return;
+    if (early?.kind === "cut") {
+      this.#response.destroy();
+      return;
+    }
+    if (encoder !== undefined) await this.#write(await finished(encoder));
+    this.#response.end();
+  }
+
+  #start(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#recorded.status = status;
+    this.#response.socket?.setNoDelay(true);
+    this.#response.writeHead(status, {
+      "request-id": `req_${this.#recorded.number}`,
+      ...(this.#isGzip ? { "content-encoding": "gzip" } : {}),
+      ...headers,
+    });
+    this.#response.flushHeaders();
+  }
+
+  #keepPlain(bytes: Buffer): void {
+    this.#recorded.plainAnswer = Buffer.concat([this.#recorded.plainAnswer, bytes]);
+  }
+
+  /** Resolves when the bytes have left the process, or when there is nobody left to send them to. */
+  async #write(bytes: Buffer): Promise<void> {
+    const size = Math.min(this.#chunkBytes, bytes.length);
+    for (let start = 0; start < bytes.length && !this.#response.destroyed; start += size) {
+      const piece = bytes.subarray(start, start + size);
+      this.#recorded.answer = Buffer.concat([this.#recorded.answer, piece]);
+      await new Promise<void>((resolve) => {
+        this.#response.write(piece, () => resolve());
+      });
+    }
+  }
+}
+
+/** What the encoder gives for these bytes alone, so that each event leaves at once. */
+async function compressed(encoder: Gzip, bytes: Buffer): Promise<Buffer> {
+  encoder.write(bytes);
+  await new Promise<void>((resolve) => {
+    encoder.flush(constants.Z_SYNC_FLUSH, resolve);
+  });
+  return (encoder.read() as Buffer | null) ?? Buffer.alloc(0);
+}
+
+async function finished(encoder: Gzip): Promise<Buffer> {
+  encoder.end();
+  const chunks: Buffer[] = [];
+  for await (const chunk of encoder) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,158 @@
+/**
+ * A scripted agent's conversation through the service, turn by turn: what its client heard, what the service said of each
+ * turn, and what reached the provider for it.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import { AgentScript, replyOf } from "./agent.ts";
+import { type AgentClient, type AgentOptions, createAgentClient } from "./agent-clients.ts";
+import type { Reply } from "./answer.ts";
+import { conversationOf, countRequest } from "./counting.ts";
+import { type JsonObject, parseJson } from "./json.ts";
+import { handlesIn } from "./kept.ts";
+import { recordingFetch } from "./recording-fetch.ts";
+import { type Edit, readArchive, readEdits, type Service } from "./service.ts";
+import type { ScriptRequest, Upstream, UpstreamRequest } from "./upstream.ts";
+
+type Answering = Pick<Service, "url" | "api">;
+
+export interface Stage {
+  readonly service: Answering;
+  readonly upstream: Upstream;
+}
+
+export interface TalkOptions extends AgentOptions {
+  readonly name: string;
+  readonly seed: number;
+  /** Questions and results are made to its measure. */
+  readonly windowTokens: number;
+}
+
+export interface Turn {
+  /** From 0. */
+  readonly number: number;
+  /** What the service said in its headers: empty and NaN where it said nothing. */
+  readonly session: string;
+  readonly action: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** What reached the provider, in order: the last one was answered. */
+  readonly sent: readonly UpstreamRequest[];
+  /** The client's own request with its whole history: its messages, and its tokens by the provider's rule. */
+  readonly historyLength: number;
+  readonly historyTokens: number;
+  readonly edits: readonly Edit[];
+}
+
+const TURNS_MAX = 1_000;
+const ARCHIVE_PAGE_BYTES = 10_000;
+
+export class LongTalk {
+  readonly options: TalkOptions;
+  readonly #script: AgentScript;
+  readonly #client: AgentClient;
+  readonly turns: Turn[] = [];
+  /** The client's last request, byte for byte. */
+  clientBody = "";
+  /** What the client heard instead of an answer: the talk ended with it. */
+  failure: unknown;
+  /** By handle: what is behind it. */
+  readonly archive = new Map<string, string>();
+
+  constructor(options: TalkOptions) {
+    this.options = options;
+    this.#script = new AgentScript(options.seed, options.windowTokens);
+    this.#client = createAgentClient(options);
+  }
+
+  get apiKey(): string {
+    return `key-of-${this.options.name.replaceAll(" ", "-")}`;
+  }
+
+  /** What the model says in the turn that is under way, however often it is asked. */
+  answer(): Reply {
+    return replyOf(this.options.wire, this.#script.step(this.turns.length));
+  }
+
+  /** Takes turns until `isEnough`, or until the client hears an error. */
+  async goOn(stage: Stage, isEnough: () => boolean): Promise<void> {
+    while (this.failure === undefined && !isEnough()) {
+      try {
+        if (this.turns.length >= TURNS_MAX) throw new Error(`${TURNS_MAX} turns are too many.`);
+        this.turns.push(await this.#takeTurn(stage));
+      } catch (error) {
+        this.failure = error;
+      }
+    }
+  }
+
+  async #takeTurn(stage: Stage): Promise<Turn> {
+    const { service, upstream } = stage;
+    const step = this.#script.step(this.turns.length);
+    if (step.question !== undefined) this.#client.hear(step.question);
+    else this.#client.giveResults(this.#script.step(this.turns.length - 1).calls);
+    const requestsBefore = upstream.requests.length;
+    const { fetch, exchanges } = recordingFetch();
+    const target = { baseUrl: service.url, apiKey: this.apiKey, fetch };
+    const heard = await this.#client.ask(target);
+    const expected = { text: step.text, callIds: step.calls.map(({ id }) => id) };
+    if (JSON.stringify(heard) !== JSON.stringify(expected)) {
+      throw new Error(`The client heard ${JSON.stringify(heard)}, not what the model said.`);
+    }
+    const [exchange] = exchanges;
+    this.clientBody = exchange?.requestBody.toString() ?? "";
+    const headers = exchange?.headers ?? new Headers();
+    const [before, after] = (headers.get("x-plimsoll-tokens") ?? "").split(";");
+    const session = headers.get("x-plimsoll-session") ?? "";
+    const action = headers.get("x-plimsoll-action") ?? "";
+    const { wire } = this.options;
+    const history = parseJson(this.clientBody) as JsonObject;
+    return {
+      number: this.turns.length,
+      session,
+      action,
+      tokensBefore: Number(before || Number.NaN),
+      tokensAfter: Number(after || Number.NaN),
+      sent: upstream.requests
+        .slice(requestsBefore)
+        .filter(({ headers: sent }) => keyIn(sent) === this.apiKey),
+      historyLength: conversationOf(wire, history).length,
+      historyTokens: countRequest(wire, history),
+      edits:
+        action === "" || action === "passthrough" ? [] : await this.#newEdits(service, session),
+    };
+  }
+
+  async #newEdits(service: Answering, session: string): Promise<readonly Edit[]> {
+    const known = new Set(this.turns.flatMap(({ edits }) => edits.map(({ seq }) => seq)));
+    return (await readEdits(service, session)).filter(({ seq }) => !known.has(seq));
+  }
+
+  /** Reads what is behind every handle of this conversation. */
+  async openArchive(service: Answering): Promise<void> {
+    const handles = new Set([
+      ...this.turns.flatMap(({ edits }) => edits.flatMap(({ action }) => action.handle ?? [])),
+      ...handlesIn(this.lastSent),
+    ]);
+    for (const handle of handles) {
+      this.archive.set(handle, await readArchive(service, handle, ARCHIVE_PAGE_BYTES));
+    }
+  }
+
+  /** The last request that reached the provider. */
+  get lastSent(): string {
+    return this.turns.at(-1)?.sent.at(-1)?.body.toString() ?? "";
+  }
+}
+
+/** The provider's side of all these talks: each is known by the key that its client uses. */
+export function scriptOf(talks: readonly LongTalk[]): (request: ScriptRequest) => Reply {
+  return ({ headers }) => {
+    const talk = talks.find(({ apiKey }) => apiKey === keyIn(headers));
+    if (talk === undefined) throw new Error("A request came with the key of no talk.");
+    return talk.answer();
+  };
+}
+
+function keyIn(headers: IncomingHttpHeaders): string {
+  return String(headers["x-api-key"] ?? headers.authorization?.replace("Bearer ", ""));
+}
