@@ -97,9 +97,17 @@ function freshKey(): string {
 async function spokenIn(wire: Wire, exchanges: readonly Exchange[]): Promise<Essence[]> {
   const spoken: Essence[] = [];
   for (const exchange of exchanges) {
-    const { messages } = parseJson(exchange.requestBody.toString()) as JsonObject;
-    spoken.push(...objects(messages).slice(spoken.length).map(essence));
-    spoken.push(essence(readAnswer(wire, (await exchange.answer).toString()).message));
+    const body = parseJson(exchange.requestBody.toString()) as JsonObject;
+    // Where the provider keeps the history, all that is sent is new.
+    const known = isString(body["previous_response_id"]) ? 0 : spoken.length;
+    spoken.push(
+      ...objects(body["messages"] ?? body["input"])
+        .slice(known)
+        .map(essence),
+    );
+    const { message } = readAnswer(wire, (await exchange.answer).toString());
+    const said = wire === "openai-responses" ? objects(message["output"]) : [message];
+    spoken.push(...said.map(essence));
   }
   return spoken;
 }

@@ -17,8 +17,8 @@ import { createFactsReader } from "../session/message-facts.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
 import type { Store } from "../store/store.ts";
-import { wireOfBody } from "../wire/detect.ts";
-import { readSlices } from "../wire/slices.ts";
+import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
+import { parseJson, readSlices } from "../wire/slices.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
 import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
@@ -70,7 +70,7 @@ function readRequestFile(file: string): JsonObject {
     if (statSync(file).size > maxFileBytes)
       throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    const body = Array.isArray(value) ? { messages: value } : value;
+    const body = Array.isArray(value) ? { [fieldOf(value)]: value } : value;
     if (isObject(body)) return body;
   } catch (cause) {
     if (PlimsollError.is(cause)) throw cause;
@@ -85,6 +85,12 @@ function readRequestFile(file: string): JsonObject {
   );
 }
 
+/** A list of messages without its body: where would it stand? */
+function fieldOf(messages: readonly unknown[]): string {
+  const known = messages.filter(isObject).map(wireOfMessage);
+  return known.includes("openai-responses") ? "input" : "messages";
+}
+
 /** Puts the newest request of a session together again: its head, and the messages up to its tip. */
 async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const snapshot = await store.snapshot(id);
@@ -96,10 +102,12 @@ async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const decode = (bytes: Uint8Array): JsonObject =>
     JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
   const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
+  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
+  const { messagesField } = wire ?? wires.anthropic;
   return {
     model: turn?.model ?? "",
     ...(head === undefined ? {} : decode(head)),
-    messages: path.flatMap((seq) => {
+    [messagesField]: path.flatMap((seq) => {
       const body = bodies.get(seq);
       return body === undefined ? [] : [decode(body)];
     }),
@@ -123,8 +131,8 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
       head,
       addMessages(emptyTotals, messages),
     );
-    const decoded = ((body as JsonObject)["messages"] as readonly JsonObject[]).map((message) =>
-      wire.decode(message),
+    const decoded = request.messages.map((slice) =>
+      wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
     );
     return {
       model: request.model,

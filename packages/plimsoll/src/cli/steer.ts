@@ -102,7 +102,7 @@ async function steerService(
   if (response.ok) return answer as Steered;
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
   throw new PlimsollError(
-    "USAGE",
+    "INTERNAL",
     String(error["message"] ?? `The service said ${response.status}.`),
   );
 }

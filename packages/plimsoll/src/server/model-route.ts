@@ -180,6 +180,42 @@ function turnHeaders({ session, fitted }: Turn): Record<string, string> {
   };
 }
 
+/** Counts what would be sent: a client that watches its window should see what the model sees. */
+export async function handleCount(
+  gateway: Gateway,
+  { request, response, caller }: Exchange,
+  route: Extract<Route, { kind: "count" }>,
+): Promise<void> {
+  checkJson(request);
+  const body = await readBody(request);
+  try {
+    const edited = await gateway.plimsoll
+      .peek({
+        tenant: caller.tenant,
+        provider: route.provider,
+        wire: wires[route.wire],
+        body: body.json,
+        hints: readHints(request.headers),
+      })
+      .catch((error: unknown) => {
+        gateway.warn(`A request was counted as it came: ${errorMessage(error)}`);
+        return undefined;
+      });
+    await relay(
+      gateway.agent,
+      {
+        url: gateway.upstream(route.provider, route.path),
+        method: "POST",
+        ...outgoing(request, body, edited),
+      },
+      response,
+      () => ({ headers: {} }),
+    );
+  } finally {
+    body.release();
+  }
+}
+
 /** Everything of a provider's that is not a conversation. */
 export async function handleRelay(
   gateway: Gateway,

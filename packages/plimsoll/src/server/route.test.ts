@@ -35,8 +35,16 @@ test.each([
   expect(route(url).route).toEqual({ kind: "model", provider, wire, path });
 });
 
+test("counting is told apart from conversing", () => {
+  expect(route("/v1/messages/count_tokens").route).toEqual({
+    kind: "count",
+    provider: "anthropic",
+    wire: "anthropic",
+    path: "/v1/messages/count_tokens",
+  });
+});
+
 test.each([
-  ["/v1/messages/count_tokens", "anthropic"],
   ["/v1/embeddings", "openai"],
   ["/v1/responses/compact", "openai"],
   ["/responses/compact", "openai"],

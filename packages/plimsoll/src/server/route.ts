@@ -12,6 +12,13 @@ export type Route =
       readonly wire: WireName;
       readonly path: string;
     }
+  /** How many tokens would it be? */
+  | {
+      readonly kind: "count";
+      readonly provider: string;
+      readonly wire: WireName;
+      readonly path: string;
+    }
   /** Anything else of a provider's: passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   | { readonly kind: "api"; readonly segments: readonly string[] }
@@ -37,8 +44,10 @@ const modelPaths: readonly {
   readonly wire: ProviderWire;
   readonly path: string;
   readonly name: WireName;
+  readonly isCount?: true;
 }[] = [
   { wire: "anthropic", path: "/v1/messages", name: "anthropic" },
+  { wire: "anthropic", path: "/v1/messages/count_tokens", name: "anthropic", isCount: true },
   { wire: "openai", path: "/v1/chat/completions", name: "openai-chat" },
   { wire: "openai", path: "/v1/responses", name: "openai-responses" },
 ];
@@ -112,7 +121,7 @@ function providerRoute(
   const model = modelPaths.find((known) => known.wire === wire && known.path === path);
   const full = path + search;
   return model !== undefined && input.method === "POST"
-    ? { kind: "model", provider, wire: model.name, path: full }
+    ? { kind: model.isCount ? "count" : "model", provider, wire: model.name, path: full }
     : { kind: "relay", provider, path: full };
 }
 

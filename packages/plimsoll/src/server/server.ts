@@ -18,7 +18,7 @@ import {
 } from "./checks.ts";
 import { serveEvents } from "./events.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
-import { type Gateway, handleModel, handleRelay } from "./model-route.ts";
+import { type Gateway, handleCount, handleModel, handleRelay } from "./model-route.ts";
 import { createUpstreamAgent } from "./relay.ts";
 import { sendError, sendJson, sendText } from "./reply.ts";
 import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./route.ts";
@@ -166,7 +166,7 @@ async function handle(
     hasAnthropicVersion: request.headers["anthropic-version"] !== undefined,
     providers: service.providers,
   });
-  const wire = routed.route.kind === "model" ? wires[routed.route.wire] : undefined;
+  const wire = "wire" in routed.route ? wires[routed.route.wire] : undefined;
   response.on("error", (error) =>
     service.warn(`An answer could not be sent: ${errorMessage(error)}`),
   );
@@ -202,11 +202,17 @@ async function answer(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const { plimsoll, access, metrics, gateway } = service;
-  const mayWrite = ["model", "relay", "unknown", "api"].includes(route.kind);
+  const mayWrite = ["model", "count", "relay", "unknown", "api"].includes(route.kind);
   if (!mayWrite) checkReading(request);
   switch (route.kind) {
     case "model":
       return handleModel(
+        gateway,
+        { request, response, caller: checkModelCaller(request, access, pathToken) },
+        route,
+      );
+    case "count":
+      return handleCount(
         gateway,
         { request, response, caller: checkModelCaller(request, access, pathToken) },
         route,

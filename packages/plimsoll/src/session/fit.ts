@@ -392,7 +392,19 @@ function debugEvaluation(
   { projection, verdict, measurement }: JudgedView,
   guard: Guard,
 ): void {
-  const counters = draft.branch.record.counters;
+  const { counters } = draft.branch.record;
+  if (counters === undefined)
+    debug("context-guard/init-counters", () => ({
+      currentCtxTokens: 0,
+      pendingCtxTokens: projection.tokens,
+      newCtxTokens: 0,
+      schemaCtxTokens: measurement.tools,
+    }));
+  debug("context-guard/loop-init", () => ({
+    turn: draft.turn.id,
+    messages: draft.path.length,
+    seedCtxTokens: measurement.total,
+  }));
   debug("context-guard/schema-estimate", () => ({ schemaCtxTokens: measurement.tools }));
   debug("context-guard/evaluate", () => ({
     projectedTokens: projection.tokens,

@@ -8,7 +8,7 @@ import type { ArchiveRecord, ArchiveSource, NodeRecord } from "../store/store.ts
 import type { Wire } from "../wire/wire.ts";
 import { partContent } from "./archive.ts";
 import type { SessionLog } from "./log.ts";
-import type { Path } from "./path.ts";
+import { anchorOf, type Path } from "./path.ts";
 import type { Stretch, View } from "./view.ts";
 
 export interface EditMaking {
@@ -49,7 +49,7 @@ export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): M
   const edits: Edit[] = [];
   const archive: ArchiveRecord[] = [];
   const wordings: Wording[] = [];
-  const anchor = making.path.chainAt(making.path.length - 1) ?? "";
+  const anchor = anchorOf(making.log, making.path);
   for (const proposal of proposals) {
     const made = actionFor(making, proposal);
     if (made === undefined) continue;

@@ -153,3 +153,12 @@ function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: s
   }
   return deepest;
 }
+
+/** The last message that the client sent: the answer behind it may never come back. */
+export function anchorOf(log: SessionLog, path: Path): string {
+  for (let index = path.length - 1; index >= 0; index--) {
+    const node = log.nodes.get(path.seqAt(index) ?? -1);
+    if (node?.source === "request") return looseChainOf(node);
+  }
+  return path.chainAt(path.length - 1) ?? "";
+}

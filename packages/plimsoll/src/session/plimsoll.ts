@@ -21,6 +21,7 @@ import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
+import { peekBody } from "./peek.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
 import { createReferences } from "./references.ts";
 import { retrying, retryPolicyOf } from "./retry.ts";
@@ -73,6 +74,8 @@ export interface Plimsoll {
   readonly steering: Steering;
   /** A request as a client sent it over the wire: the proxy's way in. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
+  /** The bytes that would be sent of it, and nothing is recorded; undefined when they are the client's own. */
+  peek(incoming: Incoming): Promise<Uint8Array | undefined>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
@@ -114,6 +117,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     targets: context.targets,
     sign,
     steering: createSteering(context),
+    peek: (incoming) => peekBody(context, incoming),
     receive: (incoming) => receiveTurn(context, incoming),
     session: async (wanted = {}) => {
       if (typeof wanted === "string") return resumeSession(context, config, wanted);

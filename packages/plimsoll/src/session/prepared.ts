@@ -211,7 +211,14 @@ function messagesFor(
   { length, patches }: Shown,
 ): readonly JsonObject[] {
   const seen = patchList(said.slice(0, length), patches, readMessage);
-  return own === wire ? seen : wire.encode(seen.map((message) => own.decode(message)));
+  return own === wire
+    ? seen
+    : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
+}
+
+/** Signed by one provider, reasoning is worth nothing to another, and would be refused. */
+function withoutReasoning({ role, parts }: Message): Message {
+  return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
 }
 
 /** What a provider's client library throws: a status, and the provider's own body. */

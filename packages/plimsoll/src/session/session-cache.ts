@@ -10,6 +10,8 @@ export interface SessionCache {
   /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
   find(query: SessionLookup): Promise<{ readonly log: SessionLog; readonly isNew: boolean }>;
   byId(id: string): Promise<SessionLog | undefined>;
+  /** The session that a request continues; undefined when it would be a new one. */
+  lookup(query: SessionLookup): Promise<SessionLog | undefined>;
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
   /** Tells the cache that messages were added, so that they can be found by their history. */
   noteChains(log: SessionLog, links: readonly Pick<Link, "chain" | "looseChain">[]): void;
@@ -39,20 +41,25 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     shelf.put(log);
     return log;
   };
+  const lookup: SessionCache["lookup"] = async (query) => {
+    const { tenant, wire, hints } = query;
+    const { clientKey, sessionId } = hints;
+    const named = sessionId === undefined ? undefined : await byId(sessionId);
+    if (named?.record.tenant === tenant && named.record.wire === wire) return named;
+    return clientKey === undefined
+      ? findByHistory(shelf, store, query)
+      : findByClientKey(shelf, store, { tenant, clientKey, wire });
+  };
   return {
     byId,
     create,
     noteChains: shelf.noteChains,
     forget: shelf.remove,
+    lookup,
     find: async (query) => {
       const { tenant, wire, hints } = query;
-      const { clientKey, sessionId, agent } = hints;
-      const named = sessionId === undefined ? undefined : await byId(sessionId);
-      if (named?.record.tenant === tenant && named.record.wire === wire)
-        return { log: named, isNew: false };
-      const known = await (clientKey === undefined
-        ? findByHistory(shelf, store, query)
-        : findByClientKey(shelf, store, { tenant, clientKey, wire }));
+      const { clientKey, agent } = hints;
+      const known = await lookup(query);
       if (known !== undefined) return { log: known, isNew: false };
       const log = create({
         tenant,

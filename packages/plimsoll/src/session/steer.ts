@@ -14,7 +14,7 @@ import { sizeView } from "./draft.ts";
 import { commitCompaction, commitEdits } from "./edit-log.ts";
 import { newId } from "./ids.ts";
 import { looseChainOf, pathTo } from "./log.ts";
-import { indexOn, type Path, pathOfNodes, viewOf } from "./path.ts";
+import { anchorOf, indexOn, type Path, pathOfNodes, viewOf } from "./path.ts";
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import type { TurnContext } from "./turn.ts";
 import { foldView, revertedIn, type View } from "./view.ts";
@@ -280,11 +280,12 @@ function draftEdits(
   const from = (log.edits.at(-1)?.seq ?? 0) + 1;
   const step = newId("step");
   const at = context.now();
+  const anchor = anchorOf(log, path);
   return actions.map((made, index) => ({
     seq: from + index,
     branch: branch.record.id,
     step,
-    anchor: path.chainAt(path.length - 1) ?? "",
+    anchor,
     at,
     action: made,
     place: "undefined",

@@ -33,7 +33,7 @@ export const openaiChatWire: Wire = {
   cacheMark: chatCacheMark,
   noTools: "none",
   decodeSystem: () => [],
-  encode: (messages) => messages.flatMap(encodeMessage),
+  encode: (messages) => joinAnswers(messages).flatMap(encodeMessage),
   composeBody,
   openAnswer: createChatAccumulator,
   readAnswer: readChatAnswer,
@@ -219,6 +219,18 @@ function mediaOfUrl(url: string): Media {
   const comma = url.indexOf(",");
   const mediaType = url.slice(5, comma).split(";")[0] ?? "";
   return { kind: "base64", mediaType, data: url.slice(comma + 1) };
+}
+
+/** What other wires put into several messages is one answer here: all its calls must stand before their results. */
+function joinAnswers(messages: readonly Message[]): readonly Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (last?.role === "assistant" && message.role === "assistant")
+      joined[joined.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
+    else joined.push(message);
+  }
+  return joined;
 }
 
 function encodeMessage(message: Message): readonly JsonObject[] {

@@ -381,6 +381,13 @@ async function stream(options: AiOptions): ReturnType<AskAi> {
   return { text: await result.text, messages: await result.responseMessages };
 }
 
+/** The clients of the Responses wire: two that keep the items themselves, and one whose provider keeps them. */
+const RESPONSES_CLIENTS: readonly Client[] = [
+  responsesClient("openai responses.create", "client", createResponse),
+  responsesClient("openai responses.stream", "client", streamResponse),
+  responsesClient("openai responses.create with previous_response_id", "provider", createResponse),
+];
+
 export const CLIENTS: readonly Client[] = [
   anthropicClient("@anthropic-ai/sdk messages.create", (client, request) =>
     client.messages.create(request),
@@ -400,11 +407,5 @@ export const CLIENTS: readonly Client[] = [
   aiClient("anthropic", "ai streamText with @ai-sdk/anthropic", stream),
   aiClient("openai-chat", "ai generateText with @ai-sdk/openai-compatible", generate),
   aiClient("openai-chat", "ai streamText with @ai-sdk/openai-compatible", stream),
-];
-
-/** The clients of the Responses wire: two that keep the items themselves, and one whose provider keeps them. */
-export const RESPONSES_CLIENTS: readonly Client[] = [
-  responsesClient("openai responses.create", "client", createResponse),
-  responsesClient("openai responses.stream", "client", streamResponse),
-  responsesClient("openai responses.create with previous_response_id", "provider", createResponse),
+  ...RESPONSES_CLIENTS,
 ];
