@@ -73,6 +73,8 @@ export type Proposal =
 /** Contract: a proposal that makes nothing smaller, or that a provider would reject, is dropped; so propose freely. */
 export interface Strategy {
   readonly name: string;
+  /** Tried only when what came before it did not save enough. */
+  readonly isLastResort?: true;
   propose(
     conversation: SeenConversation,
     goal: Goal,

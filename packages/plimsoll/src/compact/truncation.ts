@@ -6,6 +6,7 @@ import { type Keep, type TruncationRange, truncationRange } from "./truncate.ts"
 
 export const truncate: Strategy = {
   name: "truncate",
+  isLastResort: true,
   propose: (conversation, goal) =>
     cutToFit(conversation, goal).map((range) =>
       removal(range, "The conversation did not fit into the window."),
@@ -16,6 +17,7 @@ export const truncate: Strategy = {
 export function truncateKeeping(keep: Keep): Strategy {
   return {
     name: `truncate_${keep}`,
+    isLastResort: true,
     propose: ({ messages, units }) => {
       const range = truncationRange(
         messages.map(({ message }) => message),

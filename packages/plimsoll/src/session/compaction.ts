@@ -11,7 +11,6 @@ import type {
   SeenMessage,
   Strategy,
 } from "../compact/strategy.ts";
-import { truncate } from "../compact/truncation.ts";
 import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Sign } from "../message/handle.ts";
@@ -64,10 +63,18 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   };
   for (const strategy of task.strategies) {
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
-    if (isMet) break;
+    if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
     state = await tryStrategy(world, task, strategy, state);
   }
   return state;
+}
+
+/** Nothing is truncated when a lesser loss has saved this share, and there is room for a while. */
+const enough = { savedShare: 0.3, filledShare: 0.8 };
+
+function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
+  const saved = 1 - measured.total / Math.max(1, start.measured.total);
+  return saved >= enough.savedShare && measured.total <= goal.limitTokens * enough.filledShare;
 }
 
 async function tryStrategy(
@@ -86,20 +93,26 @@ async function tryStrategy(
     const { conversation, seen } = await see(world, draft, state.sized);
     const proposals = await strategy.propose(conversation, goal);
     if (proposals.length === 0) return state;
-    proposed = await propose(world, draft, state, { strategy, seen, proposals });
+    proposed = await propose(world, task, state, { strategy, seen, proposals });
   } catch (error) {
     return failed(errorMessage(error));
   }
-  if (proposed.sized.measured.total >= state.sized.measured.total) return state;
+  if (!isSmaller(goal, proposed.sized, state.sized)) return state;
   const judgement = judge(world, draft, proposed.sized);
   // Truncation in whole units needs no second opinion when there is none to be had.
-  if (judgement.kind === "unknown" && strategy.name.startsWith(truncate.name)) {
+  if (judgement.kind === "unknown" && strategy.isLastResort) {
     return { ...proposed, failures: [...state.failures, judgement.reason] };
   }
   return judgement.kind === "valid" ? proposed : failed(judgement.reason);
 }
 
 const decoder = new TextDecoder();
+
+/** In tokens; where media are the trouble, in media. */
+function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
+  const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
+  return hasFewer || one.measured.total < other.measured.total;
+}
 
 type Judgement =
   | { readonly kind: "valid" }
@@ -150,7 +163,7 @@ interface Proposed {
 
 async function propose(
   world: CompactionWorld,
-  draft: Draft,
+  { draft, goal }: CompactionTask,
   state: Compaction,
   { strategy, seen, proposals }: Proposed,
 ): Promise<Compaction> {
@@ -173,7 +186,7 @@ async function propose(
     },
     proposals,
   );
-  const edits = worthwhile(await withSizes(world, draft, made.edits));
+  const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   const all = [...state.edits, ...edits];
   const view = foldView(indexOn(path, log), [...log.edits, ...all]);
@@ -188,14 +201,13 @@ async function propose(
 }
 
 /** What is shorter than the notice in its place stays. */
-function worthwhile(edits: readonly Edit[]): readonly Edit[] {
+function worthwhile({ media }: Goal, edits: readonly Edit[]): readonly Edit[] {
   const [first] = edits;
-  return edits
-    .filter(
-      ({ action, tokensBefore, tokensAfter }) =>
-        action.kind === "insert" || tokensAfter < tokensBefore,
-    )
-    .map((edit, index) => ({ ...edit, seq: (first?.seq ?? 0) + index }));
+  const isKept = ({ action, tokensBefore, tokensAfter }: Edit): boolean =>
+    action.kind === "insert" ||
+    (action.kind === "replace" && media !== undefined) ||
+    tokensAfter < tokensBefore;
+  return edits.filter(isKept).map((edit, index) => ({ ...edit, seq: (first?.seq ?? 0) + index }));
 }
 
 /** What the text of each edit costs. */

@@ -82,7 +82,8 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const { verdict } = before;
   if (verdict.kind === "skip") {
     const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
-    return fitted(draft, { ...before, sized: start, target, outcome: "edited" });
+    const limit = effectiveLimit({ name: target.key, limit: target.limit }, guard.own);
+    return fitted(draft, { ...before, limit, sized: start, target, outcome: "edited" });
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
   const mustCompact = draft.branch.mustCompact === true || isOverMedia;
@@ -204,12 +205,17 @@ async function settle(
   const isWarning = verdict.kind === "fits" && verdict.isWarning;
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
-  if (!isWarning || isWarned(draft, start)) return fitted(draft, plain);
+  if (!isWarning || isWarned(draft, start) || isBegun(draft)) return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);
   const noted = await addNote(world, draft, start, verdict.filled);
   if (noted === undefined) return fitted(draft, plain);
   const after = judged(world, draft, noted, guardOf(world, draft));
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
+}
+
+/** The client has begun the answer itself: nothing may stand behind that. */
+function isBegun({ log, path }: Draft): boolean {
+  return log.nodes.get(path.seqAt(path.length - 1) ?? -1)?.role === "assistant";
 }
 
 /** Since the last time that something was taken out. */
@@ -230,6 +236,7 @@ interface Compacting {
   readonly isOverMedia: boolean;
   /** After an overflow: at most so much, before correction. */
   readonly mostTokens?: number;
+  readonly mostBytes?: number;
 }
 
 async function compactTurn(
@@ -239,6 +246,7 @@ async function compactTurn(
   compacting: Compacting,
 ): Promise<Fitted> {
   const { guard, before } = compacting;
+  draft.branch.mustCompact = false;
   await draft.path.load();
   const task = {
     draft,
@@ -262,7 +270,6 @@ async function compactTurn(
   }
   const { branch } = draft;
   branch.judged = viewOf(draft.log, branch, draft.path);
-  branch.mustCompact = false;
   delete branch.exhaustedTokens;
   const after = judged(world, draft, compaction.sized, guard);
   const verdict = judgeAfter({ ...guard, projection: after.projection });
@@ -282,14 +289,15 @@ function reasonOf(verdict: Verdict): string {
 
 /** In our own tokens: the guard counts as the provider does. */
 function goalOf({ targets: [target] }: Draft, start: Sized, compacting: Compacting): Goal {
-  const { guard, before, isOverMedia, mostTokens } = compacting;
+  const { guard, before, isOverMedia, mostTokens, mostBytes } = compacting;
+  const media = mostBytes === undefined ? target.media : { ...target.media, maxBytes: mostBytes };
   const scale = start.measured.total / Math.max(1, before.projection.tokens);
   const limitTokens = Math.min(Math.floor(guard.limit * scale), mostTokens ?? Infinity);
   return {
     limitTokens,
     tokens: Math.min(Math.floor(guard.limit * depth * scale), mostTokens ?? Infinity),
     floorTokens: Math.floor(Math.min(guard.limit * scale, mostTokens ?? Infinity) * floor),
-    ...(isOverMedia ? { media: target.media } : {}),
+    ...(isOverMedia || mostBytes !== undefined ? { media } : {}),
   };
 }
 
@@ -319,7 +327,8 @@ async function lastResort(
   }));
   if (verdict.kind === "final") {
     reportEnforced(draft, "final", projection.tokens, guard.limit);
-    const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+    const words = isBegun(draft) ? undefined : finalInstruction;
+    const closing = await sizeView(world.facts, draft, sized.view, words);
     const { measurement } = judged(world, draft, closing, guard);
     return {
       ...fitted(draft, { ...before, sized: closing, target, outcome: "final" }),
@@ -343,6 +352,7 @@ export async function refit(
   world: FitWorld,
   draft: Draft,
   sent: Pick<Fitted, "measured">,
+  { isBytes }: { readonly isBytes: boolean },
 ): Promise<Fitted | undefined> {
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
@@ -353,6 +363,7 @@ export async function refit(
     before,
     isOverMedia: false,
     mostTokens,
+    ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
   });
   const isSmaller = next.measured.total <= mostTokens && next.refusal === undefined;
   return isSmaller && !next.isFinal ? next : undefined;

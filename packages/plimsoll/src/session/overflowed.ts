@@ -30,7 +30,9 @@ export async function fitAgain(
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {
     try {
-      smaller = await refit(context, { ...draft, targets: [target] }, fitted);
+      smaller = await refit(context, { ...draft, targets: [target] }, fitted, {
+        isBytes: overflow.kind === "bytes",
+      });
     } catch (error) {
       reportDegraded(draft, "overflow", `Plimsoll failed: ${errorMessage(error)}`);
     }
