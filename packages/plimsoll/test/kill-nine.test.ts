@@ -1,18 +1,21 @@
 /**
  * A busy service is killed at random moments and started again on the same data: every answer whose end had reached its
- * client is in the log with all that was said before it, and the conversations go on where they were.
+ * client is in the log with all that was said before it, and the conversations go on where they were. Their window is
+ * so small that they are compacted again and again: every handle that ever reached the provider opens what was cut.
  */
 import { rm } from "node:fs/promises";
 import { env, stdout } from "node:process";
 import { afterAll, expect, test } from "vitest";
 import { call, type Reply, reasoning, reply, text } from "./harness/answer.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
+import { handlesIn } from "./harness/kept.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
 import { essence } from "./harness/reading.ts";
 import {
   chainTo,
   type LogEntry,
   makeDataFolder,
+  readArchive,
   readLog,
   readSessions,
   type Service,
@@ -109,8 +112,22 @@ let service: Service | undefined;
 
 async function startRound(): Promise<Round> {
   upstream = await startUpstream({ script: neverTheSame });
-  const upstreams = { anthropic: upstream.url, openai: upstream.url };
-  service = await startService({ upstreams, data });
+  const settings = {
+    contextWindow: 1700,
+    maxOutputTokens: 1000,
+    contextWindowBufferTokens: 50,
+    tokenizer: "tiktoken:o200k_base",
+  };
+  service = await startService({
+    upstreams: {},
+    data,
+    config: {
+      providers: {
+        anthropic: { baseUrl: upstream.url, ...settings },
+        openai: { baseUrl: `${upstream.url}/v1`, ...settings },
+      },
+    },
+  });
   return { upstream, service, isKilled: false };
 }
 
@@ -172,6 +189,14 @@ async function expectKept(service: Service, conversation: Conversation): Promise
   expect(chain.filter((entry) => entry.incomplete)).toEqual([]);
 }
 
+/** What was sent with a handle in it was on disk before it was sent. */
+async function expectHandlesOpen(service: Service, handles: ReadonlySet<string>): Promise<void> {
+  for (const handle of handles) {
+    const content = await readArchive(service, handle, 500);
+    expect(JSON.parse(content), handle).toEqual(expect.arrayContaining([expect.any(Object)]));
+  }
+}
+
 /** Every page of every log can be read, also of sessions that no client ever heard of. */
 async function expectReadable(service: Service): Promise<void> {
   for (const { id } of await readSessions(service)) {
@@ -199,12 +224,15 @@ test(
     };
     let checkedCount = 0;
     let brokenOffCount = 0;
+    const handles = new Set<string>();
     for (let kill = 1; kill <= KILLS_COUNT; kill += 1) {
       const current = await startRound();
       const unchecked = [...run.retired.slice(checkedCount), ...run.active];
       for (const conversation of unchecked) await expectKept(current.service, conversation);
       checkedCount = run.retired.length;
       await killInTheMiddle(current, run);
+      for (const { body } of current.upstream.requests)
+        for (const handle of handlesIn(body.toString("utf8"))) handles.add(handle);
       brokenOffCount += run.active.filter(isBrokenOff).length;
     }
     const last = await startRound();
@@ -212,16 +240,18 @@ test(
       await expectKept(last.service, conversation);
     }
     await expectReadable(last.service);
+    expect(handles.size).toBeGreaterThan(KILLS_COUNT);
+    await expectHandlesOpen(last.service, handles);
     for (const conversation of run.active) {
       expect(await takeTurn(last.service, conversation)).toMatchObject({ isComplete: true });
       await expectKept(last.service, conversation);
     }
-    report(run, brokenOffCount);
+    report(run, brokenOffCount, handles.size);
   },
   (KILLS_COUNT + 1) * ROUND_LIMIT_MS,
 );
 
-function report(run: Run, brokenOffCount: number): void {
+function report(run: Run, brokenOffCount: number, handlesCount: number): void {
   const all = [...run.retired, ...run.active];
   const turnsCount = all.reduce((sum, each) => sum + each.turnsCount, 0);
   expect(turnsCount).toBeGreaterThan(KILLS_COUNT);
@@ -230,6 +260,7 @@ function report(run: Run, brokenOffCount: number): void {
     `${all.length} conversations`,
     `${turnsCount} acknowledged turns, 0 lost`,
     `${brokenOffCount} broken off and repeated`,
+    `${handlesCount} handles, all open`,
   ];
   stdout.write(`kill-nine: ${parts.join(", ")}\n`);
 }

@@ -38,6 +38,12 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 2],
     registers,
   });
+  const saved = new Counter({
+    name: "plimsoll_tokens_saved_total",
+    help: "Tokens that clients sent and that did not go out, as the provider would count them.",
+    registers,
+  });
+  countEvents(plimsoll, registry);
   const storeErrors = new Counter({
     name: "plimsoll_store_errors_total",
     help: "Commits that failed and were kept for later.",
@@ -54,8 +60,9 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
     registers,
   });
 
-  const countTurn = ({ outcome, status, measurement, usage }: TurnEndEvent): void => {
+  const countTurn = ({ outcome, status, measurement, tokensBefore, usage }: TurnEndEvent): void => {
     requests.inc({ outcome, status });
+    saved.inc(Math.max(0, tokensBefore - measurement.total));
     for (const component of ["system", "skills", "tools", "conversation"] as const) {
       context.set({ component }, measurement[component]);
     }
@@ -78,4 +85,29 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
       return registry.metrics();
     },
   };
+}
+
+function countEvents(plimsoll: Plimsoll, registry: Registry): void {
+  const registers = [registry];
+  const compactions = new Counter({
+    name: "plimsoll_compactions_total",
+    help: "Compactions by what called for them.",
+    labelNames: ["reason"],
+    registers,
+  });
+  const overflows = new Counter({
+    name: "plimsoll_overflows_total",
+    help: "Requests that a provider found too long, and whether a smaller one was sent instead.",
+    labelNames: ["retried"],
+    registers,
+  });
+  const degraded = new Counter({
+    name: "plimsoll_degraded_total",
+    help: "Failures of Plimsoll's own, by the rung on which the request went on.",
+    labelNames: ["rung"],
+    registers,
+  });
+  plimsoll.on("compaction-end", ({ reason }) => compactions.inc({ reason }));
+  plimsoll.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
+  plimsoll.on("degraded", ({ rung }) => degraded.inc({ rung }));
 }

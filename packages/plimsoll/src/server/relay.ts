@@ -244,6 +244,11 @@ class Carrier implements Dispatcher.DispatchHandler {
       drop: () => this.#drop(),
       pass: () =>
         new Promise((resolve, reject) => {
+          // The client may have left while somebody decided.
+          if (this.#phase === "over") {
+            reject(clientLeft());
+            return;
+          }
           this.#settle = { resolve, reject };
           this.#pour();
           if (this.#phase === "open" || this.#phase === "passing") this.#controller?.resume();
