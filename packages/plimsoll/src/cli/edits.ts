@@ -49,6 +49,8 @@ function subjectOf({ action, reason }: Edit): string {
       return action.label;
     case "revert":
       return `takes back edit ${action.edit}`;
+    case "restore":
+      return `back to edit ${action.to}`;
   }
 }
 

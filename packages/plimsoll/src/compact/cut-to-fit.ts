@@ -11,8 +11,8 @@ const noticeTokens = 80;
 const shallow = 1.6;
 
 /**
- * The ranges to take out, in order. Always kept: the system prompt, the first question and its answer, the last
- * words of the user, the newest unit, what is pinned. The first answer and what has the highest priority go only
+ * The ranges to take out, in order. Always kept: the system prompt, the first question, the last words of the user and
+ * the thinking that they led to, the newest unit, what is pinned. The first answer and what has the highest priority go only
  * when nothing else is left to take, and only as far as the limit demands.
  */
 export function cutToFit(conversation: SeenConversation, goal: Goal): readonly TruncationRange[] {
@@ -21,21 +21,27 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
   const tokensOf = units.map(({ first, last }) =>
     messages.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
   );
-  let total = conversation.tokens + noticeTokens;
+  let total = conversation.tokens;
+  /** What the request comes to without this unit: a unit between two that are gone takes a notice with it. */
+  const without = (index: number): number => {
+    const neighbours = [isGone[index - 1], isGone[index + 1]].filter(Boolean).length;
+    return total - (tokensOf[index] ?? 0) + noticeTokens * (1 - neighbours);
+  };
+  const take = (index: number): void => {
+    total = without(index);
+    isGone[index] = true;
+  };
   const { isFixed, isDear } = fixedUnits(conversation);
   const oldestFirst = units.map((_, index) => index).filter((index) => !isFixed(index));
   for (const index of oldestFirst.filter((unit) => !isDear(unit))) {
-    const tokens = tokensOf[index] ?? 0;
     if (total <= goal.tokens) break;
     // One unit more would take too much: what is left without it is a deep step already.
-    if (total - tokens < goal.floorTokens && total <= goal.tokens * shallow) break;
-    isGone[index] = true;
-    total -= tokens;
+    if (without(index) < goal.floorTokens && total <= goal.tokens * shallow) break;
+    take(index);
   }
   for (const index of oldestFirst.filter(isDear)) {
     if (total <= goal.limitTokens) break;
-    isGone[index] = true;
-    total -= tokensOf[index] ?? 0;
+    take(index);
   }
   return rangesOf(conversation, isGone);
 }
@@ -52,6 +58,8 @@ function fixedUnits({ units, messages }: SeenConversation): {
     const unit = units[index];
     if (unit === undefined || index <= firstUser || index === lastUser) return true;
     if (index === units.length - 1) return true;
+    // Providers want an open loop of tool calls to begin with the thinking that it began with.
+    if (index === lastUser + 1 && startsWithThinking(said(unit)[0])) return true;
     return messages
       .slice(unit.first, unit.last + 1)
       .some(({ isPinned, message }) => isPinned || isLoadBearing(message));
@@ -59,6 +67,13 @@ function fixedUnits({ units, messages }: SeenConversation): {
   const isDear = (index: number): boolean =>
     index === firstUser + 1 || units[index]?.priority === 1;
   return { isFixed, isDear };
+}
+
+function startsWithThinking(message: Message | undefined): boolean {
+  const first = message?.parts[0];
+  return (
+    first?.kind === "reasoning" || (first?.kind === "opaque" && first.type.includes("thinking"))
+  );
 }
 
 /** Instructions in mid-conversation, and summaries that the provider itself put in place of what came before. */

@@ -27,7 +27,9 @@ export type EditAction =
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Nothing but a point to come back to. */
   | { readonly kind: "checkpoint"; readonly label: string }
-  | { readonly kind: "revert"; readonly edit: number };
+  | { readonly kind: "revert"; readonly edit: number }
+  /** Nothing holds that came between that edit and this one. */
+  | { readonly kind: "restore"; readonly to: number };
 
 /** What kind of place an edit touches. */
 export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool" | "file-mention";

@@ -166,18 +166,20 @@ async function undo(
   return steer(context, place, "undo", reverts);
 }
 
-/** Everything after the point is reverted, reverts too: what held then holds again, and nothing else. */
+/** What held then holds again, and nothing else. */
 async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
-  const made = editsOn(place);
-  const seq = seqOf(made, point);
-  const reverts = made
-    .filter((edit) => edit.seq > seq)
-    .map((edit): EditAction => ({ kind: "revert", edit: edit.seq }));
-  if (reverts.length === 0)
+  const { log, path, view } = place;
+  const to = seqOf(editsOn(place), point);
+  const action: EditAction = { kind: "restore", to };
+  const drafts = draftEdits(context, place, "restore", [action]);
+  const { edits } = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  const isSame =
+    edits.length === view.edits.length && edits.every((edit) => view.edits.includes(edit));
+  if (isSame)
     throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
       status: 409,
     });
-  return steer(context, place, "restore", reverts);
+  return steer(context, place, "restore", [action]);
 }
 
 function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePoint): number {
@@ -324,9 +326,15 @@ async function append(
   });
 }
 
-/** From what the last turn came to: only what is different now is added or taken off. */
+/** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
 function tokensOf({ path, view, lastTurn }: Place, other: View): number {
-  const now = lastTurn?.tokensAfter ?? path.sumOf({ first: 0, last: path.length - 1 }).tokens;
+  const all = { first: 0, last: path.length - 1 };
+  let since = path.length;
+  while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
+  const now =
+    lastTurn?.tokensAfter === undefined || since === 0
+      ? path.sumOf(all).tokens
+      : lastTurn.tokensAfter + path.sumOf({ first: since, last: all.last }).tokens;
   return now + conversationTokens(path, other) - conversationTokens(path, view);
 }
 

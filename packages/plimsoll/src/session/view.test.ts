@@ -88,6 +88,21 @@ test("what is reverted is as if it had never been, and a revert can be reverted"
   expect(words([folded, undo, redo])).toBe("a [b..e folded] f");
 });
 
+test("a restore takes back everything since, reverts and restores too, and can be taken back itself", () => {
+  const first = edit(fold("b", "c", "one"));
+  const undo = edit({ kind: "revert", edit: first.seq });
+  const second = edit(fold("d", "e", "two"));
+  const back = edit({ kind: "restore", to: first.seq });
+  const third = edit(fold("f", "f", "three"));
+  expect(words([first, undo, second, back, third])).toBe("a [b..c one] d e [f..f three]");
+  const start = edit({ kind: "restore", to: 0 });
+  expect(words([first, undo, second, back, third, start])).toBe("a b c d e f");
+  const redo = edit({ kind: "revert", edit: start.seq });
+  expect(words([first, undo, second, back, third, start, redo])).toBe(
+    "a [b..c one] d e [f..f three]",
+  );
+});
+
 test("an edit holds on every branch through its anchor, and on no other", () => {
   const early = edit(fold("b", "c"), "d");
   expect(words([early], ["a", "b", "c", "d", "x"])).toBe("a [b..c folded] d x");

@@ -52,14 +52,26 @@ export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly 
     .filter(({ anchor }) => indexOf(anchor) !== undefined)
     .toSorted((left, right) => left.seq - right.seq);
   const reverted = revertedIn(here);
-  return here.filter(({ seq, action }) => action.kind !== "revert" && !reverted.has(seq));
+  return here.filter(
+    ({ seq, action }) =>
+      action.kind !== "revert" && action.kind !== "restore" && !reverted.has(seq),
+  );
 }
 
-/** Numbers of the edits that no longer hold. From the newest back: whether a revert holds is decided by those after it. */
+/**
+ * Numbers of the edits that no longer hold. From the newest back: whether a revert or a restore holds is decided by
+ * those after it.
+ */
 export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   const reverted = new Set<number>();
-  for (const { seq, action } of edits.toReversed())
-    if (action.kind === "revert" && !reverted.has(seq)) reverted.add(action.edit);
+  let restoredTo = Number.POSITIVE_INFINITY;
+  for (const { seq, action } of edits.toReversed()) {
+    if (seq > restoredTo) reverted.add(seq);
+    else restoredTo = Number.POSITIVE_INFINITY;
+    if (reverted.has(seq)) continue;
+    if (action.kind === "revert") reverted.add(action.edit);
+    if (action.kind === "restore") restoredTo = action.to;
+  }
   return reverted;
 }
 
