@@ -46,7 +46,7 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
   return rangesOf(conversation, isGone);
 }
 
-function fixedUnits({ units, messages }: SeenConversation): {
+function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
   readonly isFixed: (index: number) => boolean;
   readonly isDear: (index: number) => boolean;
 } {
@@ -54,10 +54,14 @@ function fixedUnits({ units, messages }: SeenConversation): {
     messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
   const firstUser = units.findIndex((unit) => said(unit).some(isSpoken));
   const lastUser = units.findLastIndex((unit) => said(unit).some(isSpoken));
+  /** In mid-conversation it stands behind the user and before an answer, and nowhere else. */
+  const isInstruction = (index: number): boolean =>
+    index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
   const isFixed = (index: number): boolean => {
     const unit = units[index];
     if (unit === undefined || index <= firstUser || index === lastUser) return true;
     if (index === units.length - 1) return true;
+    if (mustAlternate && [index - 1, index + 1].some(isInstruction)) return true;
     // Providers want an open loop of tool calls to begin with the thinking that it began with.
     if (index === lastUser + 1 && startsWithThinking(said(unit)[0])) return true;
     return messages
@@ -84,30 +88,48 @@ function isLoadBearing({ role, parts }: Message): boolean {
   );
 }
 
-/** Neighbours that go become one range. A cut must not put two messages of the user's side together. */
+/** Neighbours that go become one range. Where roles must alternate, a cut puts no two of the user's side together. */
 function rangesOf(
-  { units, messages }: SeenConversation,
+  conversation: SeenConversation,
   isGone: readonly boolean[],
 ): readonly TruncationRange[] {
+  const { units } = conversation;
   const ranges: TruncationRange[] = [];
-  const roleAt = (index: number): ReturnType<typeof sideOf> =>
-    sideOf(messages[index]?.message.role);
-  let index = 0;
-  while (index < units.length) {
-    if (isGone[index] !== true) {
-      index++;
-      continue;
-    }
+  for (let index = 0; index < units.length; index++) {
+    if (isGone[index] !== true) continue;
     const from = index;
     while (isGone[index + 1] === true) index++;
-    const first = units[from]?.first ?? 0;
-    let until = index;
-    const isTorn = (end: number): boolean =>
-      roleAt(first - 1) === "user" && roleAt((units[end]?.last ?? 0) + 1) === "user";
-    while (until >= from && isTorn(until)) until--;
-    const last = units[until]?.last;
-    if (until >= from && last !== undefined) ranges.push({ first, last });
-    index++;
+    const kept = untorn(conversation, from, index);
+    const [first, last] = [units[kept?.from ?? -1]?.first, units[kept?.until ?? -1]?.last];
+    if (first !== undefined && last !== undefined) ranges.push({ first, last });
   }
   return ranges;
+}
+
+/** Of the units from one to another, as many as may go: less of the end or less of the beginning, whichever takes more. */
+function untorn(
+  { units, messages, mustAlternate }: SeenConversation,
+  from: number,
+  until: number,
+): { readonly from: number; readonly until: number } | undefined {
+  const isOfUser = (index: number): boolean => sideOf(messages[index]?.message.role) === "user";
+  const isTorn = (start: number, end: number): boolean =>
+    mustAlternate &&
+    isOfUser((units[start]?.first ?? 0) - 1) &&
+    isOfUser((units[end]?.last ?? 0) + 1);
+  const tokens = (start: number, end: number): number =>
+    messages
+      .slice(units[start]?.first, (units[end]?.last ?? -1) + 1)
+      .reduce((sum, message) => sum + message.tokens, 0);
+  let end = until;
+  while (end >= from && isTorn(from, end)) end--;
+  let start = from;
+  while (start <= until && isTorn(start, until)) start++;
+  const choices = [
+    { from, until: end },
+    { from: start, until },
+  ].filter((choice) => choice.from <= choice.until);
+  return choices.sort(
+    (left, right) => tokens(right.from, right.until) - tokens(left.from, left.until),
+  )[0];
 }

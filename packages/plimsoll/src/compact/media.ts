@@ -19,7 +19,7 @@ export const mediaToHandles: Strategy = {
   propose: (conversation, { media }) => {
     if (media === undefined) return [];
     const places = placesOf(conversation);
-    let count = places.length;
+    let count = conversation.messages.reduce((sum, { message }) => sum + mediaIn(message.parts), 0);
     let bytes = conversation.messages.reduce((sum, message) => sum + message.bytes, 0);
     if (count <= media.maxCount && bytes <= media.maxBytes) return [];
     const proposals: Proposal[] = [];
@@ -61,6 +61,13 @@ function placesOf({ messages, units }: SeenConversation): readonly Place[] {
           );
         }),
   );
+}
+
+function mediaIn(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.kind === "tool-result") return sum + mediaIn(part.content);
+    return part.kind === "image" || part.kind === "document" ? sum + 1 : sum;
+  }, 0);
 }
 
 function placeOf(

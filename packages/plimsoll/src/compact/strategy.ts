@@ -19,6 +19,8 @@ export interface SeenConversation {
   readonly units: readonly Unit[];
   /** Of the whole request, with system prompt and tools. */
   readonly tokens: number;
+  /** The provider wants user and assistant in turns. */
+  readonly mustAlternate: boolean;
 }
 
 export interface Goal {

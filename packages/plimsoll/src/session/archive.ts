@@ -25,7 +25,8 @@ export function partContent(
   const splice = wire.replacePart(message, place, "");
   if (splice === undefined) return undefined;
   const json = parseJson(message, splice);
-  return typeof json === "string"
+  // A lone surrogate has no place in UTF-8.
+  return typeof json === "string" && json.isWellFormed()
     ? new TextEncoder().encode(json)
     : message.subarray(splice.start, splice.end);
 }
@@ -49,7 +50,8 @@ async function readPart(
   { session }: ArchiveRecord,
   { seq, part, inner }: { readonly seq: number; readonly part: number; readonly inner?: number },
 ): Promise<Uint8Array> {
-  const body = (await store.bodies(session, [seq])).get(seq) ?? new Uint8Array();
+  const wording = (await store.wordings(session, [seq])).get(seq);
+  const body = wording ?? (await store.bodies(session, [seq])).get(seq) ?? new Uint8Array();
   const name = (await store.session(session))?.wire ?? "";
   const wire = Object.values(wires).find((known) => known.name === name);
   const place = { part, ...(inner === undefined ? {} : { inner }) };

@@ -19,7 +19,7 @@ import { type PriorityArea, splitUnits } from "../message/unit.ts";
 import type { ArchiveRecord, Store } from "../store/store.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Finding, Judged } from "../wire/validate/validate.ts";
-import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { type Draft, ownTextStands, type Sized, sizeView } from "./draft.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
 import { indexOn } from "./path.ts";
@@ -268,5 +268,7 @@ async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<
     messages.map(({ message }) => message),
     world.areas,
   );
-  return { conversation: { messages, units, tokens: sized.measured.total }, seen };
+  const mustAlternate = ownTextStands(draft) === "inside";
+  const tokens = sized.measured.total;
+  return { conversation: { messages, units, tokens, mustAlternate }, seen };
 }

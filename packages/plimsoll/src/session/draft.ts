@@ -77,10 +77,15 @@ export async function sizeView(
   };
 }
 
-function renderingOf({ wire, targets: [target] }: Draft, lastWords?: string): Rendering {
+/** As the wire says, or stricter: some servers of a wire want strict turns. */
+export function ownTextStands({ wire, targets: [target] }: Draft): Wire["ownTextStands"] {
+  return target.profile === undefined ? wire.ownTextStands : "inside";
+}
+
+function renderingOf(draft: Draft, lastWords?: string): Rendering {
   return {
-    wire,
-    ownTextStands: target.profile === undefined ? wire.ownTextStands : "inside",
+    wire: draft.wire,
+    ownTextStands: ownTextStands(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
   };
 }

@@ -5,13 +5,14 @@ import type { ErrorCode } from "../message/error.ts";
 import type { PlimsollEvent, Rung } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { ArchiveRecord, Write } from "../store/store.ts";
-import type { Compaction, CompactionWorld } from "./compaction.ts";
+import { type Compaction, type CompactionWorld, judge } from "./compaction.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import type { SessionLog } from "./log.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
-import { viewOf } from "./path.ts";
+import { indexOn, viewOf } from "./path.ts";
 import { announce } from "./record.ts";
 import type { LogSaver, Saved } from "./save-log.ts";
+import { foldView } from "./view.ts";
 
 interface EditStore {
   readonly saver: LogSaver;
@@ -80,7 +81,7 @@ export function commitCompaction(
   });
 }
 
-/** Tells the model, behind the last message, that the window fills; undefined when that could not be stored. */
+/** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */
 export async function addNote(
   world: EditStore & CompactionWorld,
   draft: Draft,
@@ -114,11 +115,14 @@ export async function addNote(
     ],
   );
   branch.warnedEdits = start.view.edits.length;
+  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
+  const noted = await sizeView(world.facts, draft, view);
+  // Where nothing of ours may stand behind the last message, nothing is said.
+  if (judge(world, draft, noted).kind !== "valid") return undefined;
   const saved = await commitEdits(world, log, edits);
   if (saved === "unsaved") return undefined;
-  const view = viewOf(log, branch, path);
-  branch.judged = view;
-  return sizeView(world.facts, draft, view);
+  branch.judged = viewOf(log, branch, path);
+  return noted;
 }
 
 export function reportWarning({ log, turn }: Draft, filled: number, limit: number): void {

@@ -10,6 +10,8 @@
 import type { Projection } from "../budget/counters.ts";
 import {
   effectiveLimit,
+  type GuardInput,
+  type GuardTarget,
   type GuardThresholds,
   judgeAfter,
   judgeBefore,
@@ -82,7 +84,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const { verdict } = before;
   if (verdict.kind === "skip") {
     const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
-    const limit = effectiveLimit({ name: target.key, limit: target.limit }, guard.own);
+    const limit = effectiveLimit(asGuarded(target), guard.own);
     return fitted(draft, { ...before, limit, sized: start, target, outcome: "edited" });
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
@@ -119,23 +121,23 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
 interface Guard {
   readonly own: OwnLimits;
   readonly thresholds: GuardThresholds;
-  readonly targets: readonly [
-    { name: string; limit: Target["limit"] },
-    ...{ name: string; limit: Target["limit"] }[],
-  ];
+  readonly targets: GuardInput["targets"];
   readonly limit: number;
 }
 
 function guardOf({ config }: FitWorld, { targets, who }: Draft): Guard {
   const own = ownLimitsOf(config, who);
-  const [first, ...others] = targets.map(({ key, limit }) => ({ name: key, limit }));
-  const target = first ?? { name: targets[0].key, limit: targets[0].limit };
+  const [first, ...others] = targets;
   return {
     own,
     thresholds: thresholdsOf(config),
-    targets: [target, ...others],
-    limit: effectiveLimit(target, own),
+    targets: [asGuarded(first), ...others.map(asGuarded)],
+    limit: effectiveLimit(asGuarded(first), own),
   };
+}
+
+function asGuarded({ key, limit }: Target): GuardTarget {
+  return { name: key, limit };
 }
 
 interface JudgedView {
@@ -327,8 +329,7 @@ async function lastResort(
   }));
   if (verdict.kind === "final") {
     reportEnforced(draft, "final", projection.tokens, guard.limit);
-    const words = isBegun(draft) ? undefined : finalInstruction;
-    const closing = await sizeView(world.facts, draft, sized.view, words);
+    const closing = await closingView(world, draft, sized, projection);
     const { measurement } = judged(world, draft, closing, guard);
     return {
       ...fitted(draft, { ...before, sized: closing, target, outcome: "final" }),
@@ -345,6 +346,22 @@ async function lastResort(
       limitTokens: target.limit.window,
     },
   };
+}
+
+/** With the last instruction behind it, where there is room for that. */
+async function closingView(
+  world: FitWorld,
+  draft: Draft,
+  sized: Sized,
+  projection: Projection,
+): Promise<Sized> {
+  if (isBegun(draft)) return sized;
+  const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+  const { window, maxOutput } = draft.targets[0].limit;
+  const scale = projection.tokens / Math.max(1, sized.measured.total);
+  const added = Math.ceil((closing.measured.total - sized.measured.total) * Math.max(1, scale));
+  const hasRoom = projection.tokens + added + maxOutput <= window;
+  return hasRoom && judge(world, draft, closing).kind !== "invalid" ? closing : sized;
 }
 
 /** After a provider's own "too long": smaller by at least a tenth, or not at all. */
@@ -432,7 +449,7 @@ function debugEvaluation(
       contextWindow: target.limit.window,
       bufferTokens: target.limit.buffer,
       maxOutputTokens: target.limit.maxOutput,
-      limit: effectiveLimit({ name: target.key, limit: target.limit }, guard.own),
+      limit: effectiveLimit(asGuarded(target), guard.own),
     }));
   debug("context-guard/provider-eval", () => ({
     ...targetFields(draft.targets[0]),
@@ -440,7 +457,7 @@ function debugEvaluation(
     blocked: draft.targets
       .map((target) => ({
         ...targetFields(target),
-        limit: effectiveLimit({ name: target.key, limit: target.limit }, guard.own),
+        limit: effectiveLimit(asGuarded(target), guard.own),
         projected: projection.tokens,
       }))
       .filter(({ limit, projected }) => projected > limit),

@@ -91,6 +91,8 @@ export interface LogMessage {
   readonly certainty: NodeRecord["certainty"];
   /** Images and documents in it, where there are any. */
   readonly media?: number;
+  /** Nobody could count its tokens. */
+  readonly isGuess?: true;
   /** It stands for others that the provider or the client has taken out. */
   readonly isCompaction?: true;
   /** It is no more than the name of another message. */

@@ -84,7 +84,7 @@ function actionFor(making: EditMaking, proposal: Proposal): MadeAction | undefin
   switch (proposal.kind) {
     case "insert": {
       const after = path.chainAt(seen[proposal.after] ?? -1);
-      if (after === undefined) return undefined;
+      if (after === undefined || proposal.text.trim() === "") return undefined;
       return { action: { kind: "insert", after, text: proposal.text }, tokens: 0 };
     }
     case "replace":
@@ -106,12 +106,15 @@ function replaceAction(
   if (chain === undefined || seq === undefined) return undefined;
   const { part, inner } = proposal;
   const source = { kind: "part", seq, part, ...(inner === undefined ? {} : { inner }) } as const;
+  const node = making.log.nodes.get(seq);
+  const isStored = node === undefined || making.wordings.has(seq);
+  const wording = isStored ? undefined : wordingOf(making, index, node);
   const { tokens } = path.sumOf({ first: index, last: index });
   const place = { part, ...(inner === undefined ? {} : { inner }) };
   const content = partContent(making.wire, path.contentAt(index), place);
   if (content === undefined) return undefined;
   const entry = entryFor(making, source, `${chain}\0${part}\0${inner ?? ""}`, content.length);
-  const text = proposal.textFor({ handle: entry.handle, messages: 1, tokens });
+  const text = withHandle(proposal.textFor({ handle: entry.handle, messages: 1, tokens }), entry);
   return {
     action: {
       kind: "replace",
@@ -122,6 +125,7 @@ function replaceAction(
       handle: entry.handle,
     },
     entry,
+    wordings: wording === undefined ? [] : [wording],
     tokens,
   };
 }
@@ -132,6 +136,7 @@ function rangeAction(
 ): MadeAction | undefined {
   const { path } = making;
   const stretch = withGaps(making, proposal);
+  if (stretch === undefined) return undefined;
   const first = path.chainAt(stretch.first);
   const last = path.chainAt(stretch.last);
   const found = rangeSource(making, stretch);
@@ -142,7 +147,7 @@ function rangeAction(
   // Brackets, and a comma between each two.
   const entry = entryFor(making, source, `${first}\0${last}`, bytes + messages + 1);
   const { tokens } = path.sumOf(stretch);
-  const text = proposal.textFor({ handle: entry.handle, messages, tokens });
+  const text = withHandle(proposal.textFor({ handle: entry.handle, messages, tokens }), entry);
   return {
     action: { kind: proposal.kind, first, last, text, handle: entry.handle },
     entry,
@@ -155,8 +160,10 @@ function rangeAction(
 function withGaps(
   { seen, view }: EditMaking,
   proposal: { readonly first: number; readonly last: number },
-): Stretch {
-  const stretch = { first: seen[proposal.first] ?? 0, last: seen[proposal.last] ?? 0 };
+): Stretch | undefined {
+  const [first, last] = [seen[proposal.first], seen[proposal.last]];
+  if (first === undefined || last === undefined || first > last) return undefined;
+  const stretch = { first, last };
   const before = view.gaps.find(({ last }) => last === stretch.first - 1);
   const behind = view.gaps.find(({ first }) => first === stretch.last + 1);
   return { first: before?.first ?? stretch.first, last: behind?.last ?? stretch.last };
@@ -198,6 +205,11 @@ function wordingOf({ path }: EditMaking, index: number, node: NodeRecord): Wordi
   const bytes = path.bytesAt(index);
   const hash = sha256(bytes);
   return bytes.length === 0 || hash === node.hash ? undefined : { seq: node.seq, hash, bytes };
+}
+
+/** What was taken out must be within the model's reach, whatever a strategy says of it. */
+function withHandle(text: string, { handle }: ArchiveRecord): string {
+  return text.includes(handle) ? text : `${text} [Plimsoll: kept under ${handle}.]`.trim();
 }
 
 function entryFor(

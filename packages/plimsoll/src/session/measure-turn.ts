@@ -20,6 +20,7 @@ export interface Head {
 }
 
 const nothing: Count = { tokens: 0, certainty: "exact" };
+const notThere = { ...nothing, isGuess: false };
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
@@ -44,20 +45,26 @@ export function createHeadReader(facts: FactsReader): HeadReader {
   const count = async (
     { system, tools }: HeadText,
     target: Target,
-  ): Promise<Pick<Head, "system" | "tools">> => ({
-    system:
-      system === undefined
-        ? nothing
-        : await facts.countSystem(target.wire, checkJson(system), target.ruler),
-    tools: tools === undefined ? nothing : await facts.countTools(checkJson(tools), target.ruler),
-  });
+  ): Promise<Pick<Head, "system" | "tools"> & { isGuess: boolean }> => {
+    const counted = {
+      system:
+        system === undefined
+          ? notThere
+          : await facts.countSystem(target.wire, checkJson(system), target.ruler),
+      tools:
+        tools === undefined ? notThere : await facts.countTools(checkJson(tools), target.ruler),
+    };
+    return { ...counted, isGuess: counted.system.isGuess || counted.tools.isGuess };
+  };
 
   const make = async (text: HeadText, target: Target): Promise<Head> => {
     const packed = packHead(text);
     const key = `${target.wire.name}\0${target.ruler.key}\0${packed.hash}`;
     const found = known.get(key);
     if (found !== undefined) return found;
-    const head = { ...packed, ...(await count(text, target)) };
+    const { isGuess, ...counts } = await count(text, target);
+    const head = { ...packed, ...counts };
+    if (isGuess) return head;
     if (known.size >= maxHeads) known.delete(known.keys().next().value as string);
     known.set(key, head);
     return head;

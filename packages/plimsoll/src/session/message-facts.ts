@@ -27,9 +27,9 @@ export interface Ruler {
 export interface FactsReader {
   learn(wire: Wire, messages: readonly Uint8Array[], ruler: Ruler): Promise<readonly LogMessage[]>;
   /** The system prompt outside of the messages, as JSON text. */
-  countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count>;
+  countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
   /** Tool schemas, as JSON text. */
-  countTools(json: string, ruler: Ruler): Promise<Count>;
+  countTools(json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
 }
 
 interface Facts {
@@ -37,6 +37,8 @@ interface Facts {
   readonly identity: string;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
+  /** Rulers whose count is a guess, because nobody could count: to be counted again. */
+  readonly guessed: Set<string>;
   /** What only some messages are or have. */
   readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction">;
 }
@@ -68,16 +70,17 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
   const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
     const read: Countables[] = [];
     for (const one of unread) read.push(await readOne(wire, one, ruler));
-    const counts = await counter.count(
-      ruler.tokenizer,
-      read.flatMap(({ texts }) => texts),
-    );
+    const texts = read.flatMap((one) => one.texts);
+    const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
     let next = 0;
     for (const [index, { texts, media, overheadTokens }] of read.entries()) {
       const own = counts.slice(next, next + texts.length);
       next += texts.length;
       const overhead: Count = { tokens: overheadTokens, certainty: "exact" };
-      unread[index]?.facts?.counts.set(ruler.key, addCounts([...own, media, overhead]));
+      const known = unread[index]?.facts;
+      known?.counts.set(ruler.key, addCounts([...own, media, overhead]));
+      if (isGuess) known?.guessed.add(ruler.key);
+      else known?.guessed.delete(ruler.key);
     }
   };
 
@@ -88,18 +91,47 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
         const key = `${wire.name}\0${contentHash}`;
         return { bytes, contentHash, key, facts: known.get(key) };
       });
-      const unread = entries.filter(({ facts }) => facts?.counts.has(ruler.key) !== true);
+      const isCounted = ({ facts }: Unread): boolean =>
+        facts?.counts.has(ruler.key) === true && !facts.guessed.has(ruler.key);
+      const unread = entries.filter((entry) => !isCounted(entry));
       if (unread.length > 0) await countAll(wire, unread, ruler);
       return entries.map((entry) => toLogMessage(entry, ruler));
     },
     countSystem: async (wire, json, ruler) => {
       const parts = wire.decodeSystem(JSON.parse(json) as JsonValue);
       const { texts, media } = countables({ role: "system", parts }, ruler.media);
-      return addCounts([...(await counter.count(ruler.tokenizer, texts)), media]);
+      const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
+      return { ...addCounts([...counts, media]), isGuess };
     },
-    countTools: async (json, ruler) =>
-      schemaTokens(addCounts(await counter.count(ruler.tokenizer, [json]))),
+    countTools: async (json, ruler) => {
+      const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, [json]);
+      return { ...schemaTokens(addCounts(counts)), isGuess };
+    },
   };
+}
+
+/** A tokenizer gives about one token for four characters; a guess should rather be too large. */
+const charactersPerToken = 3.5;
+
+/** Contract: never rejects. Without counts a request could not go on; with guesses it can. */
+async function countOrGuess(
+  counter: Pick<SessionTokenCounter, "count">,
+  tokenizer: string,
+  texts: readonly string[],
+): Promise<{ readonly counts: readonly Count[]; readonly isGuess: boolean }> {
+  try {
+    return { counts: await counter.count(tokenizer, texts), isGuess: false };
+  } catch (error) {
+    // A tokenizer that does not exist is the configuration's fault, and said so.
+    if (PlimsollError.is(error)) throw error;
+    const counts = texts.map(
+      ({ length }): Count => ({
+        tokens: Math.ceil(length / charactersPerToken),
+        certainty: "estimate",
+      }),
+    );
+    return { counts, isGuess: true };
+  }
 }
 
 interface Unread {
@@ -138,11 +170,11 @@ function readFacts(wire: Wire, json: JsonObject): Facts {
   const { role, parts } = wire.decode(json);
   const identity = shortHash(wire.identity(json, longTextHash));
   const traits = traitsOf(wire, json, parts);
-  if (role !== "system") return { role, identity, counts: new Map(), traits };
+  if (role !== "system") return { role, identity, counts: new Map(), guessed: new Set(), traits };
   const canonical = wire.identity(json);
   const masked = canonical.replaceAll(/\d+/g, "0");
   const looseIdentity = masked === canonical ? identity : shortHash(masked);
-  return { role, identity, looseIdentity, counts: new Map(), traits };
+  return { role, identity, looseIdentity, counts: new Map(), guessed: new Set(), traits };
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
@@ -177,5 +209,6 @@ function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogM
     tokens,
     certainty,
     ...facts.traits,
+    ...(facts.guessed.has(ruler.key) ? { isGuess: true } : {}),
   };
 }

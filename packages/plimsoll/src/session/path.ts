@@ -91,6 +91,7 @@ function subtract(from: Sum, what: Sum): Sum {
 export function pathOfNodes(
   nodes: readonly NodeRecord[],
   bodies: ReadonlyMap<number, Uint8Array> = new Map(),
+  messages: readonly PathMessage[] = nodes,
 ): Path {
   const bytesAt = (index: number): Uint8Array =>
     bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array();
@@ -105,7 +106,7 @@ export function pathOfNodes(
       return node && looseChainOf(node);
     },
     seqAt: (index) => nodes[index]?.seq,
-    sumOf: (stretch) => addUp(nodes, stretch),
+    sumOf: (stretch) => addUp(messages, stretch),
   };
 }
 

@@ -176,10 +176,9 @@ export function expandBody(
   const list = patchList(elements, patches, (bytes) => bytes);
   const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
   const known = slices.fields.get(messagesField);
-  const others = new Map([...(fields ?? []), ["previous_response_id", "null"]]);
   return applySplices(body, [
     ...(known === undefined ? [] : [{ ...known, text: messages }]),
-    ...[...others].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
   ]);
 }
 

@@ -236,17 +236,27 @@ async function steer(
   const { log, path, view } = place;
   const drafts = draftEdits(context, place, action, reverts);
   const after = foldView(indexOn(path, log), [...log.edits, ...drafts]);
-  const missing = tokensOf(place, after) - (place.lastTurn?.limit ?? Number.POSITIVE_INFINITY);
+  const { tokens, tooMany } = await measureWith(context, place, after);
+  const missing = tokens - (place.lastTurn?.limit ?? Number.POSITIVE_INFINITY);
+  if (tooMany > 0)
+    throw new PlimsollError(
+      "TOKEN_LIMIT_EXCEEDED",
+      `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
+      { status: 409, fields: { tooManyMedia: tooMany } },
+    );
   if (missing > 0)
     throw new PlimsollError(
       "TOKEN_LIMIT_EXCEEDED",
       `This would not fit: ${missing} tokens are missing. Take something else out first, or use a model with a larger window.`,
       { status: 409, fields: { missingTokens: missing } },
     );
-  const pins = view.edits
-    .filter((edit) => !after.edits.includes(edit))
-    .flatMap((edit) => pinFor(edit.action));
-  const made = await append(context, place, action, [...reverts, ...pins]);
+  const pins = new Map(
+    view.edits
+      .filter((edit) => !after.edits.includes(edit))
+      .flatMap((edit) => pinFor(edit.action))
+      .map((pin) => [JSON.stringify(pin), pin]),
+  );
+  const made = await append(context, place, action, [...reverts, ...pins.values()]);
   return steered(context, { ...place, view: after }, made);
 }
 
@@ -270,6 +280,8 @@ function pinAction(
       `There is no message ${seq} on this branch: \`plimsoll log\` shows their numbers.`,
     );
   });
+  if (first > last)
+    throw unknownPoint(`Message ${last} stands before message ${first}: turn them round.`);
   return { kind: "pin", first: chains[0] ?? "", last: chains[1] ?? "" };
 }
 
@@ -327,24 +339,22 @@ async function append(
 }
 
 /** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
-function tokensOf({ path, view, lastTurn }: Place, other: View): number {
-  const all = { first: 0, last: path.length - 1 };
+async function measureWith(
+  context: TurnContext,
+  place: Place,
+  other: View,
+): Promise<{ readonly tokens: number; readonly tooMany: number }> {
+  const { path, view, lastTurn } = place;
+  const draft = await storedDraft(context, place);
+  const now = (await sizeView(context.facts, draft, view)).measured.total;
+  const { measured, media } = await sizeView(context.facts, draft, other);
+  const then = measured.total;
+  const tooMany = Math.max(0, media - draft.targets[0].media.maxCount);
   let since = path.length;
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
-  const now =
-    lastTurn?.tokensAfter === undefined || since === 0
-      ? path.sumOf(all).tokens
-      : lastTurn.tokensAfter + path.sumOf({ first: since, last: all.last }).tokens;
-  return now + conversationTokens(path, other) - conversationTokens(path, view);
-}
-
-function conversationTokens(path: Path, { gaps, edits }: View): number {
-  const whole = path.sumOf({ first: 0, last: path.length - 1 }).tokens;
-  const cut = gaps.reduce((sum, gap) => sum + path.sumOf(gap).tokens - gap.edit.tokensAfter, 0);
-  const replaced = edits
-    .filter(({ action }) => action.kind === "replace")
-    .reduce((sum, { tokensBefore, tokensAfter }) => sum + tokensBefore - tokensAfter, 0);
-  return whole - cut - replaced;
+  if (lastTurn?.tokensAfter === undefined || since === 0) return { tokens: then, tooMany };
+  const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
+  return { tokens: lastTurn.tokensAfter + said + then - now, tooMany };
 }
 
 async function steered(
@@ -352,14 +362,11 @@ async function steered(
   place: Place,
   made: readonly Edit[],
 ): Promise<Steered> {
-  const { log, branch, path, lastTurn } = place;
-  const now = await placeOf(context, log.record.id, branch.record.id);
-  return {
-    branch: branch.record.id,
-    edits: made.map(({ seq }) => seq),
-    tokens: conversationTokens(path, now.view),
-    limit: lastTurn?.limit ?? null,
-  };
+  const { branch, tokens, limit } = await seenView(
+    context,
+    await placeOf(context, place.log.record.id, place.branch.record.id),
+  );
+  return { branch, edits: made.map(({ seq }) => seq), tokens, limit };
 }
 
 async function compactNow(

@@ -44,8 +44,13 @@ export async function storedDraft(
   );
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   const target = context.targets.resolve(provider, wire, { model });
-  const path = pathOfNodes(nodes, bodies);
-  const sum = nodes.reduce(addMessage, nothing);
+  const learned = await context.facts.learn(
+    wire,
+    nodes.map(({ seq }) => bodies.get(seq) ?? new Uint8Array()),
+    target.ruler,
+  );
+  const path = pathOfNodes(nodes, bodies, learned);
+  const sum = learned.reduce(addMessage, nothing);
   const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
   const system = lastTurn?.measurement.system ?? 0;
   const tools = lastTurn?.measurement.tools ?? 0;

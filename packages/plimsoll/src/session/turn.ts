@@ -12,7 +12,7 @@ import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
 import type { Store } from "../store/store.ts";
 import type { Overflow } from "../wire/overflow.ts";
-import type { BodySlices } from "../wire/slices.ts";
+import { type BodySlices, parseJson } from "../wire/slices.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
@@ -121,13 +121,15 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
   ];
   const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
   const head = await context.heads.read(body, request, target);
-  context.prefixes.remember(memoryKey, {
-    body,
-    slices: recalled.slices,
-    rulerKey: target.ruler.key,
-    messages,
-    links,
-  });
+  const isGuessed = messages.some(({ isGuess }) => isGuess === true);
+  if (!isGuessed)
+    context.prefixes.remember(memoryKey, {
+      body,
+      slices: recalled.slices,
+      rulerKey: target.ruler.key,
+      messages,
+      links,
+    });
 
   const whole = await wholeConversation(context, {
     tenant,
@@ -151,6 +153,7 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     targets,
     bytes,
   });
+  if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
   const isOff = incoming.isOff === true || whole.isUnknown;
   const opened = await openTurn(context, { draft, placed, isOff });
   return Object.defineProperty(opened, "body", {
@@ -208,16 +211,29 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     },
     measured: measureTurn(head, addMessages(emptyTotals, messages)),
     sum: messages.reduce(addMessage, nothing),
-    compose: (changes) =>
-      heldCount === 0
-        ? patchBody(body, slices, wire.messagesField, changes)
-        : expandBody(body, slices, wire.messagesField, {
-            ...changes,
-            elements: messages.map((_, index) => bytesAt(index)),
-          }),
+    compose: (changes) => {
+      const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
+      if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
+      // What is not a list, or not here, is written out.
+      const fields = new Map(changes.fields);
+      if (heldCount > 0) fields.set("previous_response_id", "null");
+      const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
+      return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
+    },
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
   };
 }
+
+/** A text that stands for a message, as the message. */
+function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
+  return bytes[0] === quote
+    ? new TextEncoder().encode(
+        JSON.stringify(wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
+      )
+    : bytes;
+}
+
+const quote = 0x22;
 
 /** One look at the bytes: a mark has a name that stands nowhere else, or in somebody's text. */
 function mayHoldMark(

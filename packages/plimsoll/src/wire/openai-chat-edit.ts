@@ -99,8 +99,13 @@ export function carryChatText(
   const content = fields.get("content");
   if (content === undefined) return undefined;
   const parts = elements.get("content");
-  if (parts === undefined) return carryInText(message, content, own.text, end);
   const ours = JSON.stringify(textPart(own));
+  if (parts === undefined) {
+    // What the user said stays a part of its own; results of strict servers are plain text.
+    return json["role"] === "user"
+      ? carryBeside(message, content, ours, end)
+      : carryInText(message, content, own.text, end);
+  }
   const [first, last] = [parts[0], parts.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   const splice =
@@ -111,6 +116,20 @@ export function carryChatText(
 }
 
 const carriers = new Set(["user", "tool", "function"]);
+
+function carryBeside(
+  message: Uint8Array,
+  content: Slice,
+  ours: string,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  if (typeof parseJson(message, content) !== "string") return undefined;
+  const [before, after] = end === "first" ? [`${ours},`, ""] : ["", `,${ours}`];
+  return applySplices(message, [
+    { start: content.start, end: content.start, text: `[${before}{"type":"text","text":` },
+    { start: content.end, end: content.end, text: `}${after}]` },
+  ]);
+}
 
 function carryInText(
   message: Uint8Array,
