@@ -2,12 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { answered, called, requestOf, said } from "../../test/generate/bodies.ts";
-import {
-  openWith,
-  type Passed,
-  pass,
-  violationsOf,
-} from "../../test/generate/rehearsal.ts";
+import { openWith, type Passed, pass, violationsOf } from "../../test/generate/rehearsal.ts";
 import { imageData } from "../../test/generate/texts.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";

@@ -1,0 +1,119 @@
+/** Single requests, written by hand: what a test wants to say, in the words of each wire. */
+import type { Json, JsonObject, Wire } from "../harness/json.ts";
+import type { Request } from "./conversations.ts";
+import { MESSAGES_FIELD } from "./rehearsal.ts";
+import { MAX_OUTPUT_TOKENS } from "./writer.ts";
+
+export const MODEL: Readonly<Record<Wire, string>> = {
+  anthropic: "claude-sonnet-4-5",
+  "openai-chat": "gpt-5.1",
+  "openai-responses": "gpt-5.1",
+};
+
+const OUTPUT_FIELD: Readonly<Record<Wire, string>> = {
+  anthropic: "max_tokens",
+  "openai-chat": "max_completion_tokens",
+  "openai-responses": "max_output_tokens",
+};
+
+/** The approximate tokenizer takes four characters for one token. */
+export function tokensOfText(tokens: number): string {
+  return "load ".repeat(Math.ceil((tokens * 4) / 5)).slice(0, tokens * 4);
+}
+
+export function said(words: Json): JsonObject {
+  return { role: "user", content: words };
+}
+
+export function answered(words: string): JsonObject {
+  return { role: "assistant", content: words };
+}
+
+export function called(wire: Wire, id: string, place = "deck"): JsonObject {
+  switch (wire) {
+    case "anthropic":
+      return {
+        role: "assistant",
+        content: [{ type: "tool_use", id, name: "look", input: { place } }],
+      };
+    case "openai-chat": {
+      const look = { name: "look", arguments: JSON.stringify({ place }) };
+      return {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id, type: "function", function: look }],
+      };
+    }
+    case "openai-responses":
+      return {
+        type: "function_call",
+        call_id: id,
+        name: "look",
+        arguments: JSON.stringify({ place }),
+      };
+  }
+}
+
+export function result(wire: Wire, id: string, words: string): JsonObject {
+  switch (wire) {
+    case "anthropic":
+      return {
+        role: "user",
+        content: [{ type: "tool_result", tool_use_id: id, content: words }],
+      };
+    case "openai-chat":
+      return { role: "tool", tool_call_id: id, content: words };
+    case "openai-responses":
+      return { type: "function_call_output", call_id: id, output: words };
+  }
+}
+
+/** A tool whose schema has about so many characters. */
+export function tool(wire: Wire, description = "Looks."): JsonObject {
+  const parameters = { type: "object", properties: { place: { type: "string" } } };
+  switch (wire) {
+    case "anthropic":
+      return { name: "look", description, input_schema: parameters };
+    case "openai-chat":
+      return { type: "function", function: { name: "look", description, parameters } };
+    case "openai-responses":
+      return { type: "function", name: "look", description, parameters };
+  }
+}
+
+/** A system prompt, where the wire has it. */
+export function withSystem(
+  wire: Wire,
+  words: string,
+  messages: readonly JsonObject[],
+): { readonly messages: readonly JsonObject[]; readonly head: JsonObject } {
+  switch (wire) {
+    case "anthropic":
+      return { messages, head: { system: words } };
+    case "openai-chat":
+      return { messages: [{ role: "system", content: words }, ...messages], head: {} };
+    case "openai-responses":
+      return { messages, head: { instructions: words } };
+  }
+}
+
+export function requestOf(
+  wire: Wire,
+  messages: readonly Json[] | string,
+  head: JsonObject = {},
+  answer: readonly JsonObject[] = [answered("Aye.")],
+): Request {
+  const body = {
+    model: MODEL[wire],
+    [OUTPUT_FIELD[wire]]: MAX_OUTPUT_TOKENS,
+    ...head,
+    [MESSAGES_FIELD[wire]]: messages,
+  };
+  const texts = typeof messages === "string" ? [] : messages.map((one) => JSON.stringify(one));
+  return {
+    messages: texts,
+    body: new TextEncoder().encode(JSON.stringify(body)),
+    answer,
+    addedCount: 1,
+  };
+}

@@ -1,0 +1,181 @@
+/** Conversations held with the product in one process: each request received, answered and ended, and what went out. */
+import type { Edit } from "../../src/message/edit.ts";
+import type { Config } from "../../src/session/config.ts";
+import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../src/session/plimsoll.ts";
+import type { Incoming, ReceivedTurn } from "../../src/session/turn.ts";
+import { newViolations } from "../../src/wire/validate/validate.ts";
+import { wires } from "../../src/wire/wires.ts";
+import type { JsonObject, Wire } from "../harness/json.ts";
+import { memberText } from "../harness/raw-json.ts";
+import type { Request } from "./conversations.ts";
+import { MAX_OUTPUT_TOKENS } from "./writer.ts";
+
+export const BUFFER_TOKENS = 300;
+/** Ends the name of a model whose window holds every generated conversation. */
+const ROOMY = "-roomy";
+const ROOMY_TOKENS = 900_000;
+
+export function roomyModel(wire: Wire): string {
+  return `${wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-5.1"}${ROOMY}`;
+}
+
+/** Windows that leave so much for a conversation, once the answer and the buffer have their room. */
+function configWith(limitTokens: number, config: Config = {}): Config {
+  const settings = {
+    contextWindow: limitTokens + BUFFER_TOKENS + MAX_OUTPUT_TOKENS,
+    contextWindowBufferTokens: BUFFER_TOKENS,
+    tokenizer: "approximate",
+  };
+  const roomy = { contextWindow: ROOMY_TOKENS };
+  return {
+    ...config,
+    providers: {
+      anthropic: { ...settings, models: { [roomyModel("anthropic")]: roomy } },
+      openai: { ...settings, models: { [roomyModel("openai-chat")]: roomy } },
+    },
+  };
+}
+
+export function openWith(
+  limitTokens: number,
+  { config, ...options }: Omit<PlimsollOptions, "store"> = {},
+): Promise<Plimsoll> {
+  return openPlimsoll({
+    ...(options.data === undefined ? { store: "memory" } : {}),
+    ...options,
+    config: configWith(limitTokens, config),
+  });
+}
+
+export function providerOf(wire: Wire): string {
+  return wire === "anthropic" ? "anthropic" : "openai";
+}
+
+export type Wishes = Partial<
+  Pick<Incoming, "hints" | "priority" | "isOff" | "tenant" | "provider" | "headers">
+>;
+
+export function receive(
+  plimsoll: Plimsoll,
+  wire: Wire,
+  body: Uint8Array,
+  wishes: Wishes = {},
+): Promise<ReceivedTurn> {
+  return plimsoll.receive({
+    tenant: "t",
+    provider: providerOf(wire),
+    wire: wires[wire],
+    body,
+    hints: { clientKey: "test:talk", isCompacted: false },
+    ...wishes,
+  });
+}
+
+/** A request on its way through the product. */
+export interface Passed {
+  readonly wire: Wire;
+  readonly request: Request;
+  readonly turn: ReceivedTurn;
+  readonly clientText: string;
+  readonly sentText: string;
+  /** Those that this turn made. */
+  readonly newEdits: readonly Edit[];
+  /** All, up to this turn. */
+  readonly edits: readonly Edit[];
+}
+
+export interface Ending {
+  /** What the provider reports for one token that we count; nothing is reported without it. */
+  readonly reportedFactor?: number;
+  readonly wishes?: Wishes;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Sends one request, and answers it. */
+export async function pass(
+  plimsoll: Plimsoll,
+  wire: Wire,
+  request: Request,
+  { reportedFactor, wishes = {} }: Ending = {},
+): Promise<Passed> {
+  const turn = await receive(plimsoll, wire, request.body, wishes);
+  const sent = turn.body ?? request.body;
+  const edits = await plimsoll.store.edits(turn.session);
+  const { total } = turn.fitted.measured;
+  const usage =
+    reportedFactor === undefined
+      ? {}
+      : { usage: { inputTokens: Math.ceil(total * reportedFactor), outputTokens: 10 } };
+  await turn.end(
+    turn.fitted.refusal === undefined
+      ? {
+          status: "complete",
+          answer: { outcome: "message", choices: [request.answer], ...usage },
+        }
+      : { status: "failed", error: "refused" },
+  );
+  return {
+    wire,
+    request,
+    turn,
+    clientText: decoder.decode(request.body),
+    sentText: decoder.decode(sent),
+    edits,
+    newEdits: edits.filter(({ step }) => step === turn.id),
+  };
+}
+
+/** Sends one request after the other. A refused request is what ends a conversation. */
+export async function passAll(
+  plimsoll: Plimsoll,
+  wire: Wire,
+  requests: readonly Request[],
+  ending: Ending = {},
+): Promise<readonly Passed[]> {
+  const passed: Passed[] = [];
+  for (const request of requests) {
+    const next = await pass(plimsoll, wire, request, ending);
+    passed.push(next);
+    if (next.turn.fitted.refusal !== undefined) break;
+  }
+  return passed;
+}
+
+/** What the sent body breaks that the client's own did not. */
+export function violationsOf({ wire, clientText, sentText, turn }: Passed): readonly unknown[] {
+  return newViolations({
+    wire,
+    body: JSON.parse(sentText) as JsonObject,
+    bodyText: sentText,
+    original: JSON.parse(clientText) as JsonObject,
+    originalText: clientText,
+    model: turn.fitted.target.model,
+    ...(turn.fitted.target.profile === undefined ? {} : { profile: turn.fitted.target.profile }),
+    editedCalls: [],
+    synthetic: [],
+  });
+}
+
+/** How large a body is when it is counted as a whole, by somebody who knows nothing of it. */
+export async function recount(plimsoll: Plimsoll, wire: Wire, body: string): Promise<number> {
+  const turn = await receive(plimsoll, wire, new TextEncoder().encode(body), {
+    tenant: "somebody else",
+    hints: { clientKey: `test:${body.length}`, isCompacted: false },
+    isOff: true,
+  });
+  await turn.end({ status: "failed" });
+  return turn.fitted.measured.total;
+}
+
+export const MESSAGES_FIELD: Readonly<Record<Wire, string>> = {
+  anthropic: "messages",
+  "openai-chat": "messages",
+  "openai-responses": "input",
+};
+
+/** A body with another conversation in it. */
+export function withMessages(wire: Wire, body: string, messages: readonly string[]): string {
+  const conversation = memberText(body, MESSAGES_FIELD[wire]) ?? "";
+  return body.replace(conversation, () => `[${messages.join()}]`);
+}
