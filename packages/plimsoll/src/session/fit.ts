@@ -24,7 +24,7 @@ import type { Outcome } from "../message/event.ts";
 import type { Calibrations } from "./calibrations.ts";
 import { type CompactionWorld, compact, judge } from "./compaction.ts";
 import type { Config } from "./config.ts";
-import type { Debug } from "./debug.ts";
+import { type Debug, debugGuard, targetFields } from "./debug.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import {
   addNote,
@@ -80,7 +80,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
-  debugEvaluation(world, draft, before, guard);
+  debugGuard(world.debug, draft, { ...before, own: guard.own });
   const { verdict } = before;
   if (verdict.kind === "skip") {
     const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
@@ -408,58 +408,4 @@ function fitted({ measured }: Draft, settled: Settled): Fitted {
     tokensAfter: projection.tokens,
     limit,
   };
-}
-
-function targetFields({ provider, model }: Target): { provider: string; model: string } {
-  return { provider, model };
-}
-
-function debugEvaluation(
-  { debug }: FitWorld,
-  draft: Draft,
-  { projection, verdict, measurement }: JudgedView,
-  guard: Guard,
-): void {
-  const { counters } = draft.branch.record;
-  if (counters === undefined)
-    debug("context-guard/init-counters", () => ({
-      currentCtxTokens: 0,
-      pendingCtxTokens: projection.tokens,
-      newCtxTokens: 0,
-      schemaCtxTokens: measurement.tools,
-    }));
-  debug("context-guard/loop-init", () => ({
-    turn: draft.turn.id,
-    messages: draft.path.length,
-    seedCtxTokens: measurement.total,
-  }));
-  debug("context-guard/schema-estimate", () => ({ schemaCtxTokens: measurement.tools }));
-  debug("context-guard/evaluate", () => ({
-    projectedTokens: projection.tokens,
-    currentCtxTokens: counters?.current ?? 0,
-    pendingCtxTokens: projection.tokens - (counters?.current ?? 0),
-    newCtxTokens: counters?.new ?? 0,
-    schemaCtxTokens: measurement.tools,
-    extraTokens: 0,
-    currentReasoningTokens: counters?.reasoning ?? 0,
-  }));
-  for (const target of draft.targets)
-    debug("context-guard/evaluate-target", () => ({
-      ...targetFields(target),
-      contextWindow: target.limit.window,
-      bufferTokens: target.limit.buffer,
-      maxOutputTokens: target.limit.maxOutput,
-      limit: effectiveLimit(asGuarded(target), guard.own),
-    }));
-  debug("context-guard/provider-eval", () => ({
-    ...targetFields(draft.targets[0]),
-    status: verdict.kind,
-    blocked: draft.targets
-      .map((target) => ({
-        ...targetFields(target),
-        limit: effectiveLimit(asGuarded(target), guard.own),
-        projected: projection.tokens,
-      }))
-      .filter(({ limit, projected }) => projected > limit),
-  }));
 }
