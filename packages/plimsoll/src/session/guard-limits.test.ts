@@ -131,6 +131,26 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
     }));
 });
 
+describe.each(WIRES)("%s: tools that are too much", (wire) => {
+  test("are let go after a cut as they would be without one", () =>
+    opened(async (plimsoll) => {
+      const tools = [tool(wire, tokensOfText(100))];
+      const steps = [said(tokensOfText(600)), answered("Aye."), said(tokensOfText(700))];
+      const cut = [
+        steps[0],
+        answered(tokensOfText(300)),
+        said("go on"),
+        answered("Aye."),
+        steps[2],
+      ];
+      const request = requestOf(wire, cut as readonly JsonObject[], { tools });
+      const passed = await pass(plimsoll, wire, request);
+      expect(passed.newEdits.length).toBeGreaterThan(0);
+      expect(passed.turn.fitted.tokensAfter).toBeGreaterThan(LIMIT);
+      expect(passed.turn.fitted.outcome).toBe("compacted");
+    }));
+});
+
 describe.each(WIRES)("%s: the last turn", (wire) => {
   /** So many tokens that no cut can help, and that the window without its buffer still holds. */
   const between = (tokens: number): string => tokensOfText(tokens);

@@ -224,6 +224,22 @@ describe("anthropic", () => {
       expect(passed.filter(({ turn }) => turn.fitted.isFinal || turn.fitted.refusal)).toEqual([]);
     }));
 
+  test("also when the user speaks beside results: what was valid then must be so when the loop goes on", () =>
+    opened(async (plimsoll) => {
+      const head = { thinking: { type: "enabled", budget_tokens: 1024 }, tools: [tool(wire)] };
+      const steps = times((index) => {
+        const block = { type: "tool_result", tool_use_id: `c${index}`, content: tokensOfText(200) };
+        const words = index % 2 === 1 ? [{ type: "text", text: "Mind the tide." }] : [];
+        return [
+          ...(index === 0 ? [said("one"), answered("Aye."), said("now look")] : []),
+          loopCall(`c${index}`, index === 0),
+          said([block, ...words]),
+        ];
+      });
+      const passed = await sendGrowing(plimsoll, wire, steps, head);
+      expect(passed.some(({ turn }) => turn.fitted.outcome === "compacted")).toBe(true);
+    }));
+
   test("what the model is to go on from stays the last message", () =>
     opened(async (plimsoll) => {
       const prefill: JsonObject = { role: "assistant", content: "The answer is:" };
@@ -254,6 +270,32 @@ describe("anthropic", () => {
         expect(one.turn.fitted.refusal).toBeUndefined();
         expect(one.turn.fitted.isFinal).toBe(false);
       }
+    }));
+});
+
+describe.each(["openai-chat", "openai-responses"] as const)("%s", (wire) => {
+  test("a loop can be cut where it began, though that began with reasoning and is what is largest", () =>
+    opened(async (plimsoll) => {
+      const reasoning: readonly JsonObject[] =
+        wire === "openai-chat"
+          ? [{ ...called(wire, "c0"), reasoning_content: "Hm." }]
+          : [
+              { type: "reasoning", id: "rs_0", summary: [], encrypted_content: "c2VjcmV0" },
+              called(wire, "c0"),
+            ];
+      const steps = times((index) =>
+        index === 0
+          ? [
+              said("one"),
+              answered("Aye."),
+              said("now look"),
+              ...reasoning,
+              result(wire, "c0", tokensOfText(LIMIT * 0.9)),
+            ]
+          : [called(wire, `c${index}`), result(wire, `c${index}`, tokensOfText(200))],
+      );
+      const passed = await sendGrowing(plimsoll, wire, steps);
+      expect(passed.filter(({ turn }) => turn.fitted.isFinal || turn.fitted.refusal)).toEqual([]);
     }));
 });
 

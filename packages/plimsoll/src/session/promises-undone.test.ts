@@ -20,7 +20,7 @@ import type { Plimsoll } from "./plimsoll.ts";
 import type { Steered } from "./steer.ts";
 
 const LIMIT = 1500;
-const RUNS = 12;
+const RUNS = 8;
 const seed = 20261115;
 
 /** Without marks: those of the client move, so its own bytes would not stay the same. */

@@ -23,7 +23,7 @@ import type { Fitted } from "./fit.ts";
 import type { Plimsoll } from "./plimsoll.ts";
 
 const LIMIT = 1500;
-const RUNS = 12;
+const RUNS = 9;
 const seed = 20261115;
 const script = scripts({ roundsMin: 8, roundsMax: 14 });
 
