@@ -57,11 +57,14 @@ describe("before anything is taken out", () => {
   });
 
   test("when only the schemas are too much, that is what it says", () => {
-    expect(judgeBefore({ projection: projected(1100, 200), targets: [targetOf(1000)] })).toEqual({
+    expect(judgeBefore({ projection: projected(1100, 700), targets: [targetOf(1000)] })).toEqual({
       kind: "schema",
       target: "t",
       overTokens: 100,
     });
+    expect(
+      judgeBefore({ projection: projected(1100, 200), targets: [targetOf(1000)] }),
+    ).toMatchObject({ kind: "compact", overTokens: 100 });
     expect(
       judgeBefore({ projection: projected(1300, 200), targets: [targetOf(1000)] }),
     ).toMatchObject({ kind: "compact" });

@@ -61,6 +61,7 @@ export interface GuardInput {
 }
 
 const priorityBonus = 1.2;
+const smallerPart = 0.5;
 
 /** What a request may use on this target: never more than the window less buffer and answer. */
 export function effectiveLimit({ limit }: GuardTarget, own: OwnLimits = {}): number {
@@ -89,8 +90,8 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
   const filled = limit === 0 ? Number.POSITIVE_INFINITY : tokens / limit;
   const overTokens = Math.max(0, tokens - limit);
   const compactFrom = own?.agentLimit === undefined ? thresholds.compact : thresholds.warn;
-  // A conversation that is full by itself is compacted, whatever the schemas add to it.
-  if (overTokens > 0 && tokens - schema < limit * compactFrom)
+  // Taking something out of a conversation that is the smaller part would not help.
+  if (overTokens > 0 && tokens - schema < limit * smallerPart)
     return { kind: "schema", target: target.name, overTokens };
   if (filled >= compactFrom) {
     return {
@@ -120,9 +121,9 @@ export function judgeAfter(input: GuardInput): Verdict {
     };
   }
   const { window, maxOutput } = target.limit;
-  return {
-    kind: tokens + maxOutput <= window ? "final" : "refuse",
-    target: target.name,
-    overTokens,
-  };
+  const isHeld = tokens + maxOutput <= window;
+  const { schema } = input.projection;
+  if (isHeld && tokens - schema <= limit)
+    return { kind: "schema", target: target.name, overTokens };
+  return { kind: isHeld ? "final" : "refuse", target: target.name, overTokens };
 }

@@ -1,6 +1,6 @@
 /** Truncation to a number of tokens: the oldest whole units of the middle go until the rest fits. */
 
-import type { Message } from "../message/message.ts";
+import type { Message, Part } from "../message/message.ts";
 import type { Unit } from "../message/unit.ts";
 import type { Goal, SeenConversation } from "./strategy.ts";
 import { isSpoken, sideOf, type TruncationRange } from "./truncate.ts";
@@ -11,9 +11,9 @@ const noticeTokens = 80;
 const shallow = 1.6;
 
 /**
- * The ranges to take out, in order. Always kept: the system prompt, the first question, the last words of the user and
- * the thinking that they led to, the newest unit, what is pinned. The first answer and what has the highest priority go only
- * when nothing else is left to take, and only as far as the limit demands.
+ * The ranges to take out, in order. Always kept: the system prompt, the first question, the last words of the user,
+ * the newest unit, what is pinned. The first answer, the thinking with which an open loop
+ * began, and what has the highest priority go only when nothing else is left, and only as far as the limit demands.
  */
 export function cutToFit(conversation: SeenConversation, goal: Goal): readonly TruncationRange[] {
   const { units, messages } = conversation;
@@ -62,15 +62,28 @@ function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
     if (unit === undefined || index <= firstUser || index === lastUser) return true;
     if (index === units.length - 1) return true;
     if (mustAlternate && [index - 1, index + 1].some(isInstruction)) return true;
-    // Providers want an open loop of tool calls to begin with the thinking that it began with.
-    if (index === lastUser + 1 && startsWithThinking(said(unit)[0])) return true;
     return messages
       .slice(unit.first, unit.last + 1)
       .some(({ isPinned, message }) => isPinned || isLoadBearing(message));
   };
+  // A user who speaks beside results does not end a loop of tool calls.
+  const lastQuestion = units.findLastIndex(({ first, last }) =>
+    messages
+      .slice(first, last + 1)
+      .some(({ message }) => isSpoken(message) && !message.parts.some(isResult)),
+  );
+  /** Providers may want an open loop of tool calls to begin with the thinking that it began with. */
+  const isLoopStart = (index: number): boolean =>
+    mustAlternate &&
+    index === lastQuestion + 1 &&
+    startsWithThinking(messages[units[index]?.first ?? -1]?.message);
   const isDear = (index: number): boolean =>
-    index === firstUser + 1 || units[index]?.priority === 1;
+    index === firstUser + 1 || units[index]?.priority === 1 || isLoopStart(index);
   return { isFixed, isDear };
+}
+
+function isResult({ kind }: Part): boolean {
+  return kind === "tool-result";
 }
 
 function startsWithThinking(message: Message | undefined): boolean {

@@ -91,7 +91,7 @@ async function tryStrategy(
   let proposed: Compaction;
   try {
     const { conversation, seen } = await see(world, draft, state.sized);
-    const proposals = await strategy.propose(conversation, goal);
+    const proposals = await inTime(strategy.propose(conversation, goal));
     if (proposals.length === 0) return state;
     proposed = await propose(world, task, state, { strategy, seen, proposals });
   } catch (error) {
@@ -107,6 +107,21 @@ async function tryStrategy(
 }
 
 const decoder = new TextDecoder();
+
+/** A request must not wait for ever. */
+const proposalTimeoutMs = 10_000;
+
+async function inTime<T>(work: T | Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("it took too long")), proposalTimeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** In tokens; where media are the trouble, in media. */
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {

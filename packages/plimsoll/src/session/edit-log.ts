@@ -121,7 +121,7 @@ export async function addNote(
   if (judge(world, draft, noted).kind !== "valid") return undefined;
   const saved = await commitEdits(world, log, edits);
   if (saved === "unsaved") return undefined;
-  branch.judged = viewOf(log, branch, path);
+  branch.judged = { view: viewOf(log, branch, path), turns: 0 };
   return noted;
 }
 

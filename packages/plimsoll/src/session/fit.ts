@@ -34,11 +34,12 @@ import {
   reportWarning,
 } from "./edit-log.ts";
 import { ownLimitsOf, thresholdsOf } from "./limits.ts";
+import type { BranchState } from "./log.ts";
 import { viewOf } from "./path.ts";
 import type { Patch } from "./render.ts";
 import type { LogSaver } from "./save-log.ts";
 import type { Target } from "./target.ts";
-import { wholeView } from "./view.ts";
+import { type View, wholeView } from "./view.ts";
 
 export interface FitWorld extends CompactionWorld {
   readonly config: Config;
@@ -69,7 +70,8 @@ export interface Fitted {
 
 /** A compaction goes this deep, so that it is rare, and no deeper than it must. */
 const depth = 0.5;
-const floor = 0.43;
+const restLeft = 0.4;
+const shallowest = 0.86;
 /** Nothing was found to take out: not tried again before the request has grown by this. */
 const growthBeforeRetry = 1.03;
 
@@ -108,14 +110,26 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   const view = viewOf(log, branch, path);
   if (view === wholeView) return sizeView(world.facts, draft, view);
   const sized = await sizeView(world.facts, draft, view);
-  if (branch.judged === view) return sized;
+  if (!mustJudge(branch, view)) return sized;
   const judgement = judge(world, draft, sized);
-  if (judgement.kind !== "invalid") {
-    branch.judged = view;
+  if (judgement.kind !== "invalid") return sized;
+  const whole = await sizeView(world.facts, draft, wholeView);
+  const { verdict } = judged(world, draft, whole, guardOf(world, draft));
+  if (verdict.kind !== "fits") {
+    // It was valid once, and nothing else would go: perhaps another cut mends it.
+    reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
+    branch.mustCompact = true;
     return sized;
   }
   reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
-  return sizeView(world.facts, draft, wholeView);
+  return whole;
+}
+
+/** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
+function mustJudge(branch: BranchState, view: View): boolean {
+  const turns = branch.judged?.view === view ? branch.judged.turns + 1 : 0;
+  branch.judged = { view, turns };
+  return Number.isInteger(Math.log2(turns)) || turns === 0;
 }
 
 interface Guard {
@@ -271,7 +285,7 @@ async function compactTurn(
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
   const { branch } = draft;
-  branch.judged = viewOf(draft.log, branch, draft.path);
+  branch.judged = { view: viewOf(draft.log, branch, draft.path), turns: 0 };
   delete branch.exhaustedTokens;
   const after = judged(world, draft, compaction.sized, guard);
   const verdict = judgeAfter({ ...guard, projection: after.projection });
@@ -294,11 +308,16 @@ function goalOf({ targets: [target] }: Draft, start: Sized, compacting: Compacti
   const { guard, before, isOverMedia, mostTokens, mostBytes } = compacting;
   const media = mostBytes === undefined ? target.media : { ...target.media, maxBytes: mostBytes };
   const scale = start.measured.total / Math.max(1, before.projection.tokens);
-  const limitTokens = Math.min(Math.floor(guard.limit * scale), mostTokens ?? Infinity);
+  const most = mostTokens ?? Number.POSITIVE_INFINITY;
+  const limit = Math.floor(guard.limit * scale);
+  const { system, tools } = start.measured;
+  // What stands before the conversation cannot be taken out: of the rest, enough is left to be worth something.
+  const least = system + tools + (limit - system - tools) * restLeft;
+  const tokens = Math.floor(Math.min(most, Math.max(limit * depth, least)));
   return {
-    limitTokens,
-    tokens: Math.min(Math.floor(guard.limit * depth * scale), mostTokens ?? Infinity),
-    floorTokens: Math.floor(Math.min(guard.limit * scale, mostTokens ?? Infinity) * floor),
+    limitTokens: Math.min(limit, most),
+    tokens,
+    floorTokens: Math.floor(tokens * shallowest),
     ...(isOverMedia || mostBytes !== undefined ? { media } : {}),
   };
 }
@@ -317,7 +336,7 @@ async function lastResort(
   const { projection } = before;
   const verdict = judgeAfter({ ...guard, projection });
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
-  if (verdict.kind === "fits") return fitted(draft, plain);
+  if (verdict.kind === "fits" || verdict.kind === "schema") return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
     reportDegraded(draft, "original", "the request goes as it came, and may be too long");
     return fitted(draft, plain);

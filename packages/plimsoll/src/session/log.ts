@@ -46,8 +46,8 @@ export interface BranchState {
   basis?: Basis;
   /** The view as it was last folded: it holds as long as edits and path only grow. */
   view?: KnownView;
-  /** The validator has seen this view, and found nothing that the client had not. */
-  judged?: View;
+  /** The view that the validator has seen, and for how many turns it has only grown since. */
+  judged?: { readonly view: View; readonly turns: number };
   /** How many edits held when the model was last told that the window fills. */
   warnedEdits?: number;
   /** A compaction that found nothing to take out is not tried again at once. */
