@@ -9,8 +9,10 @@ import { cpus, release, totalmem } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { appendBenchmark } from "./append.ts";
+import { coldBenchmark } from "./cold.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { memoryBenchmark } from "./memory.ts";
+import { peersBenchmark } from "./peers.ts";
 import { proxyBenchmark } from "./proxy.ts";
 import { type Benchmark, type Outcome, tablesOf, toMarkdown, toText } from "./report.ts";
 import { tokensBenchmark } from "./tokens.ts";
@@ -18,6 +20,8 @@ import { tokensBenchmark } from "./tokens.ts";
 const benchmarks: readonly Benchmark[] = [
   proxyBenchmark,
   incrementalBenchmark,
+  coldBenchmark,
+  peersBenchmark,
   appendBenchmark,
   memoryBenchmark,
   tokensBenchmark,

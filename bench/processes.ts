@@ -17,7 +17,12 @@ export interface Child {
 export interface ChildOptions {
   readonly arguments?: readonly string[];
   readonly nodeOptions?: readonly string[];
+  /** A child that is not ready by then is ended. */
+  readonly timeoutMs?: number;
 }
+
+/** A child was not ready in time. */
+export class TookTooLong extends Error {}
 
 /** Contract: the script sends one message when it is ready. It ends with the channel to its parent. */
 export async function startChild(script: URL, options: ChildOptions = {}): Promise<Child> {
@@ -27,7 +32,7 @@ export async function startChild(script: URL, options: ChildOptions = {}): Promi
   const kill = (): void => void child.kill("SIGKILL");
   process.once("exit", kill);
   child.once("exit", () => process.off("exit", kill));
-  const greeting = await firstMessage(child);
+  const greeting = await firstMessage(child, options.timeoutMs);
   return {
     pid: child.pid ?? 0,
     greeting,
@@ -40,9 +45,17 @@ export async function startChild(script: URL, options: ChildOptions = {}): Promi
   };
 }
 
-function firstMessage(child: ChildProcess): Promise<unknown> {
+function firstMessage(child: ChildProcess, timeoutMs?: number): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    child.once("message", resolve);
+    const late = (): void => {
+      reject(new TookTooLong(`A child took longer than ${timeoutMs} ms.`));
+      child.kill("SIGKILL");
+    };
+    const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+    child.once("message", (greeting) => {
+      clearTimeout(timer);
+      resolve(greeting);
+    });
     child.once("error", reject);
     child.once("exit", (code, signal) =>
       reject(new Error(`A child ended with ${code ?? signal} before it was ready.`)),

@@ -1,0 +1,169 @@
+/**
+ * The process of the cold benchmark: brings one conversation under its limit, once, and says what that took.
+ * Arguments: way, messages, folder, session. Without a folder nothing is kept beyond the process.
+ */
+
+import { openPlimsoll, type Plimsoll } from "plimsoll";
+import { loadTokenizer } from "../packages/plimsoll/src/budget/tokenizer.ts";
+import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
+import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
+import { wires } from "../packages/plimsoll/src/wire/wires.ts";
+import {
+  answerOf,
+  type Conversation,
+  createConversation,
+  maxOutput,
+  providerOf,
+  ruler,
+} from "./conversation.ts";
+import { greet } from "./processes.ts";
+
+export interface ColdFigures {
+  readonly milliseconds: number;
+  /** Of all threads. */
+  readonly processorMilliseconds: number;
+  /** To go on with in another process. */
+  readonly session: string;
+}
+
+const limitTokens = 100_000;
+const target = "bench/cold";
+const resultCharacters = 1_500;
+
+/** What was brought under the limit. */
+interface Done {
+  readonly outcome: string;
+  readonly tokens: number;
+  readonly body: () => JsonObject;
+  readonly session?: string;
+  readonly commit?: () => Promise<unknown>;
+}
+
+type Work = () => Promise<Done>;
+
+async function measure(): Promise<ColdFigures> {
+  const [way = "", length, folder = "", session = ""] = process.argv.slice(2);
+  const conversation = createConversation(Number(length));
+  const messages = [...conversation.messages, conversation.result(resultCharacters)];
+  if (way === "tail scan") return clock(await tailScan(messages), "scanned");
+  const config = { providers: providerOf({ cold: limitTokens }) };
+  const plimsoll = await openPlimsoll(
+    folder === "" ? { store: "memory", config } : { data: folder, config },
+  );
+  await plimsoll.warmUp();
+  try {
+    if (way === "receive") return await clock(receive(plimsoll, messages), "compacted");
+    if (way === "prepare")
+      return await clock(prepare(plimsoll, conversation, messages), "compacted");
+    return await clock(resume(plimsoll, conversation, session), "edited");
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+/** Code, tokenizer and store have been loaded; nothing of the conversation is known. */
+async function clock(work: Work, expected: string): Promise<ColdFigures> {
+  const processor = process.cpuUsage();
+  const before = performance.now();
+  const { outcome, tokens, body, session, commit } = await work();
+  const milliseconds = performance.now() - before;
+  const { user, system } = process.cpuUsage(processor);
+  if (outcome !== expected) throw new Error(`The turn was ${outcome} and not ${expected}.`);
+  if (tokens > limitTokens) throw new Error(`${tokens} tokens are over the limit.`);
+  // The scan cuts where it must, whatever stands there.
+  const [found] = outcome === "scanned" ? [] : validate({ wire: "openai-chat", body: body() });
+  if (found !== undefined) throw new Error(`Rule ${found.rule} is broken: ${found.message}`);
+  await commit?.();
+  return {
+    milliseconds,
+    processorMilliseconds: (user + system) / 1000,
+    session: session ?? "",
+  };
+}
+
+/** The least that anyone must do who counts exactly: from the end, until it is too much. */
+async function tailScan(messages: readonly JsonObject[]): Promise<Work> {
+  const tokenizer = await loadTokenizer(ruler.tokenizer, noFile, async () => undefined);
+  const tokensOf = (message: JsonObject): number =>
+    textsOf(message).reduce((sum, text) => sum + tokenizer.count(text).tokens, 4);
+  return async () => {
+    let tokens = 0;
+    let first = messages.length;
+    while (first > 0) {
+      const more = tokensOf(messages[first - 1] ?? {});
+      if (tokens + more > limitTokens) break;
+      tokens += more;
+      first--;
+    }
+    const kept = messages.slice(first);
+    return { outcome: "scanned", tokens, body: () => ({ messages: kept }) };
+  };
+}
+
+async function noFile(path: string): Promise<never> {
+  throw new Error(`${path} is not needed for this tokenizer.`);
+}
+
+function textsOf({ content, tool_calls: calls }: JsonObject): readonly string[] {
+  const named = (Array.isArray(calls) ? calls : []) as unknown as readonly {
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+  const asked = named.flatMap((call) => [call.function.name, call.function.arguments]);
+  return typeof content === "string" ? [content, ...asked] : asked;
+}
+
+function prepare(
+  plimsoll: Plimsoll,
+  conversation: Conversation,
+  messages: readonly JsonObject[],
+): Work {
+  return async () => {
+    const session = await plimsoll.session();
+    for (const message of messages) await session.append(message);
+    const { request, outcome, measurement } = await session.prepare({ target });
+    // The list is made when it is read.
+    const list = request["messages"] ?? [];
+    return {
+      outcome: outcome.kind,
+      tokens: measurement.total,
+      body: () => ({ ...request, messages: list }),
+      session: session.id,
+      commit: () => session.commit(answerOf(conversation.call(), measurement.total)),
+    };
+  };
+}
+
+function receive(plimsoll: Plimsoll, messages: readonly JsonObject[]): Work {
+  const text = JSON.stringify({ model: "cold", max_completion_tokens: maxOutput, messages });
+  const body = Buffer.from(text);
+  return async () => {
+    const incoming = { tenant: "local", provider: "bench", wire: wires["openai-chat"], body };
+    const turn = await plimsoll.receive({ ...incoming, hints: { isCompacted: false } });
+    const sent = Buffer.from(turn.body ?? body);
+    return {
+      outcome: turn.fitted.outcome,
+      tokens: turn.fitted.measurement.total,
+      body: () => JSON.parse(sent.toString()) as JsonObject,
+      commit: () => turn.end({ status: "aborted" }),
+    };
+  };
+}
+
+/** A session that another process has compacted and stored. */
+function resume(plimsoll: Plimsoll, conversation: Conversation, id: string): Work {
+  conversation.call();
+  const message = conversation.result(resultCharacters);
+  return async () => {
+    const session = await plimsoll.session(id);
+    await session.append(message);
+    const { request, outcome, measurement } = await session.prepare({ target });
+    const list = request["messages"] ?? [];
+    return {
+      outcome: outcome.kind,
+      tokens: measurement.total,
+      body: () => ({ ...request, messages: list }),
+    };
+  };
+}
+
+greet(await measure());
