@@ -43,7 +43,12 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
     if (total <= goal.limitTokens) break;
     take(index);
   }
-  return rangesOf(conversation, isGone);
+  const ranges = rangesOf(conversation, isGone, "apart");
+  const cut = ranges
+    .flatMap(({ first, last }) => messages.slice(first, last + 1))
+    .reduce((sum, { tokens }) => sum + tokens, 0);
+  const left = conversation.tokens - cut + noticeTokens * ranges.length;
+  return left <= goal.limitTokens ? ranges : rangesOf(conversation, isGone, "joined");
 }
 
 function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
@@ -101,10 +106,14 @@ function isLoadBearing({ role, parts }: Message): boolean {
   );
 }
 
-/** Neighbours that go become one range. Where roles must alternate, a cut puts no two of the user's side together. */
+/**
+ * Neighbours that go become one range. Where roles must alternate, a cut puts no two of the user's side together, or
+ * only such as can be joined into one message.
+ */
 function rangesOf(
   conversation: SeenConversation,
   isGone: readonly boolean[],
+  ofUser: "apart" | "joined",
 ): readonly TruncationRange[] {
   const { units } = conversation;
   const ranges: TruncationRange[] = [];
@@ -112,24 +121,34 @@ function rangesOf(
     if (isGone[index] !== true) continue;
     const from = index;
     while (isGone[index + 1] === true) index++;
-    const kept = untorn(conversation, from, index);
+    const kept = untorn(conversation, { from, until: index }, ofUser);
     const [first, last] = [units[kept?.from ?? -1]?.first, units[kept?.until ?? -1]?.last];
     if (first !== undefined && last !== undefined) ranges.push({ first, last });
   }
   return ranges;
 }
 
+interface UnitRange {
+  readonly from: number;
+  readonly until: number;
+}
+
 /** Of the units from one to another, as many as may go: less of the end or less of the beginning, whichever takes more. */
 function untorn(
   { units, messages, mustAlternate }: SeenConversation,
-  from: number,
-  until: number,
-): { readonly from: number; readonly until: number } | undefined {
+  { from, until }: UnitRange,
+  ofUser: "apart" | "joined",
+): UnitRange | undefined {
   const isOfUser = (index: number): boolean => sideOf(messages[index]?.message.role) === "user";
-  const isTorn = (start: number, end: number): boolean =>
-    mustAlternate &&
-    isOfUser((units[start]?.first ?? 0) - 1) &&
-    isOfUser((units[end]?.last ?? 0) + 1);
+  /** Two messages of the user can be joined; results that stand apart cannot. */
+  const isTorn = (start: number, end: number): boolean => {
+    const [before, behind] = [(units[start]?.first ?? 0) - 1, (units[end]?.last ?? 0) + 1];
+    const isJoined =
+      ofUser === "joined" &&
+      messages[before]?.message.role === "user" &&
+      messages[behind]?.message.role === "user";
+    return mustAlternate && isOfUser(before) && isOfUser(behind) && !isJoined;
+  };
   const tokens = (start: number, end: number): number =>
     messages
       .slice(units[start]?.first, (units[end]?.last ?? -1) + 1)

@@ -86,7 +86,7 @@ export async function addNote(
   world: EditStore & CompactionWorld,
   draft: Draft,
   start: Sized,
-  filled: number,
+  { filled, isRoomy }: { readonly filled: number; readonly isRoomy: (sized: Sized) => boolean },
 ): Promise<Sized | undefined> {
   const { log, branch, path, wire, turn } = draft;
   await path.load();
@@ -117,8 +117,8 @@ export async function addNote(
   branch.warnedEdits = start.view.edits.length;
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const noted = await sizeView(world.facts, draft, view);
-  // Where nothing of ours may stand behind the last message, nothing is said.
-  if (judge(world, draft, noted).kind !== "valid") return undefined;
+  // Where there is no room behind the last message, or nothing of ours may stand there, nothing is said.
+  if (!isRoomy(noted) || judge(world, draft, noted).kind !== "valid") return undefined;
   const saved = await commitEdits(world, log, edits);
   if (saved === "unsaved") return undefined;
   branch.judged = { view: viewOf(log, branch, path), turns: 0 };

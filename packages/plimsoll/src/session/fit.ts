@@ -223,9 +223,12 @@ async function settle(
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   if (!isWarning || isWarned(draft, start) || isBegun(draft)) return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);
-  const noted = await addNote(world, draft, start, verdict.filled);
+  const guard = guardOf(world, draft);
+  const isRoomy = (sized: Sized): boolean =>
+    judged(world, draft, sized, guard).verdict.kind === "fits";
+  const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
-  const after = judged(world, draft, noted, guardOf(world, draft));
+  const after = judged(world, draft, noted, guard);
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
 }
 
@@ -277,6 +280,11 @@ async function compactTurn(
     const isOurs = compaction.failures.length > 0;
     return lastResort(world, draft, start, { before, guard, isOurs });
   }
+  const after = judged(world, draft, compaction.sized, guard);
+  const verdict = judgeAfter({ ...guard, projection: after.projection });
+  // What will not be sent changes nothing.
+  if (verdict.kind === "refuse")
+    return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   const saved = await commitCompaction(world, draft, compaction, {
     reason: compacting.isOverMedia ? "media" : reasonOf(before.verdict),
   });
@@ -287,9 +295,7 @@ async function compactTurn(
   const { branch } = draft;
   branch.judged = { view: viewOf(draft.log, branch, draft.path), turns: 0 };
   delete branch.exhaustedTokens;
-  const after = judged(world, draft, compaction.sized, guard);
-  const verdict = judgeAfter({ ...guard, projection: after.projection });
-  if (verdict.kind === "final" || verdict.kind === "refuse")
+  if (verdict.kind === "final")
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   return fitted(draft, {
     ...after,

@@ -72,6 +72,8 @@ class Canvas {
   readonly #gaps: readonly Gap[];
   /** Messages that changed, by index. */
   readonly #changed = new Map<number, Uint8Array>();
+  /** Messages that became part of an earlier one. */
+  readonly #joinedTo = new Map<number, number>();
   readonly #patches: Patch[] = [];
 
   constructor(conversation: Conversation, rendering: Rendering, gaps: readonly Gap[]) {
@@ -90,11 +92,30 @@ class Canvas {
   gap(gap: Gap): void {
     const mark = this.#markIn(gap);
     const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
+    const isInside = this.#rendering.ownTextStands === "inside";
     const isCarried =
-      this.#rendering.ownTextStands === "inside" &&
+      isInside &&
       (this.#carry(gap.first - 1, own, "last") || this.#carry(gap.last + 1, own, "first"));
     const elements = isCarried ? [] : [this.#ownMessage(own)];
-    this.#patches.push({ first: gap.first, end: gap.last + 1, elements });
+    const isJoined = isInside && this.#join(gap.first - 1, gap.last + 1);
+    this.#patches.push({ first: gap.first, end: gap.last + (isJoined ? 2 : 1), elements });
+  }
+
+  /** What the cut puts side by side may have to be one message. */
+  #join(before: number, behind: number): boolean {
+    const [first, second] = [this.#bytesAt(before), this.#bytesAt(behind)];
+    if (first === undefined || second === undefined || this.#isGone(behind)) return false;
+    const joined = this.#rendering.wire.joinMessages(first, second);
+    if (joined === undefined || this.#isGone(before)) return false;
+    const place = this.#joinedTo.get(before) ?? before;
+    this.#changed.set(place, joined);
+    this.#changed.delete(behind);
+    this.#joinedTo.set(behind, place);
+    return true;
+  }
+
+  #isGone(index: number): boolean {
+    return this.#gaps.some(({ first, last }) => first <= index && index <= last);
   }
 
   note(after: number, own: OwnText): void {
@@ -107,17 +128,17 @@ class Canvas {
 
   /** Only into a message that is there. */
   #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
-    const isGone = this.#gaps.some(({ first, last }) => first <= index && index <= last);
-    const bytes = isGone ? undefined : this.#bytesAt(index);
+    const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
     const carried = bytes && this.#rendering.wire.carryText(bytes, own, end);
     if (carried === undefined) return false;
-    this.#changed.set(index, carried);
+    this.#changed.set(this.#joinedTo.get(index) ?? index, carried);
     return true;
   }
 
   #bytesAt(index: number): Uint8Array | undefined {
     if (index < 0 || index >= this.#conversation.length) return undefined;
-    return this.#changed.get(index) ?? this.#conversation.bytesAt(index);
+    const place = this.#joinedTo.get(index) ?? index;
+    return this.#changed.get(place) ?? this.#conversation.bytesAt(place);
   }
 
   /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */

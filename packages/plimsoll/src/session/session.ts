@@ -174,6 +174,7 @@ async function appendPending(
   await useRuler(context, state, ruler);
   const added = encodePending(state.pending.splice(0), state.wire);
   const bytes = added.map(encodeMessage);
+  noteMarks(state, bytes);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const from = state.tip ?? { seq: null, link: rootLink(state.wire.name) };
   const entries = messages.map((message, index) => ({
@@ -191,6 +192,13 @@ async function appendPending(
   return { tip, newMessages: added.length };
 }
 
+/** As in the proxy: a mark has a name that stands nowhere else, or in somebody's text. */
+function noteMarks(state: SessionState, bytes: readonly Uint8Array[]): void {
+  const isMarked = (one: Uint8Array): boolean =>
+    Buffer.from(one.buffer, one.byteOffset, one.length).includes("cache_");
+  state.hasMarks ||= bytes.some(isMarked);
+}
+
 function take(
   state: SessionState,
   added: readonly JsonObject[],
@@ -202,7 +210,6 @@ function take(
     state.links.push(extendLink(state.links.at(-1) ?? rootLink(state.wire?.name ?? ""), message));
     state.sumsBefore.push(addMessage(state.sumsBefore.at(-1) ?? nothing, message));
   }
-  state.hasMarks ||= added.some((message) => JSON.stringify(message).includes('"cache_control"'));
   state.totals = addMessages(state.totals, messages);
 }
 
@@ -354,7 +361,9 @@ async function resume(
   const { wire } = state;
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
-  const messages = await context.facts.learn(wire, said.map(encodeMessage), ruler);
+  const bytes = said.map(encodeMessage);
+  noteMarks(state, bytes);
+  const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
   take(state, said, messages);
   const link = state.links.at(-1) ?? rootLink(wire.name);

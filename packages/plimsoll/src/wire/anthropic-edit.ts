@@ -96,6 +96,48 @@ export function carryAnthropicText(
     : applySplices(message, [{ start: first.start, end: first.start, text: `${ours},` }]);
 }
 
+/** The first one as it stands, with the blocks of the second behind its own. */
+export function joinAnthropicMessages(
+  first: Uint8Array,
+  second: Uint8Array,
+): Uint8Array | undefined {
+  const [one, other] = [contentOf(first), contentOf(second)];
+  // Results must come first, and these would not.
+  if (one === undefined || other === undefined || other.hasResults) return undefined;
+  const blocks = Buffer.concat([one.blocks, Buffer.from(","), other.blocks]);
+  const text = Buffer.concat([Buffer.from("["), blocks, Buffer.from("]")]);
+  return applySplices(first, [{ ...one.content, text }]);
+}
+
+/** The blocks of a user's message, without their brackets. */
+function contentOf(message: Uint8Array):
+  | {
+      readonly content: Slice;
+      readonly blocks: Uint8Array;
+      readonly hasResults: boolean;
+    }
+  | undefined {
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  const role = fields.get("role");
+  if (content === undefined || role === undefined || parseJson(message, role) !== "user")
+    return undefined;
+  const slices = elements.get("content");
+  if (slices === undefined) {
+    if (message[content.start] !== quote) return undefined;
+    const text = message.subarray(content.start, content.end);
+    const block = [Buffer.from('{"type":"text","text":'), text, Buffer.from("}")];
+    return { content, blocks: Buffer.concat(block), hasResults: false };
+  }
+  const [start, end] = [slices[0]?.start, slices.at(-1)?.end];
+  if (start === undefined || end === undefined) return undefined;
+  return {
+    content,
+    blocks: message.subarray(start, end),
+    hasResults: slices.some((slice) => isResult(parseJson(message, slice))),
+  };
+}
+
 const quote = 0x22;
 
 function isResult(block: JsonValue): boolean {

@@ -12,6 +12,7 @@ import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-ans
 import {
   anthropicCacheMark,
   carryAnthropicText,
+  joinAnthropicMessages,
   replaceAnthropicPart,
   textBlock,
 } from "./anthropic-edit.ts";
@@ -34,6 +35,7 @@ export const anthropicWire: Wire = {
   ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
   ownTextStands: "inside",
   carryText: carryAnthropicText,
+  joinMessages: joinAnthropicMessages,
   cacheMark: anthropicCacheMark,
   noTools: { type: "none" },
   decodeSystem: decodeContent,

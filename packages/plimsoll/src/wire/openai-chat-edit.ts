@@ -155,3 +155,22 @@ function markInside(content: JsonValue | undefined): JsonValue | undefined {
     .findLast((part) => part["cache_control"] !== undefined && part["cache_control"] !== null);
   return marked?.["cache_control"];
 }
+
+/** For servers that want strict turns: two messages of the user as one, each text a part of its own. */
+export function joinChatMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  const [one, other] = [userParts(first), userParts(second)];
+  if (one === undefined || other === undefined) return undefined;
+  const text = JSON.stringify([...one.parts, ...other.parts]);
+  return applySplices(first, [{ ...one.content, text }]);
+}
+
+function userParts(
+  message: Uint8Array,
+): { readonly content: Slice; readonly parts: readonly JsonValue[] } | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  const content = readSlices(message).fields.get("content");
+  if (!isObject(json) || json["role"] !== "user" || content === undefined) return undefined;
+  const said = json["content"];
+  if (typeof said === "string") return { content, parts: [textPart({ text: said })] };
+  return Array.isArray(said) ? { content, parts: said } : undefined;
+}

@@ -13,6 +13,7 @@ import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
   carryChatText,
   chatCacheMark,
+  joinChatMessages,
   ownChatMessage,
   replaceChatPart,
 } from "./openai-chat-edit.ts";
@@ -30,6 +31,7 @@ export const openaiChatWire: Wire = {
   ownMessage: ownChatMessage,
   ownTextStands: "alone",
   carryText: carryChatText,
+  joinMessages: joinChatMessages,
   cacheMark: chatCacheMark,
   noTools: "none",
   decodeSystem: () => [],

@@ -34,6 +34,7 @@ export const openaiResponsesWire: Wire = {
   ownMessage: ownResponsesMessage,
   ownTextStands: "alone",
   carryText: () => undefined,
+  joinMessages: () => undefined,
   cacheMark: responsesCacheMark,
   noTools: "none",
   decodeSystem: decodeContent,

@@ -371,3 +371,46 @@ test("Responses: each command of a shell keeps its outcome", () => {
   const inner = replaced(wire, message, { part: 0, inner: 1 });
   expect(inner["output"]).toEqual([entry("a", "b"), entry(text, "")]);
 });
+
+test.each([
+  [
+    "anthropic",
+    { role: "user", content: "one" },
+    { role: "user", content: [{ type: "text", text: "two" }] },
+  ],
+  [
+    "anthropic",
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "r" }] },
+    { role: "user", content: "two" },
+  ],
+  ["openai-chat", { role: "user", content: "one" }, { role: "user", content: "two" }],
+] as const)(
+  "%s: two messages of the user become one that says what both said",
+  (name, first, second) => {
+    const wire = wires[name];
+    const joined = wire.joinMessages(bytesOf(first, 1), bytesOf(second));
+    const { role, parts } = wire.decode(
+      JSON.parse(textOf(joined ?? new Uint8Array())) as JsonObject,
+    );
+    expect(role).toBe("user");
+    expect(parts).toEqual([...wire.decode(first).parts, ...wire.decode(second).parts]);
+  },
+);
+
+test.each([
+  [
+    "anthropic",
+    { role: "user", content: "one" },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "r" }] },
+  ],
+  ["anthropic", { role: "assistant", content: "one" }, { role: "user", content: "two" }],
+  ["anthropic", { role: "user", content: [] }, { role: "user", content: "two" }],
+  [
+    "openai-chat",
+    { role: "tool", tool_call_id: "c", content: "r" },
+    { role: "user", content: "two" },
+  ],
+  ["openai-responses", { role: "user", content: "one" }, { role: "user", content: "two" }],
+] as const)("%s: what cannot be one message is not joined", (name, first, second) => {
+  expect(wires[name].joinMessages(bytesOf(first), bytesOf(second))).toBeUndefined();
+});

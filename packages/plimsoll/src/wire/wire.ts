@@ -103,6 +103,8 @@ export interface Wire {
   readonly ownTextStands: "alone" | "inside";
   /** The message with a text of ours at one of its ends; undefined when it cannot carry one there. */
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
+  /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */
+  joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
   /** The last cache mark that a client put on this message, as it stands there. */
   cacheMark(message: Uint8Array): JsonValue | undefined;
   /** The value of `tool_choice` that lets the model call nothing. */

@@ -26,24 +26,29 @@ function argumentProblem(
   { editedCalls }: Judged,
   call: JsonObject,
   age: "old" | "new",
-  before: ReadonlyMap<Field, string>,
+  before: ReadonlyMap<Field, readonly string[]>,
 ): string | undefined {
   const written = objectOf(call["function"])["arguments"];
   if (call["type"] === "custom" || !isGiven(call["function"])) return undefined;
   if (typeof written !== "string") return "are not a string";
-  const exact = before.get(call["id"]);
-  if (exact === undefined || exact === written) return undefined;
+  // Some clients use an id for several calls: any of them may be meant.
+  const exact = before.get(call["id"]) ?? [];
+  if (exact.length === 0 || exact.includes(written)) return undefined;
   const mayBeShortened = age === "old" && (editedCalls?.includes(String(call["id"])) ?? true);
-  if (mayBeShortened && isShortened(parseObject(exact), parseObject(written))) return undefined;
-  return "are not as the model wrote them";
+  const isShorter = (one: string): boolean => isShortened(parseObject(one), parseObject(written));
+  return mayBeShortened && exact.some(isShorter) ? undefined : "are not as the model wrote them";
 }
 
-function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, string> {
-  const calls = chatMessages(body).flatMap(({ item }) => callsOf(item));
-  const entries = calls.map(
-    (call) => [call["id"], objectOf(call["function"])["arguments"]] as const,
-  );
-  return new Map(entries.flatMap(([id, text]) => (typeof text === "string" ? [[id, text]] : [])));
+function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonly string[]> {
+  const byId = new Map<Field, string[]>();
+  for (const call of chatMessages(body).flatMap(({ item }) => callsOf(item))) {
+    const text = objectOf(call["function"])["arguments"];
+    if (typeof text !== "string") continue;
+    const known = byId.get(call["id"]);
+    if (known === undefined) byId.set(call["id"], [text]);
+    else known.push(text);
+  }
+  return byId;
 }
 
 /** Whether only long strings differ, and each of them became shorter and says so with a marker. */
