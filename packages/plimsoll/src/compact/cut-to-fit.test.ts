@@ -108,7 +108,7 @@ describe("what stays", () => {
 
   test("of a talk: the first question and the last, and an answer between them while there is room", () => {
     const seen = seenOf([...talk(6), user("now")]);
-    expect(leftOf(seen, { ...tight, limitTokens: 400 })).toBe("u0 | a5 now");
+    expect(leftOf(seen, { ...tight, limitTokens: 400 })).toBe("u0 a0 | now");
     expect(leftOf(seen, tight)).toBe("u0 | now");
   });
 
