@@ -225,7 +225,7 @@ async function settle(
   reportWarning(draft, verdict.filled, before.limit);
   const guard = guardOf(world, draft);
   const isRoomy = (sized: Sized): boolean =>
-    judged(world, draft, sized, guard).verdict.kind === "fits";
+    before.projection.tokens + addedTokens(before, start, sized) <= guard.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
   const after = judged(world, draft, noted, guard);
@@ -373,6 +373,16 @@ async function lastResort(
   };
 }
 
+/** What a text of ours adds to a request, as the provider would count it. */
+function addedTokens(
+  { projection }: Pick<JudgedView, "projection">,
+  { measured: before }: Sized,
+  { measured: after }: Sized,
+): number {
+  const scale = Math.max(1, projection.tokens / Math.max(1, before.total));
+  return Math.ceil((after.total - before.total) * scale);
+}
+
 /** With the last instruction behind it, where there is room for that. */
 async function closingView(
   world: FitWorld,
@@ -383,8 +393,7 @@ async function closingView(
   if (isBegun(draft)) return sized;
   const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
   const { window, maxOutput } = draft.targets[0].limit;
-  const scale = projection.tokens / Math.max(1, sized.measured.total);
-  const added = Math.ceil((closing.measured.total - sized.measured.total) * Math.max(1, scale));
+  const added = addedTokens({ projection }, sized, closing);
   const hasRoom = projection.tokens + added + maxOutput <= window;
   return hasRoom && judge(world, draft, closing).kind !== "invalid" ? closing : sized;
 }

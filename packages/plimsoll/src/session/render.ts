@@ -161,10 +161,24 @@ class Canvas {
       end: index + 1,
       elements: [bytes],
     }));
-    return [...this.#patches, ...changed].toSorted(
+    const inOrder = [...this.#patches, ...changed].toSorted(
       (left, right) => left.first - right.first || left.end - right.end,
     );
+    return mergeNeighbours(inOrder);
   }
+}
+
+/** One behind the other is one: then no two of them share a comma. */
+function mergeNeighbours(patches: readonly Patch[]): readonly Patch[] {
+  const merged: Patch[] = [];
+  for (const patch of patches) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.end === patch.first) {
+      const elements = [...last.elements, ...patch.elements];
+      merged[merged.length - 1] = { first: last.first, end: patch.end, elements };
+    } else merged.push(patch);
+  }
+  return merged;
 }
 
 export interface BodyChanges {
