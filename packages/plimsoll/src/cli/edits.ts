@@ -26,12 +26,15 @@ export async function runEdits(
       edit.seq,
       edit.action.kind,
       reverted.has(edit.seq) ? "undone" : "holds",
+      edit.branch,
       edit.strategy,
       edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
       when(edit.at),
       harmless(oneLine(subjectOf(edit), 60)),
     ]);
-    console.log(table([["edit", "kind", "", "by", "tokens", "when (UTC)", "what"], ...rows]));
+    console.log(
+      table([["edit", "kind", "", "branch", "by", "tokens", "when (UTC)", "what"], ...rows]),
+    );
   });
 }
 

@@ -120,7 +120,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
   const provider = wire.name === "anthropic" ? "anthropic" : "openai";
   const bytes = new TextEncoder().encode(JSON.stringify(body));
   const request = wire.readRequest(bytes, readSlices(bytes));
-  const target = createTargets(config).resolve(provider, wire, request);
+  const target = createTargets(config, Date.now).resolve(provider, wire, request);
   const counter = createTokenCounter();
   const facts = createFactsReader(counter);
   try {

@@ -69,7 +69,10 @@ function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
     if (mustAlternate && [index - 1, index + 1].some(isInstruction)) return true;
     return messages
       .slice(unit.first, unit.last + 1)
-      .some(({ isPinned, message }) => isPinned || isLoadBearing(message));
+      .some(
+        ({ isPinned, mayGiveWay, message }) =>
+          (isPinned && mayGiveWay !== true) || isLoadBearing(message),
+      );
   };
   // A user who speaks beside results does not end a loop of tool calls.
   const lastQuestion = units.findLastIndex(({ first, last }) =>
@@ -82,8 +85,15 @@ function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
     mustAlternate &&
     index === lastQuestion + 1 &&
     startsWithThinking(messages[units[index]?.first ?? -1]?.message);
+  const isPinned = (index: number): boolean =>
+    messages
+      .slice(units[index]?.first, (units[index]?.last ?? -1) + 1)
+      .some((message) => message.isPinned);
   const isDear = (index: number): boolean =>
-    index === firstUser + 1 || units[index]?.priority === 1 || isLoopStart(index);
+    index === firstUser + 1 ||
+    units[index]?.priority === 1 ||
+    isLoopStart(index) ||
+    isPinned(index);
   return { isFixed, isDear };
 }
 

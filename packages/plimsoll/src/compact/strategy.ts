@@ -9,8 +9,10 @@ export interface SeenMessage {
   readonly message: Message;
   readonly tokens: number;
   readonly bytes: number;
-  /** Must stay as it is. */
+  /** Must stay as it is … */
   readonly isPinned: boolean;
+  /** … unless the request would not fit otherwise. */
+  readonly mayGiveWay?: boolean;
 }
 
 export interface SeenConversation {

@@ -39,7 +39,7 @@ export function readWishes(headers: IncomingHttpHeaders): Pick<Incoming, "priori
   const priority = priorities.get(String(headers["x-plimsoll-priority"]));
   return {
     ...(priority === undefined ? {} : { priority }),
-    isOff: headers["x-plimsoll-off"] === "1",
+    isOff: ["1", "true"].includes(String(headers["x-plimsoll-off"])),
   };
 }
 

@@ -259,7 +259,7 @@ class Carrier implements Dispatcher.DispatchHandler {
   #drop(): void {
     this.#phase = "over";
     this.#response.off("close", this.#onClose);
-    if (!this.#hasEnded) this.#controller?.abort(clientLeft());
+    if (!this.#hasEnded) this.#controller?.abort(new Error("The answer is not needed any more."));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

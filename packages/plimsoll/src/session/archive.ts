@@ -112,6 +112,8 @@ function cut(
     readonly bytes: number;
   },
 ): ArchivePage {
+  if (at.offset >= at.bytes)
+    return { handle, bytes: at.bytes, offset: at.offset, content: new Uint8Array() };
   const from = startOfCharacter(content, at.offset - at.start);
   const to = startOfCharacter(content, Math.min(content.length, from + at.limit));
   const nextOffset = at.start + to;

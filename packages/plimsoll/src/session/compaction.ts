@@ -22,9 +22,12 @@ import type { Finding, Judged } from "../wire/validate/validate.ts";
 import { type Draft, ownTextStands, type Sized, sizeView } from "./draft.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
-import { indexOn } from "./path.ts";
+import { anchorOf, indexOn } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { foldView, isInside } from "./view.ts";
+
+/** The strategy of notes that the window fills. */
+export const warning = "warning";
 
 export interface CompactionWorld {
   readonly facts: FactsReader;
@@ -170,6 +173,26 @@ export function judge(
   }
 }
 
+/** What a note announced has come: it says nothing any more. */
+function spentNotes({ log, branch, path, turn }: Draft, { view }: Sized): readonly Edit[] {
+  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  return view.edits
+    .filter(({ action, strategy }) => action.kind === "insert" && strategy === warning)
+    .map(({ seq }, index) => ({
+      seq: from + index,
+      branch: branch.record.id,
+      step: turn.id,
+      anchor: anchorOf(log, path),
+      at: turn.at,
+      action: { kind: "revert", edit: seq },
+      place: "undefined",
+      strategy: warning,
+      reason: "What the note announced has come.",
+      tokensBefore: 0,
+      tokensAfter: 0,
+    }));
+}
+
 interface Proposed {
   readonly strategy: Strategy;
   readonly seen: readonly number[];
@@ -183,7 +206,8 @@ async function propose(
   { strategy, seen, proposals }: Proposed,
 ): Promise<Compaction> {
   const { log, branch, path, wire, turn } = draft;
-  const last = state.edits.at(-1) ?? log.edits.at(-1);
+  const spent = state.edits.length === 0 ? spentNotes(draft, state.sized) : [];
+  const last = spent.at(-1) ?? state.edits.at(-1) ?? log.edits.at(-1);
   const made = makeEdits(
     {
       log,
@@ -203,7 +227,7 @@ async function propose(
   );
   const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
-  const all = [...state.edits, ...edits];
+  const all = edits.length === 0 ? state.edits : [...state.edits, ...spent, ...edits];
   const view = foldView(indexOn(path, log), [...log.edits, ...all]);
   return {
     ...state,
@@ -255,6 +279,7 @@ interface Seen {
 async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
   const { path, wire, targets } = draft;
   const { gaps, replacements, pins } = sized.view;
+  const byHand = pins.filter(({ isByHand }) => isByHand);
   const replaced = new Map(
     [...replacements].map(([index, parts]) => [
       index,
@@ -276,6 +301,7 @@ async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<
       tokens: tokensOf.get(index) ?? path.sumOf({ first: index, last: index }).tokens,
       bytes: bytes.length,
       isPinned: isInside(pins, index),
+      mayGiveWay: !isInside(byHand, index),
     });
     if (index % messagesPerTick === 0) await nextTick();
   }

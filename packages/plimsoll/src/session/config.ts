@@ -122,6 +122,7 @@ const schema = z.strictObject({
       max_output_tokens: tokens.optional(),
       compact_trigger: share.optional(),
       hard_block: share.optional(),
+      warning_note: z.boolean().optional(),
       result_offload_threshold: tokens.optional(),
       tool_deferral_threshold: share.optional(),
     })

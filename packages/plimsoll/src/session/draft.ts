@@ -29,6 +29,8 @@ export interface Draft {
   /** The request with these changes, in its bytes. */
   readonly compose: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The provider holds part of the conversation: any edit would mean to write all of it out. */
+  readonly isHeld?: boolean;
 }
 
 /** A view as messages, and how large it is. */

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../message/error.ts";
 import type { PlimsollEvent, Rung } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { ArchiveRecord, Write } from "../store/store.ts";
-import { type Compaction, type CompactionWorld, judge } from "./compaction.ts";
+import { type Compaction, type CompactionWorld, judge, warning } from "./compaction.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import type { SessionLog } from "./log.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
@@ -100,7 +100,7 @@ export async function addNote(
       seen: [path.length - 1],
       sign: world.sign,
       step: turn.id,
-      strategy: "warning",
+      strategy: warning,
       at: turn.at,
       from: (log.edits.at(-1)?.seq ?? 0) + 1,
       wordings: new Map(),

@@ -7,11 +7,13 @@ import type { TurnStatus } from "../message/event.ts";
 import type { Usage } from "../message/message.ts";
 import { packBody } from "../store/body.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
+import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
 import type { Fitted } from "./fit.ts";
 import { shortHash } from "./ids.ts";
 import { type LogMessage, moveTip, pathTo } from "./log.ts";
+import { announceOverflow } from "./overflowed.ts";
 import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
 import type { TurnContext } from "./turn.ts";
@@ -42,7 +44,7 @@ export async function endTurn(
   if (usage !== undefined)
     context.calibrations.observe(log, fitted.target.key, fitted.measured, usage.inputTokens);
   takeBasis(sent, usage);
-  if (result.answer?.stopReason === outOfRoom) branch.mustCompact = true;
+  noteOverflow(context, sent, result);
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
@@ -75,8 +77,16 @@ export async function endTurn(
   return context.saver.save(log);
 }
 
-/** Anthropic's word for an answer that the window cut off. */
-const outOfRoom = "model_context_window_exceeded";
+/** The window was full before the answer was: it has passed, and the next turn makes room. */
+function noteOverflow(context: TurnContext, sent: SentTurn, { answer }: TurnResult): void {
+  const { error, response } = answer ?? {};
+  const body = error === undefined ? (response ?? null) : { error: { ...error } };
+  const overflow = recognizeOverflow({ status: 200, body });
+  if (overflow === undefined) return;
+  const { draft, fitted } = sent;
+  draft.branch.mustCompact = true;
+  announceOverflow(context, draft, { fitted, overflow, attempt: 1, isRetried: false });
+}
 
 /** An answer that cannot be read must not take its request with it. */
 async function recordAnswer(

@@ -75,6 +75,9 @@ const shallowest = 0.86;
 /** Nothing was found to take out: not tried again before the request has grown by this. */
 const growthBeforeRetry = 1.03;
 
+/** An answer that was cut off for lack of room gets this much more. */
+const afterCutOff = 0.7;
+
 const finalInstruction =
   "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
 
@@ -90,11 +93,18 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
     return fitted(draft, { ...before, limit, sized: start, target, outcome: "edited" });
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
-  const mustCompact = draft.branch.mustCompact === true || isOverMedia;
+  const isCut = draft.branch.mustCompact === true;
+  const mustCompact = isCut || isOverMedia;
   if (!mustCompact && isFine(draft, verdict, before)) return settle(world, draft, start, before);
   if (!mustCompact && isExhausted(draft, verdict, before))
     return settle(world, draft, start, before);
-  return compactTurn(world, draft, start, { guard, before, isOverMedia });
+  const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
+  return compactTurn(world, draft, start, {
+    guard,
+    before,
+    isOverMedia,
+    ...(mostTokens === undefined ? {} : { mostTokens }),
+  });
 }
 
 /** As the client sent it, whatever it comes to. */
@@ -221,7 +231,9 @@ async function settle(
   const isWarning = verdict.kind === "fits" && verdict.isWarning;
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
-  if (!isWarning || isWarned(draft, start) || isBegun(draft)) return fitted(draft, plain);
+  const isQuiet = draft.isHeld === true || world.config.agent?.warning_note === false;
+  if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
+    return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);
   const guard = guardOf(world, draft);
   const isRoomy = (sized: Sized): boolean =>
@@ -343,6 +355,7 @@ async function lastResort(
   const verdict = judgeAfter({ ...guard, projection });
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
   if (verdict.kind === "fits" || verdict.kind === "schema") return fitted(draft, plain);
+  if (verdict.kind === "refuse" && !mayRefuse(target, before)) return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
     reportDegraded(draft, "original", "the request goes as it came, and may be too long");
     return fitted(draft, plain);
@@ -371,6 +384,18 @@ async function lastResort(
       limitTokens: target.limit.window,
     },
   };
+}
+
+/** An estimate may be wrong by this; what it says is too much within that, the provider says itself. */
+const estimateMargin = 1.15;
+
+/** Only what is known not to fit is refused here: a window that is a guess, or an answer that the client itself made too long, are the provider's to judge. */
+function mayRefuse({ limit }: Target, { projection, measurement }: JudgedView): boolean {
+  const isOurGuess = limit.windowSource === "catalogue" && measurement.certainty === "estimate";
+  const margin = isOurGuess ? estimateMargin : 1;
+  const isClientsOwn = limit.maxOutput >= limit.window / 2 && projection.tokens <= limit.window;
+  const isOver = projection.tokens + limit.maxOutput > limit.window * margin;
+  return limit.windowSource !== "fallback" && !isClientsOwn && isOver;
 }
 
 /** What a text of ours adds to a request, as the provider would count it. */

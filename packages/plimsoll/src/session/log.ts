@@ -27,6 +27,8 @@ export interface SessionLog {
   nextSeq: number;
   /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
   readonly edits: Edit[];
+  /** By target: what a provider that gave no figure was found to refuse. */
+  readonly windows: Map<string, number>;
   /** By target; the last one is stored with the branch. */
   readonly calibrations: Map<string, Calibration>;
   /** Hash of heads that are already stored. */
@@ -118,6 +120,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     indexByChain: new Map(),
     edits: [],
     calibrations: new Map(),
+    windows: new Map(),
     branches: new Map(),
     nextSeq: 1,
     heads: new Set(),

@@ -25,8 +25,8 @@ export async function fitAgain(
   draft: Draft,
   { fitted, overflow, attempt, isOff }: Overflowed,
 ): Promise<Fitted | undefined> {
-  const { log, branch } = draft;
-  const target = learnFrom(context, draft, fitted, overflow);
+  const { branch } = draft;
+  const target = learnFrom(context, draft, fitted, { overflow, attempt });
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {
     try {
@@ -38,14 +38,26 @@ export async function fitAgain(
     }
   }
   if (smaller === undefined) branch.mustCompact = true;
+  const isRetried = smaller !== undefined;
+  announceOverflow(context, draft, { fitted, overflow, attempt, isRetried });
+  return smaller;
+}
+
+/** For whoever watches, and for the table of errors. */
+export function announceOverflow(
+  context: Pick<TurnContext, "now">,
+  draft: Draft,
+  { fitted, overflow, attempt, isRetried }: Omit<Overflowed, "isOff"> & { isRetried: boolean },
+): void {
   const { needTokens, limitTokens } = overflow;
+  const { log, turn } = draft;
   announce(log, {
     type: "overflow",
     session: log.record.id,
     at: context.now(),
-    turn: draft.turn.id,
+    turn: turn.id,
     attempt,
-    isRetried: smaller !== undefined,
+    isRetried,
     ...(limitTokens === undefined ? {} : { limitTokens }),
     ...(needTokens === undefined ? {} : { needTokens }),
   });
@@ -54,7 +66,6 @@ export async function fitAgain(
     sent: fitted.tokensAfter,
     ...(limitTokens === undefined ? {} : { limit: limitTokens }),
   });
-  return smaller;
 }
 
 const belowTooMuch = 0.95;
@@ -64,19 +75,25 @@ function learnFrom(
   context: TurnContext,
   { log, wire }: Draft,
   { target, measured, tokensAfter }: Fitted,
-  overflow: Overflow,
+  { overflow, attempt }: Pick<Overflowed, "overflow" | "attempt">,
 ): Target {
   const { limitTokens, needTokens, inputTokens, maxTokens, kind } = overflow;
   const need = inputTokens ?? needTokens;
   if (need !== undefined && kind !== "bytes")
     context.calibrations.observe(log, target.key, measured, need);
-  // Without a figure we know only that this was too much.
+  if (limitTokens !== undefined) context.targets.learnWindow(target, limitTokens);
+  // Without a figure we know only that this was too much; said of a second try it tells nothing more.
   const isTooMuch = kind === "input" || kind === "input+output";
-  const guessed = Math.floor((tokensAfter + target.limit.maxOutput) * belowTooMuch);
-  const window = limitTokens ?? (isTooMuch && need === undefined ? guessed : undefined);
-  if (window !== undefined) context.targets.learnWindow(target, window);
-  return context.targets.resolve(target.provider, wire, {
+  if (limitTokens === undefined && need === undefined && isTooMuch && attempt === 1)
+    log.windows.set(target.key, Math.floor((tokensAfter + target.limit.maxOutput) * belowTooMuch));
+  const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
+    tenant: target.tenant,
     maxOutputTokens: maxTokens ?? target.limit.maxOutput,
   });
+  const smaller = context.targets.narrowed(
+    known,
+    Math.min(known.limit.window, target.limit.window),
+  );
+  return context.targets.narrowed(smaller, log.windows.get(target.key));
 }

@@ -178,7 +178,7 @@ function assemble(parts: Assembly): TurnContext & { readonly openTurns: Closable
     openTurns: createOpenTurns(),
     heads: createHeadReader(facts),
     prefixes: createPrefixMemory(),
-    targets: createTargets(config),
+    targets: createTargets(config, now),
     references: createReferences(store),
     exclusively: createQueues(),
     calibrations: createCalibrations(),

@@ -30,12 +30,15 @@ export interface SaverWorld {
 const maxUnsavedWrites = 20_000;
 /** A disk that hangs must not hold an answer back for ever. */
 const commitTimeoutMs = 10_000;
+/** While one commit hangs, nobody else waits long for theirs. */
+const hangingTimeoutMs = 250;
 const retryMs = { first: 1000, max: 30_000 };
 
 export function createLogSaver(world: SaverWorld): LogSaver {
   const failed = new Set<SessionLog>();
   let retryTimer: NodeJS.Timeout | undefined;
   let retryAfterMs = retryMs.first;
+  let hanging = 0;
 
   const retryLater = (): void => {
     if (retryTimer !== undefined) return;
@@ -50,9 +53,12 @@ export function createLogSaver(world: SaverWorld): LogSaver {
   const save = async (log: SessionLog): Promise<Saved> => {
     const commit = log.lastCommit.then(() => flush(log, world));
     log.lastCommit = commit;
-    const saved = await inTime(commit, () =>
-      announceFailure(log, world, "the store has not answered for 10 s"),
-    );
+    const timeoutMs = hanging > 0 ? hangingTimeoutMs : commitTimeoutMs;
+    const saved = await inTime(commit, timeoutMs, () => {
+      hanging++;
+      void commit.finally(() => hanging--);
+      announceFailure(log, world, `the store has not answered for ${timeoutMs / 1000} s`);
+    });
     if (saved === "stored") {
       failed.delete(log);
       retryAfterMs = retryMs.first;
@@ -81,13 +87,17 @@ export function createLogSaver(world: SaverWorld): LogSaver {
   };
 }
 
-async function inTime(commit: Promise<Saved>, onTimeout: () => void): Promise<Saved> {
+async function inTime(
+  commit: Promise<Saved>,
+  timeoutMs: number,
+  onTimeout: () => void,
+): Promise<Saved> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<Saved>((resolve) => {
     timer = setTimeout(() => {
       onTimeout();
       resolve("unsaved");
-    }, commitTimeoutMs);
+    }, timeoutMs);
   });
   const saved = await Promise.race([commit, timeout]);
   clearTimeout(timer);

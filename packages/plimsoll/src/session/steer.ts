@@ -81,9 +81,16 @@ export function createSteering(context: TurnContext): Steering {
     context.exclusively(`edits\0${session}`, work);
   return {
     undo: (session, wish) =>
-      one(session, async () => undo(context, await at(session, wish.branch), wish.edit)),
+      one(session, async () => {
+        const branch = wish.branch ?? (await branchOf(context, session, wish.edit));
+        return undo(context, await at(session, branch), wish.edit);
+      }),
     restore: (session, point) =>
-      one(session, async () => restore(context, await at(session, point.branch), point)),
+      one(session, async () => {
+        const named = point.seq ?? numberOf(point.checkpoint);
+        const branch = point.branch ?? (await branchOf(context, session, named));
+        return restore(context, await at(session, branch), point);
+      }),
     checkpoint: (session, { label = "", branch }) =>
       one(session, async () => {
         const place = await at(session, branch);
@@ -141,6 +148,23 @@ async function placeOf(
   };
 }
 
+/** Where an edit was made; without one, where the last one was. */
+async function branchOf(
+  { sessions }: TurnContext,
+  session: string,
+  seq: number | undefined,
+): Promise<string | undefined> {
+  const edits = (await sessions.byId(session))?.edits ?? [];
+  const edit = seq === undefined ? edits.at(-1) : edits.find((known) => known.seq === seq);
+  return edit?.branch;
+}
+
+/** Of a checkpoint. */
+function numberOf(id: string | undefined): number | undefined {
+  const digits = /^cp_(\d{1,15})$/.exec(id ?? "")?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 async function undo(
   context: TurnContext,
   place: Place,
@@ -184,8 +208,7 @@ async function restore(context: TurnContext, place: Place, point: RestorePoint):
 
 function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePoint): number {
   if (checkpoint !== undefined) {
-    const wanted = Number(/^cp_(\d{1,15})$/.exec(checkpoint)?.[1] ?? Number.NaN);
-    if (checkpointsOf(edits).some(({ id }) => id === checkpoint)) return wanted;
+    if (checkpointsOf(edits).some(({ id }) => id === checkpoint)) return numberOf(checkpoint) ?? 0;
     throw unknownPoint(
       `There is no checkpoint ${checkpoint} in this session: \`plimsoll checkpoints\` lists them.`,
     );

@@ -11,6 +11,7 @@ export interface Target {
   readonly model: string;
   /** `provider/model`. */
   readonly key: string;
+  readonly tenant: string;
   readonly wire: Wire;
   readonly limit: Limit;
   readonly ruler: Ruler;
@@ -24,24 +25,28 @@ export interface MediaLimits {
   readonly maxBytes: number;
 }
 
+/** What a target is wanted for. */
+export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
+  /** The name under which the catalogue has the model, where headers make another one of it. */
+  readonly facts?: string;
+  /** What one tenant's provider says of its window is no other tenant's business. */
+  readonly tenant?: string;
+}
+
 export interface Targets {
-  resolve(
-    provider: string,
-    wire: Wire,
-    request: Pick<WireRequest, "model" | "maxOutputTokens">,
-  ): Target;
+  resolve(provider: string, wire: Wire, request: Wanted): Target;
   /** The targets that may be tried for a model, the one that was asked for first. Same provider, same wire. */
-  candidates(
-    provider: string,
-    wire: Wire,
-    request: Pick<WireRequest, "model" | "maxOutputTokens">,
-  ): readonly [Target, ...Target[]];
-  /** A provider said how much its model takes: smaller than we thought is believed. */
+  candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
+  /** A provider said how much its model takes: smaller than we thought is believed, for a while. */
   learnWindow(target: Target, tokens: number): void;
+  /** The same target with a smaller window. */
+  narrowed(target: Target, window: number | undefined): Target;
 }
 
 /** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
 const maxLearned = 1000;
+/** A model may be moved to a larger window; what was learned is asked for again after this. */
+const learnedForMs = 60 * 60 * 1000;
 /** A window below this is a misunderstanding. */
 const windowMin = 256;
 
@@ -55,13 +60,25 @@ function mediaLimitsOf(wire: string, window: number): MediaLimits {
   return { maxBytes: 50_000_000, maxCount: 500 };
 }
 
-export function createTargets(config: Config): Targets {
-  const learned = new Map<string, number>();
+export function createTargets(config: Config, now: () => number): Targets {
+  const learned = new Map<string, { readonly tokens: number; readonly until: number }>();
+  const known = new Map<string, Target>();
+  const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
   const resolve: Targets["resolve"] = (provider, wire, request) => {
-    const { model } = request;
+    const { model, maxOutputTokens, facts = "", tenant = "" } = request;
+    const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
+    const found = known.get(name) ?? resolveAnew(provider, wire, request);
+    if (known.size >= maxLearned) known.clear();
+    known.set(name, found);
+    const said = learned.get(learnedKey(found));
+    return narrowed(found, said !== undefined && said.until > now() ? said.tokens : undefined);
+  };
+
+  const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
+    const { model, tenant = "" } = request;
     const settings = config.providers?.[provider];
-    const facts = findModel(settings?.wire ?? provider, model);
+    const facts = findModel(settings?.wire ?? provider, request.facts ?? model);
     const modelSettings = settings?.models?.[model];
     const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
     const key = `${provider}/${model}`;
@@ -73,22 +90,19 @@ export function createTargets(config: Config): Targets {
       facts,
     };
     const limit = resolveLimit(configured);
-    const window = Math.min(limit.window, learned.get(key) ?? limit.window);
     return {
       provider,
       model,
       key,
+      tenant,
       wire,
-      limit:
-        window === limit.window
-          ? limit
-          : resolveLimit({ ...configured, model: { ...modelSettings, contextWindow: window } }),
+      limit,
       ruler: {
         key: `${tokenizer}\0${JSON.stringify(facts.media)}`,
         tokenizer,
         media: facts.media,
       },
-      media: mediaLimitsOf(wire.name, window),
+      media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),
     };
   };
@@ -97,7 +111,7 @@ export function createTargets(config: Config): Targets {
     resolve,
     candidates: (provider, wire, request) => {
       const first = resolve(provider, wire, request);
-      const names = new Map(Object.entries(config.targets ?? {})).get(request.model) ?? [];
+      const names = fallbacks.get(request.model) ?? [];
       const others = names
         .filter((name) => name.startsWith(`${provider}/`) && name !== first.key)
         .map((name) =>
@@ -105,12 +119,26 @@ export function createTargets(config: Config): Targets {
         );
       return [first, ...others];
     },
-    learnWindow: ({ key, limit }, tokens) => {
-      if (tokens < windowMin || tokens >= limit.window) return;
+    narrowed,
+    learnWindow: (target, tokens) => {
+      if (tokens < windowMin || tokens >= target.limit.window) return;
       if (learned.size >= maxLearned) learned.clear();
-      learned.set(key, tokens);
+      learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
     },
   };
+}
+
+function learnedKey({ tenant, key }: Target): string {
+  return `${tenant}\0${key}`;
+}
+
+/** Buffer and answer shrink with the window, where they were made for a larger one. */
+function narrowed(target: Target, window: number | undefined): Target {
+  const { limit } = target;
+  if (window === undefined || window >= limit.window) return target;
+  const buffer = Math.min(limit.buffer, Math.floor(window / 8));
+  const rest = Math.max(0, window - buffer - limit.maxOutput);
+  return { ...target, limit: { ...limit, window, buffer, limit: rest } };
 }
 
 function agentOutput(config: Config): { readonly maxOutputTokens?: number } {

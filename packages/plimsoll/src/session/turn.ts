@@ -38,7 +38,7 @@ import type { References } from "./references.ts";
 import { expandBody, patchBody } from "./render.ts";
 import type { Saved } from "./save-log.ts";
 import type { SessionCache } from "./session-cache.ts";
-import type { Targets } from "./target.ts";
+import type { Target, Targets } from "./target.ts";
 
 export type { TurnResult } from "./end-turn.ts";
 
@@ -111,7 +111,12 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     ...(request.clientSession && { clientKey: request.clientSession }),
     ...incoming.hints,
   };
-  const targets = context.targets.candidates(provider, wire, request);
+  const isLong = /context-1m/.test(incoming.headers?.["anthropic-beta"] ?? "");
+  const targets = context.targets.candidates(provider, wire, {
+    ...request,
+    ...(isLong ? { facts: `${request.model}[1m]` } : {}),
+    tenant,
+  });
   const [target] = targets;
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const known = recalled.rulerKey === target.ruler.key ? recalled.messages : [];
@@ -202,7 +207,7 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
       mayHoldMark: ({ first, last }) => heldCount > 0 || mayHoldMark(body, request, first, last),
     }),
     head,
-    targets,
+    targets: narrowedTargets(context, log, targets),
     who: {
       provider,
       model: request.model,
@@ -221,7 +226,18 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
       return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
     },
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
+    isHeld: heldCount > 0,
   };
+}
+
+/** What this session has met is not forgotten, though no figure was given. */
+function narrowedTargets(
+  { targets }: TurnContext,
+  log: SessionLog,
+  [first, ...others]: Draft["targets"],
+): Draft["targets"] {
+  const narrow = (target: Target): Target => targets.narrowed(target, log.windows.get(target.key));
+  return [narrow(first), ...others.map(narrow)];
 }
 
 /** A text that stands for a message, as the message. */

@@ -138,7 +138,7 @@ test("a pin and a checkpoint change nothing that is seen", () => {
     edit({ kind: "checkpoint", label: "here" }),
   ];
   expect(words(edits)).toBe("a b c d e f");
-  expect(foldView(on(path), edits).pins).toEqual([{ first: 1, last: 2 }]);
+  expect(foldView(on(path), edits).pins).toEqual([{ first: 1, last: 2, isByHand: false }]);
 });
 
 test("gaps lie apart and in order, and nothing is said inside them, whatever the edits", () => {

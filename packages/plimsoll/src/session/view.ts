@@ -32,7 +32,12 @@ export interface View {
   readonly replacements: ReadonlyMap<number, readonly Replacement[]>;
   /** Texts of ours behind a message, by its index. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
-  readonly pins: readonly Stretch[];
+  readonly pins: readonly Pin[];
+}
+
+/** By hand it holds whatever comes; what an undo pinned gives way before a turn would be the last. */
+export interface Pin extends Stretch {
+  readonly isByHand: boolean;
 }
 
 /** Where a chain stands on a path; undefined when the path does not pass through it. */
@@ -89,9 +94,10 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
     gaps,
     replacements: replacementsOf(active, seenAt),
     notes: notesOf(active, seenAt),
-    pins: active.flatMap(({ action }) =>
-      action.kind === "pin" ? (stretchOf(action, indexOf) ?? []) : [],
-    ),
+    pins: active.flatMap(({ action, strategy }) => {
+      const stretch = action.kind === "pin" ? stretchOf(action, indexOf) : undefined;
+      return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
+    }),
   };
 }
 

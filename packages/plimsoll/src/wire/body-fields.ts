@@ -38,7 +38,7 @@ export function readFields(body: Uint8Array, slices: BodySlices): FieldReader {
       const found = value(name);
       if (found === undefined) return undefined;
       if (typeof found !== "number") throw wrongType(name, "a number");
-      return found > 0 ? Math.floor(found) : undefined;
+      return found > 0 && Number.isSafeInteger(Math.floor(found)) ? Math.floor(found) : undefined;
     },
     array: (name) => {
       const found = slices.elements.get(name);

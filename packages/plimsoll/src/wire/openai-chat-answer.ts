@@ -51,8 +51,13 @@ export function createChatAccumulator(): AnswerAccumulator {
   };
 }
 
+/** A role and an empty text are only the frame of an answer. */
 function progressOf({ choices }: State): Progress {
-  return choices.size === 0 ? "opening" : "content";
+  const hasSpoken = [...choices.values()].some(
+    ({ message, calls, fields }) =>
+      calls.size > 0 || hasContent(message) || fields["finish_reason"] !== undefined,
+  );
+  return hasSpoken ? "content" : "opening";
 }
 
 function takeChunk(state: State, chunk: JsonObject): Progress {
@@ -156,7 +161,8 @@ export function readChatAnswer(response: JsonValue): Answer {
 
 function readError(error: JsonValue): { type: string; message: string } {
   if (!isObject(error)) return { type: "error", message: stringOr(error, "") };
-  return { type: stringOr(error["type"], "error"), message: stringOr(error["message"], "") };
+  const type = stringOr(error["code"], stringOr(error["type"], "error"));
+  return { type, message: stringOr(error["message"], "") };
 }
 
 function readCompletion(response: JsonObject): Omit<Answer, "outcome"> {

@@ -176,6 +176,8 @@ function isTopLevelArray(scan: Scan): boolean {
 function beginItem(scan: Scan): void {
   if (scan.depth === 1 && scan.isAfterColon && scan.fieldStart < 0) {
     scan.fieldStart = scan.position;
+    // Given twice: what stood under this name before does not count.
+    scan.elements.delete(scan.key ?? "");
   } else if (scan.elementStart < 0 && isTopLevelArray(scan)) {
     scan.elementStart = scan.position;
   }
