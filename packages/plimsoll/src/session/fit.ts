@@ -8,16 +8,7 @@
  */
 
 import type { Projection } from "../budget/counters.ts";
-import {
-  effectiveLimit,
-  type GuardInput,
-  type GuardTarget,
-  type GuardThresholds,
-  judgeAfter,
-  judgeBefore,
-  type OwnLimits,
-  type Verdict,
-} from "../budget/guard.ts";
+import { effectiveLimit, judgeAfter, type Verdict } from "../budget/guard.ts";
 import type { Measurement } from "../budget/measure.ts";
 import type { Goal, Strategy } from "../compact/strategy.ts";
 import type { Outcome } from "../message/event.ts";
@@ -33,9 +24,16 @@ import {
   reportEnforced,
   reportWarning,
 } from "./edit-log.ts";
-import { ownLimitsOf, thresholdsOf } from "./limits.ts";
 import type { BranchState } from "./log.ts";
 import { viewOf } from "./path.ts";
+import {
+  asGuarded,
+  type Guard,
+  guardOf,
+  type JudgedView,
+  judged,
+  judgedNew,
+} from "./projection.ts";
 import type { Patch } from "./render.ts";
 import type { LogSaver } from "./save-log.ts";
 import type { Target } from "./target.ts";
@@ -110,7 +108,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
 /** As the client sent it, whatever it comes to. */
 export async function untouched(world: FitWorld, draft: Draft): Promise<Fitted> {
   const sized = await sizeView(world.facts, draft, wholeView);
-  const before = judged(world, draft, sized, guardOf(world, draft));
+  const before = judgedNew(world, draft, sized, guardOf(world, draft));
   return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
 }
 
@@ -124,7 +122,7 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   const judgement = judge(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
   const whole = await sizeView(world.facts, draft, wholeView);
-  const { verdict } = judged(world, draft, whole, guardOf(world, draft));
+  const { verdict } = judgedNew(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
     // It was valid once, and nothing else would go: perhaps another cut mends it.
     reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
@@ -140,61 +138,6 @@ function mustJudge(branch: BranchState, view: View): boolean {
   const turns = branch.judged?.view === view ? branch.judged.turns + 1 : 0;
   branch.judged = { view, turns };
   return Number.isInteger(Math.log2(turns)) || turns === 0;
-}
-
-interface Guard {
-  readonly own: OwnLimits;
-  readonly thresholds: GuardThresholds;
-  readonly targets: GuardInput["targets"];
-  readonly limit: number;
-}
-
-function guardOf({ config }: FitWorld, { targets, who }: Draft): Guard {
-  const own = ownLimitsOf(config, who);
-  const [first, ...others] = targets;
-  return {
-    own,
-    thresholds: thresholdsOf(config),
-    targets: [asGuarded(first), ...others.map(asGuarded)],
-    limit: effectiveLimit(asGuarded(first), own),
-  };
-}
-
-function asGuarded({ key, limit }: Target): GuardTarget {
-  return { name: key, limit };
-}
-
-interface JudgedView {
-  readonly verdict: Verdict;
-  readonly limit: number;
-  readonly projection: Projection;
-  readonly measurement: Measurement;
-}
-
-function judged(world: FitWorld, draft: Draft, sized: Sized, guard: Guard): JudgedView {
-  const measurement = world.calibrations.correct(draft.log, draft.targets[0].key, sized.measured);
-  const projection = projectionOf(draft, sized, measurement);
-  const { limit } = guard;
-  return { measurement, projection, limit, verdict: judgeBefore({ ...guard, projection }) };
-}
-
-/** What was reported counts, and only what came since is estimated; without a report, all of it is. */
-function projectionOf(
-  { branch, path, log, targets: [target], head }: Draft,
-  sized: Sized,
-  measurement: Measurement,
-): Projection {
-  const { basis } = branch;
-  const isBasis =
-    basis !== undefined &&
-    basis.edits === log.edits.length &&
-    basis.target === target.key &&
-    basis.head === head.hash &&
-    path.chainAt(basis.length - 1) === basis.chain;
-  if (!isBasis) return { tokens: measurement.total, schema: measurement.tools };
-  const fresh = path.sumOf({ first: basis.length, last: path.length - 1 }).tokens;
-  const scale = sized.measured.total === 0 ? 1 : measurement.total / sized.measured.total;
-  return { tokens: basis.inputTokens + Math.ceil(fresh * scale), schema: 0 };
 }
 
 function isFine(
@@ -240,7 +183,7 @@ async function settle(
     before.projection.tokens + addedTokens(before, start, sized) <= guard.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
-  const after = judged(world, draft, noted, guard);
+  const after = judgedNew(world, draft, noted, guard);
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
 }
 
@@ -292,7 +235,7 @@ async function compactTurn(
     const isOurs = compaction.failures.length > 0;
     return lastResort(world, draft, start, { before, guard, isOurs });
   }
-  const after = judged(world, draft, compaction.sized, guard);
+  const after = judgedNew(world, draft, compaction.sized, guard);
   const verdict = judgeAfter({ ...guard, projection: after.projection });
   // What will not be sent changes nothing.
   if (verdict.kind === "refuse")
