@@ -341,6 +341,18 @@ describe("from the command line", () => {
     );
   });
 
+  test("inspect measures what the model sees, not what was said", async () => {
+    const inspected = JSON.parse((await run("inspect", talk.session, "--json")).stdout) as {
+      units: object[];
+      used: number;
+    };
+    const { items } = await service.api<{ items: { tokens: number }[] }>(
+      `/api/sessions/${talk.session}/log?limit=1000`,
+    );
+    expect(inspected.units.length).toBeLessThan(items.length);
+    expect(inspected.used).toBeLessThan(items.reduce((sum, { tokens }) => sum + tokens, 0));
+  });
+
   test("what cannot be done is said in a sentence", async () => {
     const nowhere = await run("restore", "cp_77", "--session", talk.session);
     expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("no checkpoint") });

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
 import { type Config, type Flags, loadSettings } from "../session/config.ts";
-import { pathInSnapshot } from "../session/log.ts";
+import { pathTo, restoreLog } from "../session/log.ts";
 import {
   addMessages,
   createHeadReader,
@@ -14,11 +14,15 @@ import {
   measureTurn,
 } from "../session/measure-turn.ts";
 import { createFactsReader } from "../session/message-facts.ts";
+import { indexOn, pathOfNodes } from "../session/path.ts";
+import { patchList, renderView } from "../session/render.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
-import type { Store } from "../store/store.ts";
+import { foldView } from "../session/view.ts";
+import type { SessionSnapshot, Store } from "../store/store.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import { parseJson, readSlices } from "../wire/slices.ts";
+import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
 import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
@@ -91,27 +95,43 @@ function fieldOf(messages: readonly unknown[]): string {
   return known.includes("openai-responses") ? "input" : "messages";
 }
 
-/** Puts the newest request of a session together again: its head, and the messages up to its tip. */
+/** Puts the newest request of a session together again as the model sees it: its head, and the view up to its tip. */
 async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const snapshot = await store.snapshot(id);
   const [turn] = await store.turns(id, 1);
-  const branch = snapshot?.branches.find((known) => known.id === (turn?.branch ?? "main"));
-  const nodes = snapshot === undefined ? [] : pathInSnapshot(snapshot, branch?.tipSeq ?? null);
-  const path = nodes.map(({ seq }) => seq);
-  const bodies = await store.bodies(id, path);
-  const decode = (bytes: Uint8Array): JsonObject =>
-    JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
   const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
   const { messagesField } = wire ?? wires.anthropic;
   return {
     model: turn?.model ?? "",
     ...(head === undefined ? {} : decode(head)),
-    [messagesField]: path.flatMap((seq) => {
-      const body = bodies.get(seq);
-      return body === undefined ? [] : [decode(body)];
-    }),
+    [messagesField]:
+      snapshot === undefined || wire === undefined
+        ? []
+        : await viewOfSnapshot(store, snapshot, { wire, branch: turn?.branch ?? "main" }),
   };
+}
+
+async function viewOfSnapshot(
+  store: Store,
+  snapshot: SessionSnapshot,
+  { wire, branch }: { readonly wire: Wire; readonly branch: string },
+): Promise<readonly JsonObject[]> {
+  const log = restoreLog(snapshot);
+  const nodes = pathTo(log, log.branches.get(branch)?.record.tipSeq ?? null);
+  const bodies = await store.bodies(
+    log.record.id,
+    nodes.map(({ seq }) => seq),
+  );
+  const path = pathOfNodes(nodes, bodies);
+  const view = foldView(indexOn(path, log), log.edits);
+  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
+  const said = nodes.map(({ seq }) => decode(bodies.get(seq) ?? new Uint8Array()));
+  return patchList(said, patches, decode);
+}
+
+function decode(bytes: Uint8Array): JsonObject {
+  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
 }
 
 async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {
