@@ -143,24 +143,49 @@ export function judge(
   draft: Draft,
   { patches }: Sized,
 ): Judgement {
-  try {
+  return judgement(() => {
     const originalText = decoder.decode(draft.compose({ patches: [] }));
-    const bodyText = decoder.decode(draft.compose({ patches }));
-    const [target] = draft.targets;
-    const findings = validate({
-      wire: draft.wire.name,
-      body: JSON.parse(bodyText) as JsonObject,
-      bodyText,
+    const { headers } = draft;
+    return validate({
+      ...sentBody(draft, patches),
       original: JSON.parse(originalText) as JsonObject,
       originalText,
-      ...(draft.headers === undefined
-        ? {}
-        : { headers: draft.headers, originalHeaders: draft.headers }),
-      ...(target.profile === undefined ? {} : { profile: target.profile }),
-      model: target.model,
-      editedCalls: [],
-      synthetic: [],
+      ...(headers === undefined ? {} : { originalHeaders: headers }),
     });
+  });
+}
+
+/**
+ * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
+ * sends. Only what looks wrong is compared with the client's own body.
+ */
+export function judgeAgain(
+  world: Pick<CompactionWorld, "validate">,
+  draft: Draft,
+  sized: Sized,
+): Judgement {
+  const alone = judgement(() => world.validate(sentBody(draft, sized.patches)));
+  return alone.kind === "valid" ? alone : judge(world, draft, sized);
+}
+
+function sentBody(draft: Draft, patches: Sized["patches"]): Judged {
+  const bodyText = decoder.decode(draft.compose({ patches }));
+  const [target] = draft.targets;
+  return {
+    wire: draft.wire.name,
+    body: JSON.parse(bodyText) as JsonObject,
+    bodyText,
+    ...(draft.headers === undefined ? {} : { headers: draft.headers }),
+    ...(target.profile === undefined ? {} : { profile: target.profile }),
+    model: target.model,
+    editedCalls: [],
+    synthetic: [],
+  };
+}
+
+function judgement(find: () => readonly Finding[]): Judgement {
+  try {
+    const findings = find();
     const [first] = findings;
     if (first === undefined) return { kind: "valid" };
     const more = findings.length === 1 ? "" : `, and ${findings.length - 1} more`;
