@@ -238,7 +238,9 @@ export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
     steps.add(step);
     if (!isFirst || action.kind === "checkpoint" || action.kind === "pin") continue;
     const id = `cp_${seq - 1}`;
-    if (!points.has(id)) points.set(id, { id, at, branch, label: `before ${strategy}` });
+    const main = edits.find((edit) => edit.step === step && edit.action.kind !== "revert");
+    const label = `before ${main?.strategy ?? strategy}`;
+    if (!points.has(id)) points.set(id, { id, at, branch, label });
   }
   return [...points.values()];
 }
