@@ -5,6 +5,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
+import { decodeMessage } from "../session/appended.ts";
 import { type Config, type Flags, loadSettings } from "../session/config.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
 import {
@@ -104,7 +105,7 @@ async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const { messagesField } = wire ?? wires.anthropic;
   return {
     model: turn?.model ?? "",
-    ...(head === undefined ? {} : decode(head)),
+    ...(head === undefined ? {} : decodeMessage(head)),
     [messagesField]:
       snapshot === undefined || wire === undefined
         ? []
@@ -126,12 +127,8 @@ async function viewOfSnapshot(
   const path = pathOfNodes(nodes, bodies);
   const view = foldView(indexOn(path, log), log.edits);
   const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
-  const said = nodes.map(({ seq }) => decode(bodies.get(seq) ?? new Uint8Array()));
-  return patchList(said, patches, decode);
-}
-
-function decode(bytes: Uint8Array): JsonObject {
-  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+  const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
+  return patchList(said, patches, decodeMessage);
 }
 
 async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {

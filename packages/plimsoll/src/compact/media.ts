@@ -1,6 +1,6 @@
 /** Images and documents to handles, the oldest first: where a provider limits their number or the size of a request. */
 
-import type { Part } from "../message/message.ts";
+import { countMedia, type Part } from "../message/message.ts";
 import type { Proposal, SeenConversation, Strategy } from "./strategy.ts";
 
 interface Place {
@@ -19,7 +19,10 @@ export const mediaToHandles: Strategy = {
   propose: (conversation, { media }) => {
     if (media === undefined) return [];
     const places = placesOf(conversation);
-    let count = conversation.messages.reduce((sum, { message }) => sum + mediaIn(message.parts), 0);
+    let count = conversation.messages.reduce(
+      (sum, { message }) => sum + countMedia(message.parts),
+      0,
+    );
     let bytes = conversation.messages.reduce((sum, message) => sum + message.bytes, 0);
     if (count <= media.maxCount && bytes <= media.maxBytes) return [];
     const proposals: Proposal[] = [];
@@ -61,13 +64,6 @@ function placesOf({ messages, units }: SeenConversation): readonly Place[] {
           );
         }),
   );
-}
-
-function mediaIn(parts: readonly Part[]): number {
-  return parts.reduce((sum, part) => {
-    if (part.kind === "tool-result") return sum + mediaIn(part.content);
-    return part.kind === "image" || part.kind === "document" ? sum + 1 : sum;
-  }, 0);
 }
 
 function placeOf(

@@ -100,3 +100,11 @@ function partText(part: Part): string {
       return "";
   }
 }
+
+/** Images and documents, also those inside results. */
+export function countMedia(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.kind === "tool-result") return sum + countMedia(part.content);
+    return part.kind === "image" || part.kind === "document" ? sum + 1 : sum;
+  }, 0);
+}

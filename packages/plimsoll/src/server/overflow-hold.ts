@@ -2,14 +2,12 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../message/json.ts";
-import { recognizeOverflow } from "../wire/overflow.ts";
+import { overflowStatuses, recognizeOverflow } from "../wire/overflow.ts";
 import { createSseReader } from "../wire/sse.ts";
 import type { Answer, Progress, Wire } from "../wire/wire.ts";
 import { type Held, type Hold, isStream } from "./relay.ts";
 
 const pass: Held = { kind: "pass" };
-/** Providers say it with these; some say it inside an answer that began well. */
-const possibleStatuses = new Set([200, 400, 413, 422]);
 
 /** Undefined: this answer cannot be one, or could not be read. */
 export function holdForOverflow(
@@ -18,7 +16,7 @@ export function holdForOverflow(
   headers: IncomingHttpHeaders,
 ): Hold | undefined {
   const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  if (!possibleStatuses.has(status) || encoding !== "identity") return undefined;
+  if (!overflowStatuses.has(status) || encoding !== "identity") return undefined;
   if (isStream(headers)) return holdStream(wire, status);
   return holdJson(status);
 }

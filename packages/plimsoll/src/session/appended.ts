@@ -50,6 +50,10 @@ export function encodeMessage(message: JsonObject): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(message));
 }
 
+export function decodeMessage(bytes: Uint8Array): JsonObject {
+  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+}
+
 export function usage(message: string): PlimsollError {
   return new PlimsollError("USAGE", message, { status: 400 });
 }

@@ -10,7 +10,7 @@ import { addCounts, type Countables, countables, schemaTokens } from "../budget/
 import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject, JsonValue } from "../message/json.ts";
-import type { Part } from "../message/message.ts";
+import { countMedia, type Part } from "../message/message.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import { longTextHash, shortHash } from "./ids.ts";
@@ -178,7 +178,7 @@ function readFacts(wire: Wire, json: JsonObject): Facts {
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
-  const media = mediaIn(parts);
+  const media = countMedia(parts);
   const names = wire.referenceTo(json);
   const isCompaction = parts.some(
     (part) => part.kind === "opaque" && part.type.includes("compaction"),
@@ -188,13 +188,6 @@ function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["
     ...(names === undefined ? {} : { names }),
     ...(isCompaction ? { isCompaction } : {}),
   };
-}
-
-function mediaIn(parts: readonly Part[]): number {
-  return parts.reduce((sum, part) => {
-    if (part.kind === "tool-result") return sum + mediaIn(part.content);
-    return part.kind === "image" || part.kind === "document" ? sum + 1 : sum;
-  }, 0);
 }
 
 function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogMessage {

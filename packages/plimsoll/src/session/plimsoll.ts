@@ -13,6 +13,7 @@ import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
+import { decodeMessage } from "./appended.ts";
 import { createCalibrations } from "./calibrations.ts";
 import { type Config, checkConfig } from "./config.ts";
 import { type DataFolder, openDataFolder } from "./data-folder.ts";
@@ -289,6 +290,6 @@ async function readSaid(store: Store, log: SessionLog): Promise<readonly JsonObj
   );
   return path.flatMap(({ seq }) => {
     const body = bodies.get(seq);
-    return body === undefined ? [] : [JSON.parse(new TextDecoder().decode(body)) as JsonObject];
+    return body === undefined ? [] : [decodeMessage(body)];
   });
 }

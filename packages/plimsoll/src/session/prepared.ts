@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { Wire, WireName } from "../wire/wire.ts";
-import { encodeMessage } from "./appended.ts";
+import { decodeMessage, encodeMessage } from "./appended.ts";
 import type { Draft } from "./draft.ts";
 import type { Link, LogMessage, SessionLog } from "./log.ts";
 import { type Head, measureTurn, type Totals } from "./measure-turn.ts";
@@ -113,14 +113,10 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
         bodyOf(
           wire,
           { options, targets, tools: options.tools ?? [] },
-          patchList(said.slice(0, length), patches, readMessage),
+          patchList(said.slice(0, length), patches, decodeMessage),
         ),
       ),
   };
-}
-
-function readMessage(bytes: Uint8Array): JsonObject {
-  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
 }
 
 interface Composing {
@@ -210,7 +206,7 @@ function messagesFor(
   { wire: own = wire, said }: SessionState,
   { length, patches }: Shown,
 ): readonly JsonObject[] {
-  const seen = patchList(said.slice(0, length), patches, readMessage);
+  const seen = patchList(said.slice(0, length), patches, decodeMessage);
   return own === wire
     ? seen
     : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));

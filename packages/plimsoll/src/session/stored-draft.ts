@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../message/json.ts";
 import type { TurnRecord } from "../store/store.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
-import { encodeMessage } from "./appended.ts";
+import { decodeMessage, encodeMessage } from "./appended.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { newId } from "./ids.ts";
 import { type BranchState, pathTo, type SessionLog } from "./log.ts";
@@ -76,7 +76,7 @@ export async function storedDraft(
           model,
           tools: [],
           maxOutputTokens: target.limit.maxOutput,
-          messages: patchList(messagesOf(path), patches, parse),
+          messages: patchList(messagesOf(path), patches, decodeMessage),
         }),
       ),
   };
@@ -91,11 +91,7 @@ function wireOf(log: SessionLog): Wire {
 }
 
 function messagesOf(path: Path): readonly JsonObject[] {
-  return Array.from({ length: path.length }, (_, index) => parse(path.bytesAt(index)));
-}
-
-function parse(bytes: Uint8Array): JsonObject {
-  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+  return Array.from({ length: path.length }, (_, index) => decodeMessage(path.bytesAt(index)));
 }
 
 export async function seenView(context: TurnContext, place: StoredPlace): Promise<SeenView> {
@@ -104,7 +100,7 @@ export async function seenView(context: TurnContext, place: StoredPlace): Promis
   const { patches, measured } = await sizeView(context.facts, draft, view);
   return {
     branch: branch.record.id,
-    messages: patchList(messagesOf(draft.path), patches, parse),
+    messages: patchList(messagesOf(draft.path), patches, decodeMessage),
     tokens: measured.conversation,
     limit: lastTurn?.limit ?? null,
   };

@@ -25,7 +25,8 @@ export interface UpstreamSaid {
 
 /** A provider never needs more words to say it; a longer text is not searched. */
 const maxTextLength = 8000;
-const possibleStatuses = new Set([200, 400, 413, 422]);
+/** Providers say it with these; some say it inside an answer that began well. */
+export const overflowStatuses: ReadonlySet<number> = new Set([200, 400, 413, 422]);
 const veto =
   /rate.?limit|per.?min|\bTPM\b|throttl|quota|please wait|string_above_max_length|array_above_max_length/i;
 const codes =
@@ -126,7 +127,7 @@ const dialects: readonly Dialect[] = [
 ];
 
 export function recognizeOverflow({ status, body }: UpstreamSaid): Overflow | undefined {
-  if (!possibleStatuses.has(status)) return undefined;
+  if (!overflowStatuses.has(status)) return undefined;
   if (isObject(body) && body["stop_reason"] === "model_context_window_exceeded")
     return { kind: "output" };
   const texts = errorTexts(body).map((text) => text.slice(0, maxTextLength));

@@ -1,0 +1,113 @@
+/** Conversations of 200 turns, with a restart in the middle: before the edit point no byte changes between two compactions. */
+
+import { rm } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { call, type Reply, reply, text } from "./harness/answer.ts";
+import type { Wire } from "./harness/json.ts";
+import { messageTexts } from "./harness/kept.ts";
+import { makeDataFolder, type Service, startService } from "./harness/service.ts";
+import { Talk } from "./harness/talk.ts";
+import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { prose, seededRandom } from "./harness/words.ts";
+
+const TURNS = 200;
+const RESTART_AFTER = 100;
+const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
+const settings = {
+  contextWindow: 4_000,
+  maxOutputTokens: 1_000,
+  contextWindowBufferTokens: 200,
+  tokenizer: "tiktoken:o200k_base",
+};
+
+interface Sent {
+  readonly body: string;
+  readonly action: string;
+}
+
+let upstream: Upstream;
+let service: Service;
+let data: string;
+let answersCount = 0;
+const sent = new Map<Wire, Sent[]>();
+
+/** Two of three answers call a tool. */
+function script(): Reply {
+  answersCount++;
+  return answersCount % 3 === 0
+    ? reply(text(`Done ${answersCount}.`))
+    : reply(call(`call_${answersCount}`, "look", { at: answersCount }));
+}
+
+function start(): Promise<Service> {
+  return startService({
+    upstreams: {},
+    data,
+    config: {
+      durability: "normal",
+      providers: {
+        anthropic: { baseUrl: upstream.url, ...settings },
+        openai: { baseUrl: `${upstream.url}/v1`, ...settings },
+      },
+    },
+  });
+}
+
+/** Takes turns up to number `until`; the talk goes on from where an earlier one stopped. */
+async function takeTurns(wire: Wire, before: Talk | undefined, until: number): Promise<Talk> {
+  const question = { wire, apiKey: `key-of-${wire}` };
+  const talk = new Talk(service.url, question, before?.history ?? []);
+  const taken = sent.get(wire) ?? [];
+  sent.set(wire, taken);
+  const random = seededRandom(until);
+  while (taken.length < until) {
+    await talk.say(prose(random, 60));
+    taken.push({
+      body: upstream.requests.at(-1)?.body.toString("utf8") ?? "",
+      action: talk.answers.at(-1)?.headers.get("x-plimsoll-action") ?? "",
+    });
+  }
+  return talk;
+}
+
+beforeAll(async () => {
+  upstream = await startUpstream({ script });
+  data = await makeDataFolder();
+  service = await start();
+  const talks = new Map<Wire, Talk>();
+  for (const wire of WIRES) talks.set(wire, await takeTurns(wire, undefined, RESTART_AFTER));
+  await service.stop();
+  service = await start();
+  for (const wire of WIRES) await takeTurns(wire, talks.get(wire), TURNS);
+}, 120_000);
+afterAll(async () => {
+  await service.stop();
+  await upstream.close();
+  await rm(data, { recursive: true, force: true });
+});
+
+describe.each(WIRES)("%s", (wire) => {
+  test("two hundred turns, several compactions, and nothing that the provider refused", () => {
+    const turns = sent.get(wire) ?? [];
+    expect(turns).toHaveLength(TURNS);
+    expect(turns.filter(({ action }) => action === "compacted").length).toBeGreaterThan(5);
+    expect(upstream.refusals).toMatchObject({ overflow: 0, invalid: [] });
+  });
+
+  test("every message but the newest of a request stands in the next one, byte for byte", () => {
+    const turns = sent.get(wire) ?? [];
+    let compared = 0;
+    for (const [index, { body, action }] of turns.entries()) {
+      const before = turns[index - 1];
+      if (before === undefined || action === "compacted") continue;
+      // The newest one may have carried the note that the window fills only from now on.
+      const kept = messageTexts(wire, before.body).slice(0, -1);
+      const now = messageTexts(wire, body).slice(0, kept.length);
+      const differs = kept.findIndex((message, place) => message !== now[place]);
+      expect(differs, `turn ${index}, message ${differs}`).toBe(-1);
+      compared++;
+    }
+    expect(compared).toBeGreaterThan(TURNS / 2);
+    expect(turns[RESTART_AFTER]?.action).toBeOneOf(["edited", "passthrough", "compacted"]);
+  });
+});
