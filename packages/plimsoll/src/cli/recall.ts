@@ -1,0 +1,59 @@
+/** `plimsoll recall --jsonl`: archives and queries as lines of JSON in, passages as lines of JSON out. */
+
+import type { Writable } from "node:stream";
+import { loadTokenizer } from "../budget/tokenizer.ts";
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { buildRecall, type RecallIndex, type RecallParts, recall } from "../session/recall.ts";
+import { loadWordVectors } from "../session/word-vectors.ts";
+import { wires } from "../wire/wires.ts";
+import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
+
+const tokenizerId = "tiktoken:o200k_base";
+/**
+ * Contract: answers in the order of the lines, each from the lines before it only; holds one line and the newest
+ * archive. A bad line throws USAGE with its number, after the answers to those before it went out.
+ */
+export async function runRecallJsonl(input: Input, output: Writable): Promise<void> {
+  const tokenizer = await loadTokenizer(tokenizerId);
+  const vectors = await loadWordVectors();
+  const parts = vectors === undefined ? {} : { vectors };
+  const countTokens = (text: string): number => tokenizer.count(text).tokens;
+  let archive: Archive | undefined;
+  for await (const { item, number } of jsonLines(input)) {
+    if (item["kind"] === "archive") archive = readArchive(item, number, parts);
+    if (item["kind"] !== "recall") continue;
+    const passages = answer(archive, item, number, countTokens);
+    await writeLine(output, { id: item["id"], passages });
+  }
+}
+
+interface Archive {
+  readonly id: JsonValue | undefined;
+  readonly index: RecallIndex;
+}
+
+function readArchive(item: JsonObject, number: number, parts: RecallParts): Archive {
+  const messages = item["messages"];
+  if (!Array.isArray(messages) || !messages.every(isObject)) {
+    throw badLine(number, 'an archive needs "messages", a list of chat messages');
+  }
+  const index = buildRecall(messages.map(wires["openai-chat"].decode), parts);
+  return { id: item["conversationId"], index };
+}
+
+function answer(
+  archive: Archive | undefined,
+  item: JsonObject,
+  number: number,
+  countTokens: (text: string) => number,
+): readonly string[] {
+  const { query, budgetTokens, conversationId } = item;
+  if (archive === undefined || archive.id !== conversationId) {
+    throw badLine(number, "the last archive before it must be the one that it asks");
+  }
+  if (typeof query !== "string") throw badLine(number, 'a recall needs "query", a text');
+  if (typeof budgetTokens !== "number" || !(budgetTokens >= 0)) {
+    throw badLine(number, 'a recall needs "budgetTokens", a number from 0');
+  }
+  return recall(archive.index, query, { budgetTokens, countTokens }).map(({ text }) => text);
+}

@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createTermIndex, ranked } from "./bm25.ts";
+import { termsOf } from "./words.ts";
+
+function indexOf(texts: readonly string[]) {
+  const index = createTermIndex();
+  for (const text of texts) index.add([{ text }]);
+  return index;
+}
+
+function search(index: ReturnType<typeof createTermIndex>, query: string) {
+  return ranked(index.scores(new Map(termsOf(query).map((term) => [term, 1]))));
+}
+
+test("a rare word decides over a common one", () => {
+  const index = indexOf(["the ship sails", "the ship sinks", "the ship rests", "a whale sinks"]);
+  expect(search(index, "ship sinking")[0]).toBe(1);
+  expect(index.rarity("whal")).toBeGreaterThan(index.rarity("ship"));
+  expect(index.rarity("kraken")).toBe(0);
+});
+
+test("of two documents with the word, the shorter is more about it", () => {
+  const index = indexOf(["anchor and rope and deck and mast and sail and hull", "anchor"]);
+  expect(search(index, "anchor")).toEqual([1, 0]);
+});
+
+test("a word that is repeated counts more, but less and less", () => {
+  const index = indexOf(["tide sea sea", "tide tide sea", "tide tide tide"]);
+  const [once = 0, twice = 0, thrice = 0] = index.scores(new Map([["tid", 1]]));
+  expect(twice).toBeGreaterThan(once);
+  expect(thrice).toBeGreaterThan(twice);
+  expect(thrice - twice).toBeLessThan(twice - once);
+});
+
+test("a field counts as often as its weight says", () => {
+  const index = createTermIndex();
+  index.add([
+    { text: "send mail", weight: 1 },
+    { text: "delete file", weight: 1 },
+  ]);
+  index.add([
+    { text: "delete file", weight: 2 },
+    { text: "send mail", weight: 1 },
+  ]);
+  expect(search(index, "delete")).toEqual([1, 0]);
+});
+
+test("equal documents stand in the order in which they came", () => {
+  const index = indexOf(["two anchors", "other", "two anchors", "two anchors"]);
+  expect(search(index, "two anchors")).toEqual([0, 2, 3]);
+  expect(ranked(index.scores(new Map([["anchor", 1]])), 2)).toEqual([0, 2]);
+});
+
+test("what is added later is found at once", () => {
+  const index = indexOf(["first"]);
+  expect(search(index, "second")).toEqual([]);
+  expect(index.add([{ text: "second" }])).toBe(1);
+  expect(search(index, "second")).toEqual([1]);
+  expect(index.size).toBe(2);
+});
+
+test("an empty index, an empty query and empty documents are no trouble", () => {
+  expect(search(createTermIndex(), "anything")).toEqual([]);
+  const index = indexOf(["", "…", "word"]);
+  expect(search(index, "")).toEqual([]);
+  expect(search(index, "word")).toEqual([2]);
+});
+
+test("scores are finite, never negative, and the same for the same question", () => {
+  const words = fc.array(fc.constantFrom("load", "deck", "ship", "sea", "sail"), { maxLength: 8 });
+  fc.assert(
+    fc.property(fc.array(words, { maxLength: 12 }), words, (documents, query) => {
+      const index = indexOf(documents.map((document) => document.join(" ")));
+      const weights = new Map(query.map((term) => [term, 1]));
+      const scores = index.scores(weights);
+      expect(index.scores(weights)).toEqual(scores);
+      for (const [document, score] of scores.entries()) {
+        expect(score >= 0 && Number.isFinite(score)).toBe(true);
+        const isShared = query.some((term) => documents[document]?.includes(term));
+        expect(score > 0).toBe(isShared);
+      }
+    }),
+    { seed: 2, numRuns: 200 },
+  );
+});

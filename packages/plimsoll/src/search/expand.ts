@@ -1,0 +1,65 @@
+/** A query's terms, and words of the archive that mean nearly the same. */
+
+import type { Neighbour, WordVectors } from "./vectors.ts";
+import { plainWords, termsOf } from "./words.ts";
+
+/** Below this, words are only of the same field. */
+const leastSimilarity = 0.5;
+const synonymsMax = 10;
+/** A synonym is a guess: what it is worth at most, compared with the word itself. */
+const synonymWeight = 0.3;
+/** A query of more words is a text, and says itself what it means in several ways. */
+const expandedWordsMax = 24;
+
+/** Words of an archive that are near to a word, best first. */
+export type Synonyms = (word: string) => readonly Neighbour[];
+
+/** `ignored` are words that do not matter here, e.g. the names of those who speak in every line. */
+export function queryTerms(
+  query: string,
+  synonyms: Synonyms,
+  ignored: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, number> {
+  const words = [...new Set(plainWords(query))].filter((word) => !ignored.has(word));
+  const ignoredTerms = new Set([...ignored].flatMap(termsOf));
+  const weights = new Map<string, number>();
+  const raise = (term: string, weight: number): void => {
+    weights.set(term, Math.max(weights.get(term) ?? 0, weight));
+  };
+  for (const term of termsOf(query)) if (!ignoredTerms.has(term)) raise(term, 1);
+  if (words.length > expandedWordsMax) return weights;
+  for (const { word, similarity } of words.flatMap(synonyms)) {
+    for (const term of termsOf(word)) raise(term, similarity * synonymWeight);
+  }
+  return weights;
+}
+
+/** Words of one long conversation's queries. */
+const rememberedMax = 512;
+
+/** Synonyms among the words of an archive, found when first asked for. */
+export function synonymsAmong(vectors: WordVectors, words: Iterable<string>): Synonyms {
+  const known = [...new Set(words)].filter((word) => vectors.has(word));
+  const remembered = new Map<string, readonly Neighbour[]>();
+  return (word) => {
+    const before = remembered.get(word);
+    if (before !== undefined) return before;
+    const found = vectors.has(word) ? nearestOf(vectors, word, known) : [];
+    const oldest = remembered.keys().next();
+    if (remembered.size >= rememberedMax && !oldest.done) remembered.delete(oldest.value);
+    remembered.set(word, found);
+    return found;
+  };
+}
+
+function nearestOf(
+  vectors: WordVectors,
+  word: string,
+  known: readonly string[],
+): readonly Neighbour[] {
+  return known
+    .map((other) => ({ word: other, similarity: vectors.similarity(word, other) }))
+    .filter((found) => found.similarity >= leastSimilarity && found.word !== word)
+    .sort((a, b) => b.similarity - a.similarity)
+    .slice(0, synonymsMax);
+}

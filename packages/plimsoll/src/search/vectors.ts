@@ -1,0 +1,155 @@
+/** Static word vectors: which words mean nearly the same. A table of signed bytes, read in place. */
+
+import { PlimsollError } from "../message/error.ts";
+
+export interface Neighbour {
+  readonly word: string;
+  /** Cosine, 0…1. */
+  readonly similarity: number;
+}
+
+export interface WordVectors {
+  readonly dimensions: number;
+  readonly size: number;
+  has(word: string): boolean;
+  /** 0 for the commonest word; undefined for one that is not in the table. */
+  rank(word: string): number | undefined;
+  /** Unit length. */
+  vector(word: string): Float32Array | undefined;
+  /** Cosine of two words, 0…1; 0 when one of them is unknown. */
+  similarity(left: string, right: string): number;
+  /** The nearest words, best first, without the word itself; the last few hundred answers are remembered. */
+  nearest(word: string, count: number): readonly Neighbour[];
+}
+
+const magic = "PLW1";
+const headBytes = 12;
+/** Words of one long query, some dozen queries back. */
+const rememberedMax = 512;
+/** More neighbours than this are no synonyms. */
+const neighboursMax = 32;
+
+interface Table {
+  readonly rows: ReadonlyMap<string, number>;
+  readonly words: readonly string[];
+  readonly factors: Float32Array;
+  readonly values: Int8Array;
+  readonly dimensions: number;
+}
+
+/** Contract: throws when the bytes are no such table; keeps a reference to them, and never writes. */
+export function readWordVectors(bytes: Uint8Array): WordVectors {
+  const table = readTable(bytes);
+  const { rows, words, dimensions } = table;
+  const remembered = new Map<string, readonly Neighbour[]>();
+
+  const nearestOf = (word: string): readonly Neighbour[] => {
+    const known = remembered.get(word);
+    if (known !== undefined) return known;
+    const row = rows.get(word);
+    const found = row === undefined ? [] : findNearest(table, row);
+    const oldest = remembered.keys().next();
+    if (remembered.size >= rememberedMax && !oldest.done) remembered.delete(oldest.value);
+    remembered.set(word, found);
+    return found;
+  };
+
+  return {
+    dimensions,
+    size: words.length,
+    has: (word) => rows.has(word),
+    rank: (word) => rows.get(word),
+    vector: (word) => {
+      const row = rows.get(word);
+      return row === undefined ? undefined : vectorOf(table, row);
+    },
+    similarity: (left, right) => {
+      const [a, b] = [rows.get(left), rows.get(right)];
+      return a === undefined || b === undefined ? 0 : cosineOfRows(table, a, b);
+    },
+    nearest: (word, count) => nearestOf(word).slice(0, Math.min(count, neighboursMax)),
+  };
+}
+
+function readTable(bytes: Uint8Array): Table {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = new TextDecoder();
+  const count = bytes.length < headBytes ? 0 : view.getUint32(4, true);
+  const dimensions = bytes.length < headBytes ? 0 : view.getUint32(8, true);
+  const wordsStart = headBytes + count * 4 + count * dimensions;
+  const isTable = text.decode(bytes.subarray(0, 4)) === magic && wordsStart <= bytes.length;
+  const words = isTable ? text.decode(bytes.subarray(wordsStart)).split("\n") : [];
+  words.pop();
+  if (!isTable || words.length !== count) {
+    throw new PlimsollError(
+      "INTERNAL",
+      "The word vectors are damaged: run node scripts/derive-vectors.mjs, or delete the file to go without.",
+    );
+  }
+  const factors = new Float32Array(count);
+  for (let row = 0; row < count; row++) factors[row] = view.getFloat32(headBytes + row * 4, true);
+  const values = new Int8Array(
+    bytes.buffer,
+    bytes.byteOffset + headBytes + count * 4,
+    count * dimensions,
+  );
+  return {
+    rows: new Map(words.map((word, row) => [word, row])),
+    words,
+    factors,
+    values,
+    dimensions,
+  };
+}
+
+function vectorOf(table: Table, row: number): Float32Array {
+  const { dimensions, values, factors } = table;
+  const start = row * dimensions;
+  const factor = factors[row] ?? 0;
+  return Float32Array.from(values.subarray(start, start + dimensions), (value) => value * factor);
+}
+
+function cosineOfRows(table: Table, left: number, right: number): number {
+  const { dimensions, values, factors } = table;
+  const [a, b] = [left * dimensions, right * dimensions];
+  let sum = 0;
+  for (let i = 0; i < dimensions; i++) sum += (values[a + i] ?? 0) * (values[b + i] ?? 0);
+  return clamp(sum * (factors[left] ?? 0) * (factors[right] ?? 0));
+}
+
+function findNearest(table: Table, row: number): readonly Neighbour[] {
+  const best: { row: number; similarity: number }[] = [];
+  let least = 0;
+  for (let other = 0; other < table.words.length; other++) {
+    const similarity = other === row ? 0 : cosineOfRows(table, row, other);
+    if (similarity <= least) continue;
+    best.push({ row: other, similarity });
+    if (best.length < 2 * neighboursMax) continue;
+    best.sort((x, y) => y.similarity - x.similarity || x.row - y.row);
+    best.length = neighboursMax;
+    least = best.at(-1)?.similarity ?? 0;
+  }
+  best.sort((x, y) => y.similarity - x.similarity || x.row - y.row);
+  return best
+    .slice(0, neighboursMax)
+    .map(({ row: found, similarity }) => ({ word: table.words[found] ?? "", similarity }));
+}
+
+/** Cosine of two vectors, 0…1: what points away from a query is no less relevant than what has nothing to do with it. */
+export function cosine(left: Float32Array, right: Float32Array): number {
+  let dot = 0;
+  let leftSquare = 0;
+  let rightSquare = 0;
+  for (let i = 0; i < left.length; i++) {
+    const [a, b] = [left[i] ?? 0, right[i] ?? 0];
+    dot += a * b;
+    leftSquare += a * a;
+    rightSquare += b * b;
+  }
+  const norm = Math.sqrt(leftSquare * rightSquare);
+  return norm === 0 ? 0 : clamp(dot / norm);
+}
+
+function clamp(value: number): number {
+  return Math.max(0, Math.min(1, value));
+}
