@@ -1,0 +1,223 @@
+/**
+ * Old texts of a conversation made shorter by what they are. The whole text stays in the archive: what is left here
+ * must tell what was there, and be true.
+ */
+
+import { base64Compressor } from "./base64.ts";
+import { codeCompressor, namedCodeCompressor } from "./code.ts";
+import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./compressor.ts";
+import { diffCompressor } from "./diff.ts";
+import { htmlCompressor } from "./html.ts";
+import { jsonCompressor } from "./json.ts";
+import { cutLines } from "./lines.ts";
+import { logCompressor } from "./log.ts";
+import { documentCompressor, proseCompressor } from "./prose.ts";
+import { searchCompressor } from "./search.ts";
+import { alarmOf } from "./signals.ts";
+import { tableCompressor } from "./table.ts";
+import { testCompressor } from "./test-output.ts";
+import { traceCompressor } from "./trace.ts";
+
+export type { ContentKind, Wish } from "./compressor.ts";
+
+export interface Compressed {
+  readonly kind: ContentKind;
+  readonly text: string;
+  readonly tokens: number;
+}
+
+/** In turn: the first that recognises a text has it, unless it finds that it was mistaken. */
+const compressors: readonly Compressor[] = [
+  namedCodeCompressor,
+  documentCompressor,
+  base64Compressor,
+  jsonCompressor,
+  diffCompressor,
+  htmlCompressor,
+  testCompressor,
+  traceCompressor,
+  searchCompressor,
+  codeCompressor,
+  tableCompressor,
+  logCompressor,
+  proseCompressor,
+];
+
+/** A guess that only steers; never throws; takes the same time for a text of any length. */
+export function detectContent(text: string, path?: string): ContentKind {
+  return recognising(mainBody(text), path)[0]?.kind ?? "prose";
+}
+
+/**
+ * Undefined when nothing shorter that is still of use can be made. The same text and wish always give the same; never
+ * longer than the text, in tokens and in characters.
+ */
+export function compressContent(text: string, wish: Wish): Compressed | undefined {
+  return compressNested(text, { ...wish, count: remembering(wish.count) }, 0);
+}
+
+/** Long texts are counted at several places on the way. */
+function remembering(count: Wish["count"]): Wish["count"] {
+  const known = new Map<string, number>();
+  return (text) => {
+    if (text.length < longChars) return count(text);
+    const remembered = known.get(text);
+    if (remembered !== undefined) return remembered;
+    if (known.size >= maxRemembered) known.clear();
+    const tokens = count(text);
+    known.set(text, tokens);
+    return tokens;
+  };
+}
+
+const longChars = 1_000;
+const maxRemembered = 16;
+
+/** A text inside JSON inside a text is looked into; not for ever. */
+const maxNesting = 2;
+
+function compressNested(text: string, wish: Wish, nesting: number): Compressed | undefined {
+  const before = wish.count(text);
+  if (before < leastTokens) return undefined;
+  const sections = sectionsOf(text);
+  const bodies = sections.filter(({ kind }) => kind === "body");
+  const inside = bodies.reduce((sum, body) => sum + wish.count(body.text), 0);
+  const around = before - inside;
+  const ratio = Math.max(leastRatio, (before * wish.ratio - around) / Math.max(1, inside));
+  const bodyWish = { ...wish, ratio: Math.min(1, ratio) };
+  const result = sections
+    .map((section) =>
+      section.kind === "tags"
+        ? section.text
+        : (compressBody(section.text, bodyWish, nesting) ?? section.text),
+    )
+    .join("");
+  const tokens = wish.count(result);
+  const isShorter = tokens < before && result.length <= text.length;
+  return isShorter ? { kind: detectContent(text, wish.path), text: result, tokens } : undefined;
+}
+
+const leastRatio = 0.05;
+
+function compressBody(text: string, wish: Wish, nesting: number): string | undefined {
+  const before = wish.count(text);
+  if (before < leastTokens) return undefined;
+  const inner: CompressInner = (innerText, innerWish) => {
+    if (nesting >= maxNesting) return undefined;
+    // The name of a file is not that of a text inside it.
+    const { path, ...unnamed } = innerWish;
+    const named = path === wish.path ? unnamed : innerWish;
+    return compressNested(innerText, named, nesting + 1)?.text;
+  };
+  const shorter = tryAll(recognising(text, wish.path), text, wish, inner);
+  const isShorter = shorter !== undefined && wish.count(shorter) < before;
+  return isShorter ? shorter : undefined;
+}
+
+/** Shorter than any mark of a gap could make shorter. */
+const leastTokens = 24;
+
+function judgeAnything(lines: readonly string[]): { scores: number[]; keys: ReadonlySet<number> } {
+  return { scores: lines.map(alarmOf), keys: new Set([0, lines.length - 1]) };
+}
+
+function tryAll(
+  recognised: readonly Compressor[],
+  text: string,
+  wish: Wish,
+  inner: CompressInner,
+): string | undefined {
+  for (const compressor of recognised) {
+    const tried = compressor.compress(text, wish, inner);
+    if (tried.kind === "cut") return tried.text;
+    if (tried.kind === "whole") return undefined;
+  }
+  return cutLines(text, wish, judgeAnything);
+}
+
+function recognising(text: string, path: string | undefined): readonly Compressor[] {
+  const sample = sampleOf(text, path);
+  return compressors.filter((compressor) => compressor.detects(sample));
+}
+
+const headChars = 16_384;
+const partChars = 8_192;
+const maxLines = 600;
+const maxLineChars = 400;
+
+function sampleOf(text: string, path: string | undefined): Sample {
+  const head = text.slice(0, headChars);
+  const tail = text.slice(-partChars).trimEnd();
+  const middle = text.length >> 1;
+  const isLong = text.length > headChars + partChars;
+  const part = isLong ? text.slice(middle, middle + partChars) : text.slice(headChars);
+  // The middle begins and ends inside of lines.
+  const lines = [
+    ...wholeLines(head, text.length > headChars),
+    ...wholeLines(part, isLong).slice(isLong ? 1 : 0),
+  ];
+  const ending = /\.([\w+]{1,12})$/.exec(path ?? "")?.[1]?.toLowerCase();
+  return {
+    head: head.trimStart(),
+    tail,
+    lines: lines
+      .filter((line) => line.trim() !== "")
+      .slice(0, maxLines)
+      .map((line) => line.slice(0, maxLineChars)),
+    ...(ending === undefined ? {} : { ending }),
+  };
+}
+
+function wholeLines(text: string, isCut: boolean): readonly string[] {
+  const lines = text.split(/\r?\n/);
+  return isCut && lines.length > 1 ? lines.slice(0, -1) : lines;
+}
+
+interface Section {
+  readonly kind: "tags" | "body";
+  readonly text: string;
+}
+
+const tagLine =
+  /^(?:<\/?[\w-]{1,40}(?: [^<>]{0,200})?>(?:[^<>]{0,80}<\/[\w-]{1,40}>)?[ \t\r]*){1,4}$/;
+const pageStart = /^\s*<(?:!doctype|html|head|body|\?xml|div|p|table|ul|svg)\b/i;
+const maxTagLines = 12;
+const maxTagLineChars = 400;
+
+/** What agents put around outputs: lines of tags such as `<returncode>0</returncode>` and `<output>`. */
+function sectionsOf(text: string): readonly Section[] {
+  const one: readonly Section[] = [{ kind: "body", text }];
+  if (!text.startsWith("<") || pageStart.test(text.slice(0, 200))) return one;
+  const sections: { kind: Section["kind"]; text: string }[] = [];
+  let tagLines = 0;
+  let from = 0;
+  const push = (kind: Section["kind"], part: string): void => {
+    if (part === "") return;
+    const last = sections.at(-1);
+    if (last?.kind === kind) last.text += part;
+    else sections.push({ kind, text: part });
+  };
+  for (let start = 0; start < text.length; ) {
+    const newline = text.indexOf("\n", start);
+    const end = newline < 0 ? text.length : newline + 1;
+    const isTags =
+      text[start] === "<" &&
+      end - start <= maxTagLineChars &&
+      tagLine.test(text.slice(start, newline < 0 ? end : newline));
+    if (isTags) {
+      push("body", text.slice(from, start));
+      push("tags", text.slice(start, end));
+      from = end;
+      tagLines++;
+      if (tagLines > maxTagLines) return one;
+    } else if (start === 0) return one;
+    start = end;
+  }
+  push("body", text.slice(from));
+  return sections;
+}
+
+function mainBody(text: string): string {
+  const bodies = sectionsOf(text).filter(({ kind }) => kind === "body");
+  return bodies.reduce((most, { text: body }) => (body.length > most.length ? body : most), "");
+}

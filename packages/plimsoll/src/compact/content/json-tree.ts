@@ -1,0 +1,158 @@
+/**
+ * JSON text as a tree of places in it. Values are never parsed: what is kept of them is what was written, with its
+ * large numbers, double keys and lone surrogates. Without recursion: nesting may be as deep as it likes.
+ */
+
+export type JsonKind = "object" | "array" | "string" | "scalar";
+
+export interface JsonNode {
+  readonly kind: JsonKind;
+  readonly start: number;
+  end: number;
+  /** As written, with its quotes. */
+  readonly key?: string;
+  readonly children: JsonNode[];
+  /** How much the most liked value inside matters, 0 to 1. */
+  weight: number;
+}
+
+interface Cursor {
+  readonly text: string;
+  at: number;
+}
+
+const noChildren: JsonNode[] = [];
+
+/** One value with nothing but white space around it; undefined when that is not what the text is. */
+export function readJson(text: string): JsonNode | undefined {
+  const cursor = { text, at: 0 };
+  const root = readValue(cursor);
+  skipSpace(cursor);
+  return root !== undefined && cursor.at === text.length ? root : undefined;
+}
+
+/** One value per line, two at least. */
+export function readJsonLines(text: string): readonly JsonNode[] | undefined {
+  const cursor = { text, at: 0 };
+  const roots: JsonNode[] = [];
+  skipSpace(cursor);
+  while (cursor.at < text.length) {
+    const root = readValue(cursor);
+    if (root === undefined) return undefined;
+    roots.push(root);
+    const end = cursor.at;
+    skipSpace(cursor);
+    const isLineEnd = cursor.at === text.length || text.slice(end, cursor.at).includes("\n");
+    if (!isLineEnd) return undefined;
+  }
+  return roots.length > 1 ? roots : undefined;
+}
+
+function readValue(cursor: Cursor): JsonNode | undefined {
+  const open: JsonNode[] = [];
+  let root: JsonNode | undefined;
+  do {
+    const node = readOne(cursor, open.at(-1));
+    if (node === undefined) return undefined;
+    root ??= node;
+    open.at(-1)?.children.push(node);
+    if (node.end < 0) open.push(node);
+    if (!closeEnded(cursor, open, node)) return undefined;
+  } while (open.length > 0);
+  return root;
+}
+
+/** The next value, with its key inside an object. A container that has content is open: its end is not known yet. */
+function readOne(cursor: Cursor, parent: JsonNode | undefined): JsonNode | undefined {
+  skipSpace(cursor);
+  if (parent?.kind !== "object") return readBare(cursor);
+  const key = readKey(cursor);
+  const value = key === undefined ? undefined : readBare(cursor);
+  return key === undefined || value === undefined ? undefined : { ...value, key };
+}
+
+/** With the colon and the space behind it. */
+function readKey(cursor: Cursor): string | undefined {
+  const start = cursor.at;
+  if (cursor.text[start] !== '"' || !skipString(cursor)) return undefined;
+  const key = cursor.text.slice(start, cursor.at);
+  skipSpace(cursor);
+  if (cursor.text[cursor.at] !== ":") return undefined;
+  cursor.at++;
+  skipSpace(cursor);
+  return key;
+}
+
+function readBare(cursor: Cursor): JsonNode | undefined {
+  const start = cursor.at;
+  const first = cursor.text[start];
+  if (first === "{") return openContainer(cursor, "object", "}");
+  if (first === "[") return openContainer(cursor, "array", "]");
+  const isString = first === '"';
+  if (!(isString ? skipString(cursor) : skipScalar(cursor))) return undefined;
+  const kind = isString ? "string" : "scalar";
+  return { kind, start, end: cursor.at, children: noChildren, weight: 0 };
+}
+
+function openContainer(cursor: Cursor, kind: "object" | "array", close: string): JsonNode {
+  const start = cursor.at;
+  cursor.at++;
+  skipSpace(cursor);
+  const isEmpty = cursor.text[cursor.at] === close;
+  if (isEmpty) cursor.at++;
+  return { kind, start, end: isEmpty ? cursor.at : -1, children: [], weight: 0 };
+}
+
+/** Behind a value: a comma, or the ends of containers. */
+function closeEnded(cursor: Cursor, open: JsonNode[], node: JsonNode): boolean {
+  if (node.end < 0) return true;
+  for (;;) {
+    const container = open.at(-1);
+    if (container === undefined) return true;
+    skipSpace(cursor);
+    const sign = cursor.text[cursor.at];
+    cursor.at++;
+    if (sign === ",") return true;
+    if (sign !== (container.kind === "object" ? "}" : "]")) return false;
+    container.end = cursor.at;
+    open.pop();
+  }
+}
+
+function skipSpace(cursor: Cursor): void {
+  const { text } = cursor;
+  for (;;) {
+    const code = text.charCodeAt(cursor.at);
+    if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
+    cursor.at++;
+  }
+}
+
+const badEscape = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+function skipString(cursor: Cursor): boolean {
+  const { text } = cursor;
+  for (let at = cursor.at + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 34) {
+      cursor.at = at + 1;
+      return true;
+    }
+    if (code < 32) return false;
+    if (code === 92) {
+      badEscape.lastIndex = at;
+      if (badEscape.test(text)) return false;
+      at++;
+    }
+  }
+  return false;
+}
+
+const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
+
+function skipScalar(cursor: Cursor): boolean {
+  scalar.lastIndex = cursor.at;
+  if (!scalar.test(cursor.text)) return false;
+  cursor.at = scalar.lastIndex;
+  return true;
+}

@@ -1,0 +1,168 @@
+/** Texts as lines, and cutting them down by judging each line. */
+
+import type { Wish } from "./compressor.ts";
+import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
+
+/** What a kind of content knows of its lines. All indexes are those of the lines it was given. */
+export interface Judgement {
+  /** How much a line tells, 0 to 5. Those that tell nothing are kept from both ends of the text. */
+  readonly scores: readonly number[];
+  /** Lines to keep before all others. */
+  readonly keys?: ReadonlySet<number>;
+  /** Lines in a row with the same number belong together; if not given, those between blank lines. */
+  readonly blocks?: readonly number[];
+  /** What is missing, as words that follow the number of lines: "lines" if not given. */
+  readonly missing?: (gap: Gap, lines: readonly string[]) => string | undefined;
+}
+
+export type Judge = (lines: readonly string[]) => Judgement;
+
+/** Of what matters to the conversation; half of the most of it is a key. */
+export const weightFactor = 2 * matters;
+
+export function cutLines(text: string, wish: Wish, judge: Judge): string | undefined {
+  const pieces = piecesOf(text);
+  const lines = pieces.map(withoutEnd);
+  const { scores, keys, missing, blocks = blockNumbers(lines) } = judge(lines);
+  const weights = weightsOf(lines, wish);
+  const said = new Set<string>();
+  const judged: readonly Piece[] = pieces.map((piece, index) => {
+    const weight = weightFactor * (weights[index] ?? 0);
+    return {
+      text: piece,
+      score: (scores[index] || again(lines[index] ?? "", said)) + weight,
+      isKey: (keys?.has(index) ?? false) || weight >= matters,
+      block: blocks[index] ?? 0,
+    };
+  });
+  return cutPieces(judged, wish, (gap) => markOf(gap, pieces, lines, missing));
+}
+
+/** What was said before in the same words goes first. */
+function again(line: string, said: Set<string>): number {
+  if (line.trim() === "") return 0;
+  if (said.has(line)) return -1;
+  said.add(line);
+  return 0;
+}
+
+/** 0 to 1, relative to the most that any of the texts matters. */
+export function weightsOf(texts: readonly string[], { weigh }: Wish): Float64Array {
+  const weights = new Float64Array(texts.length);
+  if (weigh === undefined) return weights;
+  let most = 0;
+  for (const [index, text] of texts.entries()) {
+    const weight = text === "" ? 0 : weigh(text);
+    if (!(weight > 0)) continue;
+    weights[index] = weight;
+    if (weight > most) most = weight;
+  }
+  if (most > 0 && most < Number.POSITIVE_INFINITY)
+    for (let index = 0; index < weights.length; index++)
+      weights[index] = (weights[index] ?? 0) / most;
+  return weights;
+}
+
+/** Lines longer than this are cut inside. */
+const maxLineChars = 1_000;
+const segmentChars = 200;
+const lineEnd = /(\r?\n)((?:\r?\n)+)?/g;
+
+/** Lines with their ends, and segments of those that are too long; blank lines in a row are one piece. */
+function piecesOf(text: string): readonly string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  for (const { index, 1: end = "", 2: blank = "" } of text.matchAll(lineEnd)) {
+    pushLine(pieces, text.slice(start, index + end.length));
+    if (blank !== "") pieces.push(blank);
+    start = index + end.length + blank.length;
+  }
+  if (start < text.length) pushLine(pieces, text.slice(start));
+  return pieces;
+}
+
+function pushLine(pieces: string[], line: string): void {
+  if (line.length <= maxLineChars) pieces.push(line);
+  else for (const segment of segmentsOf(line)) pieces.push(segment);
+}
+
+export function* segmentsOf(line: string): Generator<string> {
+  let start = 0;
+  while (line.length - start > segmentChars) {
+    const end = segmentEnd(line, start + segmentChars);
+    yield line.slice(start, end);
+    start = end;
+  }
+  if (start < line.length) yield line.slice(start);
+}
+
+/** Behind white space or a separator where there is one, and never inside a character. */
+function segmentEnd(line: string, limit: number): number {
+  for (let end = limit; end > limit - segmentChars / 2; end--)
+    if (/[\s,;.|>)}\]]/.test(line.charAt(end - 1))) return end;
+  const code = line.charCodeAt(limit);
+  return code >= 0xdc00 && code <= 0xdfff ? limit - 1 : limit;
+}
+
+function withoutEnd(piece: string): string {
+  return piece.replace(/[\r\n]+$/, "");
+}
+
+const maxBlockLines = 16;
+
+/** Lines between blank ones belong together, unless they are many. */
+function blockNumbers(lines: readonly string[]): readonly number[] {
+  const blocks: number[] = [];
+  let block = 0;
+  let size = 0;
+  for (const line of lines) {
+    if (line.trim() === "" || size >= maxBlockLines) {
+      block++;
+      size = 0;
+    }
+    blocks.push(block);
+    size++;
+  }
+  return blocks;
+}
+
+const earlierMark = /^\W*… ([\d,]+) /;
+
+/** Lines that a mark stands for count as what they were. */
+function lineCount(pieces: readonly string[], { first, last }: Gap): number {
+  let count = 0;
+  for (let index = first; index <= last; index++) {
+    const piece = pieces[index] ?? "";
+    const earlier = earlierMark.exec(piece)?.[1];
+    count += earlier === undefined ? (piece.match(/\n/g)?.length ?? 0) : toNumber(earlier);
+  }
+  const isLastOpen = last === pieces.length - 1 && !pieces[last]?.endsWith("\n");
+  return count + (isLastOpen ? 1 : 0);
+}
+
+function toNumber(figure: string): number {
+  return Number(figure.replaceAll(",", ""));
+}
+
+export function grouped(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+function markOf(
+  gap: Gap,
+  pieces: readonly string[],
+  lines: readonly string[],
+  missing: Judgement["missing"],
+): string {
+  const { first, last } = gap;
+  const end = /\r?\n$/.exec(pieces[last] ?? "")?.[0] ?? "";
+  const startsInside = first > 0 && !pieces[first - 1]?.endsWith("\n");
+  const endsInside = end === "" && last < pieces.length - 1;
+  if (startsInside || endsInside) {
+    const chars = pieces.slice(first, last + 1).reduce((sum, { length }) => sum + length, 0);
+    return `${startsInside ? " " : ""}… ${grouped(chars)} characters …${endsInside ? " " : end}`;
+  }
+  const count = lineCount(pieces, gap);
+  const what = missing?.(gap, lines) ?? "lines";
+  return `… ${grouped(count)} ${count === 1 ? what.replace(/^(line|row)s\b/, "$1") : what} …${end}`;
+}

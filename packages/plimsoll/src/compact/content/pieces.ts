@@ -1,0 +1,215 @@
+/**
+ * Cutting a text down to a number of tokens by leaving out pieces of it: lines, sentences, or parts of a line that is
+ * too long. What is kept stays as it is and in its order; each gap says what is missing.
+ *
+ * Pieces are taken by score per token. Whole blocks come before fragments, a piece brings a neighbour where there is
+ * room, and a gap that costs no more than its mark is not made.
+ */
+
+import type { Wish } from "./compressor.ts";
+
+export interface Piece {
+  /** All pieces joined are the text. */
+  readonly text: string;
+  /** 0: kept only for being near the beginning or the end; below: only if nothing else is left; `redundant`: never. */
+  readonly score: number;
+  /** Kept before everything else. */
+  readonly isKey?: boolean;
+  /** Pieces in a row with the same number belong together. */
+  readonly block?: number;
+}
+
+/** Tells nothing that is not told elsewhere, whatever room there is. */
+export const redundant = -2;
+
+/** Matters to the conversation: more than anything that a line tells by itself. */
+export const matters = 10;
+
+export interface Gap {
+  readonly first: number;
+  readonly last: number;
+  readonly isKept: (index: number) => boolean;
+}
+
+export type Mark = (gap: Gap) => string;
+
+/** As few tokens as wished, or as near as it gets; undefined when nothing is gained. */
+export function cutPieces(pieces: readonly Piece[], wish: Wish, mark: Mark): string | undefined {
+  const text = pieces.map((piece) => piece.text).join("");
+  const before = wish.count(text);
+  const goal = before * wish.ratio;
+  const costs = costsOf(pieces, wish.count, before / Math.max(1, text.length));
+  const markCost = wish.count("… 1,234 lines …\n");
+  const choice = new Choice(pieces, costs, markCost);
+  let best: { readonly text: string; readonly tokens: number } | undefined;
+  let budget = goal;
+  for (let round = 0; round < maxRounds; round++) {
+    const shorter = render(pieces, choice.choose(budget), mark);
+    const tokens = wish.count(shorter);
+    if (tokens < (best?.tokens ?? before)) best = { text: shorter, tokens };
+    if (tokens <= goal) break;
+    budget *= Math.min(0.9, (0.98 * goal) / tokens);
+  }
+  return best?.text;
+}
+
+const maxRounds = 5;
+/** Counting each piece of a text with more than this would cost more than the accuracy is worth. */
+const maxCounted = 50_000;
+
+function costsOf(
+  pieces: readonly Piece[],
+  count: Wish["count"],
+  tokensPerCharacter: number,
+): Float64Array {
+  const costs = new Float64Array(pieces.length);
+  const isCounted = pieces.length <= maxCounted;
+  for (const [index, { text }] of pieces.entries())
+    costs[index] = isCounted ? count(text) : text.length * tokensPerCharacter;
+  return costs;
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+  readonly density: number;
+}
+
+/** A block this large would leave no room for others. */
+const maxBlockShare = 0.35;
+
+class Choice {
+  readonly #pieces: readonly Piece[];
+  readonly #costs: Float64Array;
+  readonly #markCost: number;
+  readonly #keys: readonly number[];
+  readonly #blocks: readonly Range[];
+  readonly #order: readonly number[];
+  #kept = new Uint8Array(0);
+  #used = 0;
+
+  constructor(pieces: readonly Piece[], costs: Float64Array, markCost: number) {
+    this.#pieces = pieces;
+    this.#costs = costs;
+    this.#markCost = markCost;
+    const indexes = pieces.map((_, index) => index);
+    this.#keys = indexes
+      .filter((index) => pieces[index]?.isKey === true)
+      .toSorted((one, other) => this.#density(other) - this.#density(one) || one - other);
+    this.#blocks = blocksOf(pieces, costs);
+    const edge = (index: number): number => Math.min(index, (pieces.length - 1 - index) * 1.5);
+    this.#order = indexes.toSorted(
+      (one, other) =>
+        this.#density(other) - this.#density(one) || edge(one) - edge(other) || one - other,
+    );
+  }
+
+  choose(budget: number): Uint8Array {
+    this.#kept = new Uint8Array(this.#pieces.length);
+    this.#used = this.#markCost;
+    this.#keepKeys(budget);
+    for (const { first, last } of this.#blocks) {
+      const isSmall = this.#costOf(first, last) <= budget * maxBlockShare;
+      if (isSmall) this.#keep(first, last, budget);
+    }
+    for (const index of this.#order) {
+      if (this.#kept[index] === 1 || (this.#pieces[index]?.score ?? 0) <= redundant) continue;
+      const isTaken = this.#keep(index, index, budget);
+      if (isTaken && (this.#pieces[index]?.score ?? 0) > 0) this.#keepNeighbour(index, budget);
+    }
+    this.#closeSmallGaps();
+    return this.#kept;
+  }
+
+  #keepKeys(budget: number): void {
+    for (const index of this.#keys) this.#keep(index, index, budget);
+    for (const index of this.#keys) {
+      const isKept = this.#kept[index] === 1;
+      if (isKept && (this.#pieces[index]?.score ?? 0) >= matters)
+        this.#keepNeighbour(index, budget);
+    }
+  }
+
+  #density(index: number): number {
+    return (this.#pieces[index]?.score ?? 0) / Math.max(1, this.#costs[index] ?? 1);
+  }
+
+  #costOf(first: number, last: number): number {
+    let cost = 0;
+    for (let index = first; index <= last; index++)
+      if (this.#kept[index] === 0) cost += this.#costs[index] ?? 0;
+    return cost;
+  }
+
+  #keep(first: number, last: number, budget: number): boolean {
+    let gapsBefore = 0;
+    for (let index = first; index <= last; index++)
+      if (this.#isGap(index) && !(index > first && this.#isGap(index - 1))) gapsBefore++;
+    const gapsAfter = (this.#isGap(first - 1) ? 1 : 0) + (this.#isGap(last + 1) ? 1 : 0);
+    const cost = this.#costOf(first, last) + (gapsAfter - gapsBefore) * this.#markCost;
+    if (this.#used + cost > budget) return false;
+    this.#kept.fill(1, first, last + 1);
+    this.#used += cost;
+    return true;
+  }
+
+  #isGap(index: number): boolean {
+    return this.#kept[index] === 0;
+  }
+
+  #keepNeighbour(index: number, budget: number): void {
+    if (this.#kept[index - 1] === 1 || this.#kept[index + 1] === 1) return;
+    const next = index + 1 < this.#pieces.length ? index + 1 : index - 1;
+    if (next >= 0) this.#keep(next, next, budget);
+  }
+
+  #closeSmallGaps(): void {
+    let first = 0;
+    while (first < this.#kept.length) {
+      if (this.#kept[first] === 1) {
+        first++;
+        continue;
+      }
+      let end = first;
+      let cost = 0;
+      for (; end < this.#kept.length && this.#kept[end] === 0; end++) cost += this.#costs[end] ?? 0;
+      if (cost <= this.#markCost) this.#kept.fill(1, first, end);
+      first = end;
+    }
+  }
+}
+
+/** Of more than one piece, with something in them that counts; the densest first. */
+function blocksOf(pieces: readonly Piece[], costs: Float64Array): readonly Range[] {
+  const blocks: Range[] = [];
+  let first = 0;
+  while (first < pieces.length) {
+    const block = pieces[first]?.block;
+    let end = first;
+    let score = 0;
+    let cost = 0;
+    for (; end < pieces.length && pieces[end]?.block === block; end++) {
+      score += pieces[end]?.score ?? 0;
+      cost += costs[end] ?? 0;
+    }
+    if (block !== undefined && end - first > 1 && score > 0)
+      blocks.push({ first, last: end - 1, density: score / Math.max(1, cost) });
+    first = end;
+  }
+  return blocks.toSorted((one, other) => other.density - one.density || one.first - other.first);
+}
+
+function render(pieces: readonly Piece[], kept: Uint8Array, mark: Mark): string {
+  const isKept = (index: number): boolean => kept[index] === 1;
+  const parts: string[] = [];
+  for (let index = 0; index < pieces.length; index++) {
+    if (isKept(index)) {
+      parts.push(pieces[index]?.text ?? "");
+      continue;
+    }
+    const first = index;
+    while (index + 1 < pieces.length && !isKept(index + 1)) index++;
+    parts.push(mark({ first, last: index, isKept }));
+  }
+  return parts.join("");
+}
