@@ -218,10 +218,10 @@ test("a strategy of one's own is one value, and a bad one does no harm", async (
   await session.commit(answer);
   await talk(session, 12, 12);
   expect(heard).toContain("broken: not today");
-  expect(heard).toContain("drop_plans");
-  const view = await plimsoll.steering.view(session.id);
-  const [handle = ""] = handlesIn(JSON.stringify(view.messages));
-  expect(JSON.stringify(view.messages)).toContain(`[plan kept under ${handle}]`);
+  expect(heard.some((said) => said.startsWith("drop_plans"))).toBe(true);
+  const view = JSON.stringify((await plimsoll.steering.view(session.id)).messages);
+  const notices = handlesIn(view).map((handle) => `[plan kept under ${handle}]`);
+  expect(notices.some((notice) => view.includes(notice))).toBe(true);
 });
 
 test("retry policies: the usual one, and one for a tool", async () => {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Flags } from "../session/config.ts";
+import type { CompactFlags } from "./compact.ts";
 import { clients, printEnvironment } from "./env.ts";
 import { harmless } from "./terminal.ts";
 
@@ -101,6 +102,7 @@ function program(): Command {
     );
 
   addTimeTravel(root);
+  addCompaction(root);
 
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
@@ -108,6 +110,31 @@ function program(): Command {
     .action(async (flags: Flags) => (await import("./doctor.ts")).runDoctor(flags));
 
   return root;
+}
+
+function addCompaction(root: Command): void {
+  example(withData(root.command("compact")), "plimsoll compact request.json --budget 20000")
+    .description("bring a conversation to a number of tokens; the result goes to standard output")
+    .argument(
+      "[what]",
+      "a request or transcript in a file, or a session id; without: the newest session",
+    )
+    .option("--budget <tokens>", "how many tokens may stay", countOf)
+    .option("--format <name>", "auto, anthropic, openai-chat, openai-responses (default: auto)")
+    .option("--jsonl", "cases on standard input, answers on standard output, one per line")
+    .option("--json", "what was done, as JSON")
+    .action(async (what: string | undefined, flags: CompactFlags) =>
+      (await import("./compact.ts")).runCompact(what, flags),
+    );
+
+  example(root.command("recall"), "plimsoll recall --jsonl < cases.jsonl")
+    .description("search what left the window")
+    .option("--jsonl", "archives and queries on standard input, passages on standard output")
+    .action(async ({ jsonl }: { jsonl?: boolean }) => {
+      if (jsonl !== true)
+        throw new PlimsollError("USAGE", "Give archives and queries on standard input: --jsonl.");
+      await (await import("./recall.ts")).runRecallJsonl(process.stdin, process.stdout);
+    });
 }
 
 function addTimeTravel(root: Command): void {

@@ -11,7 +11,7 @@ import { findService } from "./running.ts";
 import { harmlessJson } from "./terminal.ts";
 
 interface Steer {
-  readonly action: "undo" | "restore";
+  readonly action: "undo" | "restore" | "compact";
   readonly wish: Readonly<Record<string, string | number>>;
   readonly directly: (steering: Steering, session: string) => Promise<Steered>;
 }
@@ -39,6 +39,18 @@ export async function runRestore(
     action: "restore",
     wish: { ...wish },
     directly: (steering, session) => steering.restore(session, wish),
+  });
+}
+
+export async function runCompactSession(
+  id: string | undefined,
+  flags: SteerFlags & { readonly budget?: number },
+): Promise<void> {
+  const wish = flags.budget === undefined ? {} : { budget: flags.budget };
+  await steer(id, flags, {
+    action: "compact",
+    wish,
+    directly: (steering, session) => steering.compact(session, wish),
   });
 }
 

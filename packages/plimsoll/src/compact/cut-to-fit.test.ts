@@ -29,8 +29,9 @@ const exchange = (id: string): readonly Said[] => [call(id), result(id)];
 
 function seenOf(said: readonly Said[], important: readonly string[] = []): SeenConversation {
   const messages = said.map(
-    ({ tokens = UNIT_TOKENS, isPinned = false, ...message }): SeenMessage => ({
+    ({ tokens = UNIT_TOKENS, isPinned = false, ...message }, number): SeenMessage => ({
       message,
+      number,
       tokens,
       bytes: tokens * 4,
       isPinned,
@@ -42,6 +43,8 @@ function seenOf(said: readonly Said[], important: readonly string[] = []): SeenC
     units: splitUnits(said, areas),
     tokens: messages.reduce((sum, { tokens }) => sum + tokens, 0),
     mustAlternate: true,
+    hasArchive: true,
+    weigh: async (all) => all.map(() => UNIT_TOKENS),
   };
 }
 

@@ -13,6 +13,10 @@ export interface SeenMessage {
   readonly isPinned: boolean;
   /** … unless the request would not fit otherwise. */
   readonly mayGiveWay?: boolean;
+  /** In the log: what a mark in a shortened text refers to. */
+  readonly number: number;
+  /** As it is in the log, where the view shows less of it. */
+  readonly original?: { readonly message: Message; readonly tokens: number };
 }
 
 export interface SeenConversation {
@@ -23,6 +27,12 @@ export interface SeenConversation {
   readonly tokens: number;
   /** The provider wants user and assistant in turns. */
   readonly mustAlternate: boolean;
+  /** Whether what is taken out will have a handle: not where nothing is kept, as for a file on the command line. */
+  readonly hasArchive: boolean;
+  /** The summary of an earlier step, where one stands in the view. */
+  readonly summary?: string;
+  /** What messages would cost, as the target of this conversation counts. */
+  readonly weigh: (messages: readonly Message[]) => Promise<readonly number[]>;
 }
 
 export interface Goal {
@@ -43,10 +53,17 @@ export interface MediaRoom {
 
 /** What was taken out, for the text that stands in its place. */
 export interface TakenOut {
+  /** Empty where there is no archive. */
   readonly handle: string;
   readonly messages: number;
   readonly tokens: number;
 }
+
+/**
+ * own: it has a handle of its own, which its text shows. shared: the summary in the same set of proposals shows one handle
+ * for all of them, and for everything that earlier steps took out.
+ */
+export type HandleUse = "own" | "shared";
 
 /** Messages are named by their index in the conversation. */
 export type Proposal =
@@ -56,7 +73,9 @@ export type Proposal =
       readonly first: number;
       readonly last: number;
       readonly reason: string;
+      /** An empty text leaves no trace in the place of what is gone; only with a shared handle. */
       readonly textFor: (taken: TakenOut) => string;
+      readonly handle?: HandleUse;
     }
   | {
       readonly kind: "replace";
@@ -66,12 +85,20 @@ export type Proposal =
       readonly place: EditPlace;
       readonly reason: string;
       readonly textFor: (taken: TakenOut) => string;
+      readonly handle?: HandleUse;
     }
   | {
       readonly kind: "insert";
       readonly after: number;
       readonly text: string;
       readonly reason: string;
+    }
+  /** The one text of ours behind the head; it takes the place of an earlier summary, and shows the shared handle. */
+  | {
+      readonly kind: "summary";
+      readonly after: number;
+      readonly reason: string;
+      readonly textFor: (taken: TakenOut) => string;
     };
 
 /** Contract: a proposal that makes nothing smaller, or that a provider would reject, is dropped; so propose freely. */

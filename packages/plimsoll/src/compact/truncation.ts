@@ -38,5 +38,6 @@ function removal({ first, last }: TruncationRange, reason: string): Proposal {
 
 function notice({ handle, messages, tokens }: TakenOut): string {
   const count = messages === 1 ? "1 earlier message" : `${messages} earlier messages`;
-  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here so that the conversation fits the context window. Nothing is lost: they are kept under ${handle}.]`;
+  const kept = handle === "" ? "" : ` Nothing is lost: they are kept under ${handle}.`;
+  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here so that the conversation fits the context window.${kept}]`;
 }

@@ -22,7 +22,13 @@ export type EditAction =
       readonly text: string;
       readonly handle?: string;
     }
-  | { readonly kind: "insert"; readonly after: string; readonly text: string }
+  /** With a handle it is a summary: it stands for everything that the view does not show whole. */
+  | {
+      readonly kind: "insert";
+      readonly after: string;
+      readonly text: string;
+      readonly handle?: string;
+    }
   /** These messages stay as they are until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Nothing but a point to come back to. */

@@ -15,10 +15,12 @@ import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Sign } from "../message/handle.ts";
 import type { JsonObject } from "../message/json.ts";
+import type { Message } from "../message/message.ts";
 import { type PriorityArea, splitUnits } from "../message/unit.ts";
 import type { ArchiveRecord, Store } from "../store/store.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Finding, Judged } from "../wire/validate/validate.ts";
+import type { Wire } from "../wire/wire.ts";
 import { type Draft, ownTextStands, type Sized, sizeView } from "./draft.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
@@ -31,6 +33,8 @@ export const warning = "warning";
 
 export interface CompactionWorld {
   readonly facts: FactsReader;
+  /** False where nothing is kept: then there are no handles. */
+  readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly validate: (judged: Judged) => readonly Finding[];
   readonly areas: readonly PriorityArea[];
@@ -178,7 +182,6 @@ function sentBody(draft: Draft, patches: Sized["patches"]): Judged {
     ...(draft.headers === undefined ? {} : { headers: draft.headers }),
     ...(target.profile === undefined ? {} : { profile: target.profile }),
     model: target.model,
-    editedCalls: [],
     synthetic: [],
   };
 }
@@ -198,12 +201,20 @@ function judgement(find: () => readonly Finding[]): Judgement {
   }
 }
 
-/** What a note announced has come: it says nothing any more. */
-function spentNotes({ log, branch, path, turn }: Draft, { view }: Sized): readonly Edit[] {
+/** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
+function spentTexts(
+  { log, branch, path, turn }: Draft,
+  { view }: Sized,
+  proposals: readonly Proposal[],
+): readonly Edit[] {
+  const isReplaced = proposals.some(({ kind }) => kind === "summary");
   const from = (log.edits.at(-1)?.seq ?? 0) + 1;
   return view.edits
-    .filter(({ action, strategy }) => action.kind === "insert" && strategy === warning)
-    .map(({ seq }, index) => ({
+    .filter(({ action, strategy }) => {
+      if (action.kind !== "insert") return false;
+      return strategy === warning || (isReplaced && action.handle !== undefined);
+    })
+    .map(({ seq, strategy }, index) => ({
       seq: from + index,
       branch: branch.record.id,
       step: turn.id,
@@ -211,8 +222,9 @@ function spentNotes({ log, branch, path, turn }: Draft, { view }: Sized): readon
       at: turn.at,
       action: { kind: "revert", edit: seq },
       place: "undefined",
-      strategy: warning,
-      reason: "What the note announced has come.",
+      strategy,
+      reason:
+        strategy === warning ? "What the note announced has come." : "A newer summary says it.",
       tokensBefore: 0,
       tokensAfter: 0,
     }));
@@ -231,7 +243,7 @@ async function propose(
   { strategy, seen, proposals }: Proposed,
 ): Promise<Compaction> {
   const { log, branch, path, wire, turn } = draft;
-  const spent = state.edits.length === 0 ? spentNotes(draft, state.sized) : [];
+  const spent = state.edits.length === 0 ? spentTexts(draft, state.sized, proposals) : [];
   const last = spent.at(-1) ?? state.edits.at(-1) ?? log.edits.at(-1);
   const made = makeEdits(
     {
@@ -247,6 +259,7 @@ async function propose(
       at: turn.at,
       from: (last?.seq ?? 0) + 1,
       wordings: await world.store.wordingSizes(log.record.id),
+      hasArchive: world.hasArchive !== false,
     },
     proposals,
   );
@@ -303,7 +316,7 @@ interface Seen {
  */
 async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
   const { path, wire, targets } = draft;
-  const { gaps, replacements, pins } = sized.view;
+  const { gaps, replacements, pins, edits } = sized.view;
   const byHand = pins.filter(({ isByHand }) => isByHand);
   const replaced = new Map(
     [...replacements].map(([index, parts]) => [
@@ -318,15 +331,19 @@ async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<
   for (let index = 0; index < path.length; index++) {
     if (isInside(gaps, index)) continue;
     const bytes = replaced.get(index) ?? path.contentAt(index);
-    const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
-    if (json === undefined) continue;
+    const message = decoded(wire, bytes);
+    if (message === undefined) continue;
+    const whole = path.sumOf({ first: index, last: index }).tokens;
+    const original = replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined;
     seen.push(index);
     messages.push({
-      message: wire.decode(json),
-      tokens: tokensOf.get(index) ?? path.sumOf({ first: index, last: index }).tokens,
+      message,
+      tokens: tokensOf.get(index) ?? whole,
       bytes: bytes.length,
       isPinned: isInside(pins, index),
       mayGiveWay: !isInside(byHand, index),
+      number: path.seqAt(index) ?? index,
+      ...(original === undefined ? {} : { original: { message: original, tokens: whole } }),
     });
     if (index % messagesPerTick === 0) await nextTick();
   }
@@ -334,7 +351,22 @@ async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<
     messages.map(({ message }) => message),
     world.areas,
   );
-  const mustAlternate = ownTextStands(draft) === "inside";
-  const tokens = sized.measured.total;
-  return { conversation: { messages, units, tokens, mustAlternate }, seen };
+  const summary = edits.findLast(
+    ({ action }) => action.kind === "insert" && action.handle !== undefined,
+  )?.action;
+  const conversation: SeenConversation = {
+    messages,
+    units,
+    tokens: sized.measured.total,
+    mustAlternate: ownTextStands(draft) === "inside",
+    hasArchive: world.hasArchive !== false,
+    weigh: (wanted) => world.facts.weigh(wanted, targets[0].ruler),
+    ...(summary?.kind === "insert" ? { summary: summary.text } : {}),
+  };
+  return { conversation, seen };
+}
+
+function decoded(wire: Wire, bytes: Uint8Array): Message | undefined {
+  const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
+  return json && wire.decode(json);
 }

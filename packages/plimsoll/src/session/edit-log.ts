@@ -104,6 +104,7 @@ export async function addNote(
       at: turn.at,
       from: (log.edits.at(-1)?.seq ?? 0) + 1,
       wordings: new Map(),
+      hasArchive: true,
     },
     [
       {

@@ -29,19 +29,24 @@ import { plainScript } from "../../test/generate/script.ts";
 import { MAX_OUTPUT_TOKENS } from "../../test/generate/writer.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
 import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
+import { truncate } from "../compact/truncation.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import { wires } from "../wire/wires.ts";
 import type { Config } from "./config.ts";
-import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
 
 const LIMIT = 1500;
 const WINDOW = LIMIT + BUFFER_TOKENS + MAX_OUTPUT_TOKENS;
 
-async function opened(
+function opened(about: (plimsoll: Plimsoll) => Promise<void>, config: Config = {}): Promise<void> {
+  return openedWith({ config }, about);
+}
+
+async function openedWith(
+  options: PlimsollOptions,
   about: (plimsoll: Plimsoll) => Promise<void>,
-  config: Config = {},
 ): Promise<void> {
-  const plimsoll = await openWith(LIMIT, { config });
+  const plimsoll = await openWith(LIMIT, options);
   try {
     await about(plimsoll);
   } finally {
@@ -179,7 +184,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
     }));
 
   test("behind results too, and only for this turn", () =>
-    opened(async (plimsoll) => {
+    openedWith({ parts: { strategies: [truncate] } }, async (plimsoll) => {
       const tools = [tool(wire)];
       const messages = [said("look"), called(wire, "c1"), result(wire, "c1", between(LIMIT + 50))];
       expectLast(await pass(plimsoll, wire, requestOf(wire, messages, { tools })));

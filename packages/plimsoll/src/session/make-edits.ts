@@ -1,6 +1,6 @@
 /** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
 
-import type { Proposal } from "../compact/strategy.ts";
+import type { HandleUse, Proposal, TakenOut } from "../compact/strategy.ts";
 import type { Edit, EditAction } from "../message/edit.ts";
 import { makeHandle, type Sign } from "../message/handle.ts";
 import { sha256 } from "../store/body.ts";
@@ -27,6 +27,7 @@ export interface EditMaking {
   readonly from: number;
   /** Bytes of the answers whose words, as the client sent them, are stored already. */
   readonly wordings: ReadonlyMap<number, number>;
+  readonly hasArchive: boolean;
 }
 
 export interface MadeEdits {
@@ -50,8 +51,13 @@ export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): M
   const archive: ArchiveRecord[] = [];
   const wordings: Wording[] = [];
   const anchor = anchorOf(making.log, making.path);
+  const shared = sharedEntry(making, proposals);
+  if (shared !== undefined) {
+    archive.push(shared.entry);
+    wordings.push(...shared.wordings);
+  }
   for (const proposal of proposals) {
-    const made = actionFor(making, proposal);
+    const made = actionFor(making, proposal, shared);
     if (made === undefined) continue;
     if (made.entry !== undefined) archive.push(made.entry);
     wordings.push(...(made.wordings ?? []));
@@ -72,6 +78,43 @@ export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): M
   return { edits, archive, wordings };
 }
 
+/** One handle for many edits: what it covers is every message that the view will not show whole. */
+interface SharedEntry {
+  readonly entry: ArchiveRecord;
+  readonly wordings: readonly Wording[];
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+function sharedEntry(making: EditMaking, proposals: readonly Proposal[]): SharedEntry | undefined {
+  const { path, view, seen } = making;
+  if (!proposals.some(({ kind }) => kind === "summary")) return undefined;
+  const covered = new Set<number>(view.replacements.keys());
+  const cover = ({ first, last }: Stretch): void => {
+    for (let index = first; index <= last; index++) covered.add(index);
+  };
+  for (const gap of view.gaps) cover(gap);
+  for (const proposal of proposals) {
+    if (proposal.kind === "replace") cover(stretchFor(seen, proposal.message, proposal.message));
+    if (proposal.kind === "remove" || proposal.kind === "fold")
+      cover(stretchFor(seen, proposal.first, proposal.last));
+  }
+  const indexes = [...covered].filter((index) => index >= 0).toSorted((one, other) => one - other);
+  const found = sourceOf(making, indexes);
+  if (found === undefined) return undefined;
+  const chains = indexes.map((index) => path.chainAt(index) ?? "").join("\0");
+  const entry = entryFor(making, found.source, chains, bytesOf(found.source, indexes.length));
+  const tokens = indexes.reduce(
+    (sum, index) => sum + path.sumOf({ first: index, last: index }).tokens,
+    0,
+  );
+  return { entry, wordings: found.wordings, messages: indexes.length, tokens };
+}
+
+function stretchFor(seen: readonly number[], first: number, last: number): Stretch {
+  return { first: seen[first] ?? 0, last: seen[last] ?? -1 };
+}
+
 interface MadeAction {
   readonly wordings?: readonly Wording[];
   readonly action: EditAction;
@@ -79,25 +122,61 @@ interface MadeAction {
   readonly tokens: number;
 }
 
-function actionFor(making: EditMaking, proposal: Proposal): MadeAction | undefined {
+function actionFor(
+  making: EditMaking,
+  proposal: Proposal,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
   const { seen, path } = making;
   switch (proposal.kind) {
+    case "summary":
+      return summaryAction(making, proposal, shared);
     case "insert": {
       const after = path.chainAt(seen[proposal.after] ?? -1);
       if (after === undefined || proposal.text.trim() === "") return undefined;
       return { action: { kind: "insert", after, text: proposal.text }, tokens: 0 };
     }
     case "replace":
-      return replaceAction(making, proposal);
+      return replaceAction(making, proposal, sharedFor(proposal, shared));
     case "remove":
     case "fold":
-      return rangeAction(making, proposal);
+      return rangeAction(making, proposal, sharedFor(proposal, shared));
   }
+}
+
+function sharedFor(
+  { handle }: { readonly handle?: HandleUse },
+  shared: SharedEntry | undefined,
+): SharedEntry | undefined {
+  return handle === "shared" ? shared : undefined;
+}
+
+function summaryAction(
+  { path, seen, hasArchive }: EditMaking,
+  proposal: Extract<Proposal, { kind: "summary" }>,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
+  const after = path.chainAt(seen[proposal.after] ?? -1);
+  if (after === undefined || shared === undefined) return undefined;
+  const { entry, messages, tokens } = shared;
+  const handle = hasArchive ? entry.handle : "";
+  const text = proposal.textFor({ handle, messages, tokens });
+  if (text === "" && !hasArchive) return undefined;
+  return {
+    action: {
+      kind: "insert",
+      after,
+      text: hasArchive ? withHandle(text, entry) : text,
+      handle: entry.handle,
+    },
+    tokens: 0,
+  };
 }
 
 function replaceAction(
   making: EditMaking,
   proposal: Extract<Proposal, { kind: "replace" }>,
+  shared: SharedEntry | undefined,
 ): MadeAction | undefined {
   const { path, seen } = making;
   const index = seen[proposal.message] ?? -1;
@@ -113,17 +192,15 @@ function replaceAction(
   const place = { part, ...(inner === undefined ? {} : { inner }) };
   const content = partContent(making.wire, path.contentAt(index), place);
   if (content === undefined) return undefined;
+  if (shared !== undefined) {
+    const { handle } = shared.entry;
+    const text = proposal.textFor({ handle, messages: 1, tokens });
+    return { action: { kind: "replace", chain, ...place, text, handle }, tokens };
+  }
   const entry = entryFor(making, source, `${chain}\0${part}\0${inner ?? ""}`, content.length);
-  const text = withHandle(proposal.textFor({ handle: entry.handle, messages: 1, tokens }), entry);
+  const text = ownText(making, proposal, { entry, messages: 1, tokens });
   return {
-    action: {
-      kind: "replace",
-      chain,
-      part,
-      ...(inner === undefined ? {} : { inner }),
-      text,
-      handle: entry.handle,
-    },
+    action: { kind: "replace", chain, ...place, text, handle: entry.handle },
     entry,
     wordings: wording === undefined ? [] : [wording],
     tokens,
@@ -133,21 +210,27 @@ function replaceAction(
 function rangeAction(
   making: EditMaking,
   proposal: Extract<Proposal, { kind: "remove" | "fold" }>,
+  shared: SharedEntry | undefined,
 ): MadeAction | undefined {
   const { path } = making;
   const stretch = withGaps(making, proposal);
   if (stretch === undefined) return undefined;
   const first = path.chainAt(stretch.first);
   const last = path.chainAt(stretch.last);
-  const found = rangeSource(making, stretch);
-  if (first === undefined || last === undefined || found === undefined) return undefined;
-  const { source, wordings } = found;
-  const bytes = source.runs.reduce((sum, [, , size]) => sum + size, 0);
+  if (first === undefined || last === undefined) return undefined;
   const messages = stretch.last - stretch.first + 1;
-  // Brackets, and a comma between each two.
-  const entry = entryFor(making, source, `${first}\0${last}`, bytes + messages + 1);
   const { tokens } = path.sumOf(stretch);
-  const text = withHandle(proposal.textFor({ handle: entry.handle, messages, tokens }), entry);
+  if (shared !== undefined) {
+    const { handle } = shared.entry;
+    const text = proposal.textFor({ handle, messages, tokens });
+    return { action: { kind: proposal.kind, first, last, text, handle }, tokens };
+  }
+  const indexes = Array.from({ length: messages }, (_, offset) => stretch.first + offset);
+  const found = sourceOf(making, indexes);
+  if (found === undefined) return undefined;
+  const { source, wordings } = found;
+  const entry = entryFor(making, source, `${first}\0${last}`, bytesOf(source, messages));
+  const text = ownText(making, proposal, { entry, messages, tokens });
   return {
     action: { kind: proposal.kind, first, last, text, handle: entry.handle },
     entry,
@@ -170,9 +253,9 @@ function withGaps(
 }
 
 /** Only what is in the log can be read again: without a number for each message there is no edit. */
-function rangeSource(
+function sourceOf(
   making: EditMaking,
-  { first, last }: Stretch,
+  indexes: readonly number[],
 ):
   | {
       readonly source: Extract<ArchiveSource, { kind: "messages" }>;
@@ -182,7 +265,7 @@ function rangeSource(
   const { path, log, wordings: known } = making;
   const wordings: Wording[] = [];
   const runs: [number, number, number][] = [];
-  for (let index = first; index <= last; index++) {
+  for (const index of indexes) {
     const seq = path.seqAt(index);
     const node = log.nodes.get(seq ?? -1);
     if (seq === undefined || node === undefined) return undefined;
@@ -199,12 +282,26 @@ function rangeSource(
   return { source: { kind: "messages", runs }, wordings };
 }
 
+/** With brackets, and a comma between each two. */
+function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, messages: number): number {
+  return runs.reduce((sum, [, , size]) => sum + size, messages + 1);
+}
+
 /** Only answers can differ: everything else is in the log as the client sent it. */
 function wordingOf({ path }: EditMaking, index: number, node: NodeRecord): Wording | undefined {
   if (node.source !== "answer") return undefined;
   const bytes = path.bytesAt(index);
   const hash = sha256(bytes);
   return bytes.length === 0 || hash === node.hash ? undefined : { seq: node.seq, hash, bytes };
+}
+
+function ownText(
+  { hasArchive }: EditMaking,
+  { textFor }: { readonly textFor: (taken: TakenOut) => string },
+  { entry, ...taken }: { readonly entry: ArchiveRecord } & Omit<TakenOut, "handle">,
+): string {
+  if (!hasArchive) return textFor({ handle: "", ...taken });
+  return withHandle(textFor({ handle: entry.handle, ...taken }), entry);
 }
 
 /** What was taken out must be within the model's reach, whatever a strategy says of it. */

@@ -10,7 +10,7 @@ import { addCounts, type Countables, countables, schemaTokens } from "../budget/
 import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject, JsonValue } from "../message/json.ts";
-import { countMedia, type Part } from "../message/message.ts";
+import { countMedia, type Message, type Part } from "../message/message.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import { longTextHash, shortHash } from "./ids.ts";
@@ -22,10 +22,14 @@ export interface Ruler {
   readonly key: string;
   readonly tokenizer: string;
   readonly media: MediaRule;
+  /** The texts of a message that are counted, where they are other than usual. */
+  readonly textsOf?: (message: Message) => readonly string[];
 }
 
 export interface FactsReader {
   learn(wire: Wire, messages: readonly Uint8Array[], ruler: Ruler): Promise<readonly LogMessage[]>;
+  /** Tokens of messages that are nowhere yet. */
+  weigh(messages: readonly Message[], ruler: Ruler): Promise<readonly number[]>;
   /** The system prompt outside of the messages, as JSON text. */
   countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
   /** Tool schemas, as JSON text. */
@@ -64,7 +68,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     unread.facts ??= readFacts(wire, json);
     remember(unread.key, unread.facts);
     if (isLarge) await nextTick();
-    return countables(wire.decode(json), ruler.media);
+    return countablesOf(wire.decode(json), ruler);
   };
 
   const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
@@ -97,6 +101,17 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
       if (unread.length > 0) await countAll(wire, unread, ruler);
       return entries.map((entry) => toLogMessage(entry, ruler));
     },
+    weigh: async (messages, ruler) => {
+      const read = messages.map((message) => countablesOf(message, ruler));
+      const texts = read.flatMap((one) => one.texts);
+      const { counts } = await countOrGuess(counter, ruler.tokenizer, texts);
+      let next = 0;
+      return read.map(({ texts: own, media, overheadTokens }) => {
+        const { tokens } = addCounts([...counts.slice(next, next + own.length), media]);
+        next += own.length;
+        return tokens + overheadTokens;
+      });
+    },
     countSystem: async (wire, json, ruler) => {
       const parts = wire.decodeSystem(JSON.parse(json) as JsonValue);
       const { texts, media } = countables({ role: "system", parts }, ruler.media);
@@ -108,6 +123,11 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
       return { ...schemaTokens(addCounts(counts)), isGuess };
     },
   };
+}
+
+function countablesOf(message: Message, { media, textsOf }: Ruler): Countables {
+  const usual = countables(message, media);
+  return textsOf === undefined ? usual : { ...usual, texts: textsOf(message) };
 }
 
 /** A tokenizer gives about one token for four characters; a guess should rather be too large. */

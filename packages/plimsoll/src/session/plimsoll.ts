@@ -22,6 +22,7 @@ import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
+import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
 import { peekBody } from "./peek.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
 import { createReferences } from "./references.ts";
@@ -40,6 +41,8 @@ import {
   type TurnContext,
   type Unended,
 } from "./turn.ts";
+
+export type { OneOff } from "./one-off.ts";
 
 export interface PlimsollOptions {
   /** Folder for database and keys. */
@@ -75,6 +78,8 @@ export interface Plimsoll {
   readonly steering: Steering;
   /** A request as a client sent it over the wire: the proxy's way in. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
+  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
+  compactMessages(task: OneOffTask): Promise<OneOff>;
   /** The bytes that would be sent of it, and nothing is recorded; undefined when they are the client's own. */
   peek(incoming: Incoming): Promise<Uint8Array | undefined>;
   on<T extends PlimsollEventType>(
@@ -118,6 +123,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     targets: context.targets,
     sign,
     steering: createSteering(context),
+    compactMessages: (task) => compactOnce(context, task),
     peek: (incoming) => peekBody(context, incoming),
     receive: (incoming) => receiveTurn(context, incoming),
     session: async (wanted = {}) => {

@@ -93,10 +93,12 @@ class Canvas {
     const mark = this.#markIn(gap);
     const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
     const isInside = this.#rendering.ownTextStands === "inside";
+    const isSilent = gap.text === "" && mark === undefined;
     const isCarried =
       isInside &&
+      !isSilent &&
       (this.#carry(gap.first - 1, own, "last") || this.#carry(gap.last + 1, own, "first"));
-    const elements = isCarried ? [] : [this.#ownMessage(own)];
+    const elements = isCarried || isSilent ? [] : [this.#ownMessage(own)];
     const isJoined = isInside && this.#join(gap.first - 1, gap.last + 1);
     this.#patches.push({ first: gap.first, end: gap.last + (isJoined ? 2 : 1), elements });
   }

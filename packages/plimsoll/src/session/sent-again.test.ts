@@ -46,7 +46,7 @@ describe.each(WIRES)("%s", (wire) => {
 
   test("when nothing can be cut, the provider's word stands", async () => {
     const plimsoll = await openWith(LIMIT);
-    const messages = [said("look"), called(wire, "c1"), result(wire, "c1", tokensOfText(5000))];
+    const messages = [said(tokensOfText(5000)), called(wire, "c1"), result(wire, "c1", "aye")];
     const turn = await receive(plimsoll, wire, requestOf(wire, messages).body);
     expect(await turn.overflowed({ kind: "input", limitTokens: 4000 })).toBe(false);
     expect(turn.body).toBeUndefined();

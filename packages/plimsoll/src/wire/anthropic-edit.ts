@@ -1,6 +1,12 @@
 /** The Anthropic Messages wire: where text of ours stands, and how a part of a message comes to say something else. */
 
-import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
 import { parseJson, readSlices, type Slice } from "./slices.ts";
 import { applySplices, type Splice, within } from "./splice.ts";
 import type { OwnText, PartPlace } from "./wire.ts";
@@ -20,7 +26,7 @@ export function replaceAnthropicPart(
   return block && replaceBlock(message, block, text, inner);
 }
 
-/** Reasoning is signed, calls must keep their arguments, the unknown stays: only these may say something else. */
+/** Reasoning is signed, the unknown stays: only these may say something else. Of a call, its arguments. */
 function replaceBlock(
   message: Uint8Array,
   block: Slice,
@@ -38,6 +44,11 @@ function replaceBlock(
     case "image":
     case "document":
       return { ...block, text: JSON.stringify(textBlock({ text, ...markOf(json) })) };
+    case "tool_use": {
+      const input = readSlices(bytes).fields.get("input");
+      const isArguments = parseObject(text || "{}") !== undefined;
+      return input && isArguments ? { ...within(block, input), text: text || "{}" } : undefined;
+    }
     case "tool_result":
       return replaceResult(message, block, { text, ...markInside(json["content"]) }, inner);
     default:

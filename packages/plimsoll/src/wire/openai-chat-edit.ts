@@ -1,11 +1,17 @@
 /** The OpenAI Chat wire: where text of ours stands, and how a part of a message comes to say something else. */
 
-import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
 import { parseJson, readSlices, type Slice } from "./slices.ts";
 import { applySplices, type Splice, within } from "./splice.ts";
 import type { OwnText, PartPlace } from "./wire.ts";
 
-/** A result's text is its whole content; elsewhere each part has its own. Calls and refusals stay. */
+/** A result's text is its whole content; elsewhere each part has its own. Of a call, its arguments. Refusals stay. */
 export function replaceChatPart(
   message: Uint8Array,
   place: PartPlace,
@@ -14,13 +20,37 @@ export function replaceChatPart(
   const json = parseJson(message, { start: 0, end: message.length });
   if (!isObject(json)) return undefined;
   const { fields, elements } = readSlices(message);
+  const isResult = json["role"] === "tool" || json["role"] === "function";
+  const part = place.part - reasoningParts(json);
+  const call = isResult ? -1 : part - partsBeforeCalls(json);
+  if (call >= 0) return replaceArguments(message, elements.get("tool_calls")?.[call], text);
   const content = fields.get("content");
   if (content === undefined) return undefined;
   const found = { message, json, content, parts: elements.get("content") };
-  const isResult = json["role"] === "tool" || json["role"] === "function";
-  return isResult
-    ? replaceResult(found, place, text)
-    : replaceIn(found, place.part - reasoningParts(json), text);
+  return isResult ? replaceResult(found, place, text) : replaceIn(found, part, text);
+}
+
+/** Behind the content, and a refusal, come the calls. */
+function partsBeforeCalls({ content, refusal }: JsonObject): number {
+  const texts = typeof content === "string" && content !== "" ? 1 : 0;
+  return (Array.isArray(content) ? content.length : texts) + (typeof refusal === "string" ? 1 : 0);
+}
+
+/** Only such as are a JSON object stay one. */
+function replaceArguments(
+  message: Uint8Array,
+  call: Slice | undefined,
+  text: string,
+): Splice | undefined {
+  const details = call && fieldOf(message, call, "function");
+  const written = details && fieldOf(message, details, "arguments");
+  if (written === undefined || parseObject(text || "{}") === undefined) return undefined;
+  return { ...written, text: JSON.stringify(text) };
+}
+
+function fieldOf(message: Uint8Array, slice: Slice, name: string): Slice | undefined {
+  const found = readSlices(message.subarray(slice.start, slice.end)).fields.get(name);
+  return found && within(slice, found);
 }
 
 interface FoundContent {

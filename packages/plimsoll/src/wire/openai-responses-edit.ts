@@ -1,11 +1,17 @@
 /** The OpenAI Responses wire: text of ours as an item, and how a part of an item comes to say something else. */
 
-import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
 import { parseJson, readSlices, type Slice } from "./slices.ts";
 import { type Splice, within } from "./splice.ts";
 import type { OwnText, PartPlace } from "./wire.ts";
 
-/** Calls, reasoning, refusals, what a server wrote and what is not understood stay as they came. */
+/** Of a call of a function, its arguments. Other calls, reasoning, refusals, what a server wrote and what is not understood stay as they came. */
 export function replaceResponsesPart(
   message: Uint8Array,
   place: PartPlace,
@@ -18,6 +24,7 @@ export function replaceResponsesPart(
   const type = stringOr(json["type"], "message");
   if (type === "message") return replaceIn(message, "content", place.part, text);
   if (place.part !== 0) return undefined;
+  if (type === "function_call") return replaceArguments(message, text);
   if (type === "shell_call_output") return replaceShellOutput(message, json, place.inner, text);
   if (!textOutputs.has(type)) return undefined;
   if (place.inner !== undefined) return replaceIn(message, "output", place.inner, text);
@@ -25,6 +32,11 @@ export function replaceResponsesPart(
   const mark = markIn(json["output"]);
   if (output === undefined || mark === undefined) return output && jsonText(output, text);
   return { ...output, text: JSON.stringify([inputText({ text, mark })]) };
+}
+
+function replaceArguments(message: Uint8Array, text: string): Splice | undefined {
+  const written = readSlices(message).fields.get("arguments");
+  return written && parseObject(text || "{}") && jsonText(written, text);
 }
 
 /** Outputs that may be a plain text. A screenshot may not, nor may what a server or a search brought. */

@@ -94,7 +94,8 @@ export interface Wire {
   decode(message: JsonObject): Message;
   /**
    * What to splice into the bytes of a message so that one of its parts says something else. Undefined for
-   * parts that must stay as they came: calls, reasoning, what is not understood. Cache marks stay.
+   * parts that must stay as they came: reasoning, what is not understood. Of a call the text is its arguments, a JSON
+   * object. Cache marks stay.
    */
   replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined;
   /** Text of ours as a message of its own, in the user's role. */

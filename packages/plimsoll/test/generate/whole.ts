@@ -1,4 +1,4 @@
-/** Is the client's conversation still whole: what was cut put back where its notice stands, read from the archive. */
+/** Is the client's conversation still to be had: each message whole in the request, or whole behind a handle that stands in it? */
 import { readArchived } from "../../src/session/archive.ts";
 import type { Plimsoll } from "../../src/session/plimsoll.ts";
 import type { ArchiveRecord } from "../../src/store/store.ts";
@@ -6,8 +6,8 @@ import { elements, isObject, type Json, type JsonObject, type Wire } from "../ha
 import { messageTexts } from "../harness/kept.ts";
 import { elementTexts } from "../harness/raw-json.ts";
 
-const OWN_TEXT = /^\[Plimsoll: .*\]$/s;
-const HANDLE = /\bpl_[0-9A-Za-z]{22}\b/;
+const OWN_TEXT = /^\[(?:Plimsoll: .*|… #\d+(?:–#\d+)?)\]$/s;
+const HANDLE = /\bpl_[0-9A-Za-z]{22}\b/g;
 const MARK_KEYS: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint"]);
 const PAGES_MAX = 100_000;
 
@@ -33,37 +33,51 @@ export async function archivedText(plimsoll: Plimsoll, handle: string): Promise<
   return readPages(plimsoll, record, 1_000_000);
 }
 
-/** A message of the client, where it was found. */
-export interface Found {
-  readonly text: string;
-  readonly isArchived: boolean;
+/** What a request still has of a conversation. */
+export interface Had {
+  /** Messages as they were sent, without texts of ours. */
+  readonly shown: readonly string[];
+  /** Messages behind the handles in texts of ours. */
+  readonly archived: readonly string[];
 }
 
-/** All messages of the client, in order: those that were sent, and those behind the notices among them. */
-export async function wholeAgain(
-  plimsoll: Plimsoll,
-  wire: Wire,
-  body: string,
-): Promise<readonly Found[]> {
-  const found: Found[] = [];
+export async function hadIn(plimsoll: Plimsoll, wire: Wire, body: string): Promise<Had> {
+  const shown: string[] = [];
+  const handles = new Set<string>();
   for (const text of messageTexts(wire, body)) {
-    const { before, own, after } = await withoutOurs(plimsoll, text);
-    for (const handle of before) found.push(...(await cutMessages(plimsoll, handle)));
-    if (own !== undefined) found.push({ text: own, isArchived: false });
-    for (const handle of after) found.push(...(await cutMessages(plimsoll, handle)));
+    const { own, opened } = await withoutOurs(plimsoll, text);
+    if (own !== undefined) shown.push(own);
+    for (const handle of opened) handles.add(handle);
   }
-  return found;
+  const archived: string[] = [];
+  for (const handle of handles)
+    archived.push(...elementTexts(await archivedText(plimsoll, handle)));
+  return { shown, archived };
 }
 
-async function cutMessages(plimsoll: Plimsoll, handle: string): Promise<readonly Found[]> {
-  const texts = elementTexts(await archivedText(plimsoll, handle));
-  return texts.map((text) => ({ text, isArchived: true }));
+/** Messages of the client that are neither shown whole nor behind a handle; nothing is out of order either. */
+export function lostOf({ shown, archived }: Had, messages: readonly string[]): readonly string[] {
+  const behind = new Set(archived.map(plain));
+  const there = shown.map(plain);
+  const parts = new Set(shown.flatMap(partTexts));
+  let from = 0;
+  return messages.filter((message) => {
+    const at = there.indexOf(plain(message), from);
+    if (at >= 0) from = at + 1;
+    // Two messages of the user may have become one.
+    const isJoined = partTexts(message).every((part) => parts.has(part));
+    return at < 0 && !behind.has(plain(message)) && !isJoined;
+  });
+}
+
+function partTexts(message: string): readonly string[] {
+  const { content } = JSON.parse(message) as { content?: Json };
+  return partsOf(content).map((part) => JSON.stringify(withoutMarks(part)));
 }
 
 interface Taken {
-  /** Handles of notices at the beginning and at the end. */
-  readonly before: readonly string[];
-  readonly after: readonly string[];
+  /** Handles in texts of ours. */
+  readonly opened: readonly string[];
   /** What the client said; undefined when all of it is ours. */
   readonly own: string | undefined;
 }
@@ -71,19 +85,13 @@ interface Taken {
 async function withoutOurs(plimsoll: Plimsoll, text: string): Promise<Taken> {
   const message = JSON.parse(text) as JsonObject;
   const parts = partsOf(message["content"]);
-  const ours = await Promise.all(parts.map((part) => ourHandle(plimsoll, part)));
-  if (message["role"] !== "user" || ours.every((handle) => handle === undefined))
-    return { before: [], after: [], own: text };
-  const first = ours.indexOf(undefined);
-  const handles = (list: readonly (string | undefined)[]): readonly string[] =>
-    list.filter((handle) => handle !== undefined && handle !== "") as readonly string[];
-  if (first < 0) return { before: handles(ours), after: [], own: undefined };
-  const last = ours.lastIndexOf(undefined);
-  const content = parts.slice(first, last + 1);
+  const ours = await Promise.all(parts.map((part) => ourHandles(plimsoll, part)));
+  if (message["role"] !== "user" || ours.every((handles) => handles === undefined))
+    return { opened: [], own: text };
+  const content = parts.filter((_, index) => ours[index] === undefined);
   return {
-    before: handles(ours.slice(0, first)),
-    after: handles(ours.slice(last + 1)),
-    own: JSON.stringify({ ...message, content }),
+    opened: ours.flatMap((handles) => handles ?? []),
+    own: content.length === 0 ? undefined : JSON.stringify({ ...message, content }),
   };
 }
 
@@ -93,13 +101,13 @@ function partsOf(content: Json | undefined): readonly Json[] {
     : (elements(content) as readonly Json[]);
 }
 
-/** The handle in a text of ours, "" where it has none; undefined for what the client said. */
-async function ourHandle(plimsoll: Plimsoll, part: Json): Promise<string | undefined> {
+/** The handles in a text of ours; undefined for what the client said. */
+async function ourHandles(plimsoll: Plimsoll, part: Json): Promise<readonly string[] | undefined> {
   const text = isObject(part) ? part["text"] : undefined;
   if (typeof text !== "string" || !OWN_TEXT.test(text)) return undefined;
-  const handle = HANDLE.exec(text)?.[0] ?? "";
-  const isForged = handle !== "" && (await plimsoll.store.archived("t", handle)) === undefined;
-  return isForged ? undefined : handle;
+  const handles = text.match(HANDLE) ?? [];
+  const records = await Promise.all(handles.map((handle) => plimsoll.store.archived("t", handle)));
+  return records.includes(undefined) ? undefined : handles;
 }
 
 /** The same for two spellings that differ only in cache marks and in the wrapper around a text. */

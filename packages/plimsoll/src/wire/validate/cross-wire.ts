@@ -1,15 +1,7 @@
 /** All wires: whole text and data, the last words of the user, and the tool that must be called. */
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { isFromUser, isKnownPart, isResult, messagesOf, partsOf } from "./conversation.ts";
-import {
-  cacheMarks,
-  canonical,
-  containsRun,
-  type Field,
-  isGiven,
-  objectOf,
-  objectsOf,
-} from "./fields.ts";
+import { cacheMarks, canonical, type Field, isGiven, objectOf, objectsOf } from "./fields.ts";
 import type { Finding, Judged, Rules } from "./judged.ts";
 
 /** X4: no lone surrogates, no cut base64 or JSON. */
@@ -52,6 +44,26 @@ function base64Of(value: JsonObject): readonly string[] {
   return data.filter((text) => typeof text === "string");
 }
 
+/** Only of a text longer than this may an excerpt stand in its place: it would leave no room for an answer. */
+const longestWords = 2000;
+const beginningCharacters = 200;
+
+/** A part as it was, or an excerpt of a very long one, which begins as it did and says that it is one. */
+function isKept(before: string, after: string | undefined): boolean {
+  if (after === before) return true;
+  return (
+    after !== undefined &&
+    before.length > longestWords &&
+    after.length < before.length &&
+    after.includes("…") &&
+    after.startsWith(before.slice(0, beginningCharacters))
+  );
+}
+
+function holdsWords(said: readonly string[], words: readonly string[]): boolean {
+  return said.some((_, from) => words.every((word, index) => isKept(word, said[from + index])));
+}
+
 /** X5: last real user message kept verbatim. A summary may stand in front of it in the same message; unknown parts are X6's. */
 function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
   const spoken = (of: JsonObject | undefined) =>
@@ -63,8 +75,8 @@ function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
   // Behind it may stand only what the editor added: an earlier message there means that the last one is gone.
   const kept = spoken(body)
     .map(({ item }) => wordsOf(item))
-    .findLast((said) => containsRun(said, words) || earlier.has(said.join()));
-  if (kept === undefined || !containsRun(kept, words))
+    .findLast((said) => holdsWords(said, words) || earlier.has(said.join()));
+  if (kept === undefined || !holdsWords(kept, words))
     yield { rule: "X5", message: "the last message of the user is not there", place: last.place };
 }
 

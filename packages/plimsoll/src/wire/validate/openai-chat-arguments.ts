@@ -6,20 +6,28 @@ import { callsOf, chatMessages } from "./openai-chat.ts";
 
 /** Arguments of this many newest exchanges are never shortened, nor strings up to this length. */
 const newestExchanges = 10;
-const longestKeptCharacters = 2000;
+const longestKeptCharacters = 200;
+/** Begins what stands for something that was left out; as a name, it says that members of an object were. */
+const gap = "…";
 
 /** C5: arguments is a string and byte-exact. */
 function* argumentsAreExact(judged: Judged): Generator<Finding> {
-  const exchanges = chatMessages(judged.body).filter(({ item }) => callsOf(item).length > 0);
   const before = argumentsById(judged.original);
-  for (const [index, { item, place }] of exchanges.entries()) {
-    const isOld = exchanges.length - index > newestExchanges;
+  const isNew = newestCalls(judged.original ?? judged.body);
+  for (const { item, place } of chatMessages(judged.body)) {
     for (const call of callsOf(item)) {
-      const problem = argumentProblem(judged, call, isOld ? "old" : "new", before);
+      const problem = argumentProblem(judged, call, isNew.has(call["id"]) ? "new" : "old", before);
       if (problem !== undefined)
         yield { rule: "C5", message: `arguments of ${call["id"]} ${problem}`, place };
     }
   }
+}
+
+/** As the client counts them: an edit may have taken out what stood between. */
+function newestCalls(body: JsonObject): ReadonlySet<Field> {
+  const exchanges = chatMessages(body).filter(({ item }) => callsOf(item).length > 0);
+  const newest = exchanges.slice(-newestExchanges).flatMap(({ item }) => callsOf(item));
+  return new Set(newest.map((call) => call["id"]));
 }
 
 function argumentProblem(
@@ -34,9 +42,14 @@ function argumentProblem(
   // Some clients use an id for several calls: any of them may be meant.
   const exact = before.get(call["id"]) ?? [];
   if (exact.length === 0 || exact.includes(written)) return undefined;
-  const mayBeShortened = age === "old" && (editedCalls?.includes(String(call["id"])) ?? true);
-  const isShorter = (one: string): boolean => isShortened(parseObject(one), parseObject(written));
-  return mayBeShortened && exact.some(isShorter) ? undefined : "are not as the model wrote them";
+  const now = parseObject(written);
+  const isNamed = editedCalls?.includes(String(call["id"])) ?? true;
+  // Arguments that alone would fill the window may be an excerpt of themselves, and say so.
+  const isShorter =
+    now?.[gap] !== undefined ? isExcerpt : age === "old" ? isShortened : () => false;
+  return isNamed && exact.some((one) => isShorter(parseObject(one), now))
+    ? undefined
+    : "are not as the model wrote them";
 }
 
 function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonly string[]> {
@@ -64,6 +77,26 @@ function isShortened(before: Field, after: Field): boolean {
   if (!isObject(before) || !isObject(after)) return canonical(before) === canonical(after);
   const sameKeys = Object.keys(before).join() === Object.keys(after).join();
   return sameKeys && Object.keys(before).every((key) => isShortened(before[key], after[key]));
+}
+
+/** Whether everything that is left was there before, in order: members, elements, stretches of long strings. */
+function isExcerpt(before: Field, after: Field): boolean {
+  if (typeof before === "string" && typeof after === "string" && before !== after)
+    return after.length <= before.length && after.includes(gap);
+  if (Array.isArray(before) && Array.isArray(after)) return isPartOf(listOf(before), listOf(after));
+  if (!isObject(before) || !isObject(after)) return canonical(before) === canonical(after);
+  const kept = Object.keys(after).filter((key) => key !== gap);
+  return kept.every((key) => Object.hasOwn(before, key) && isExcerpt(before[key], after[key]));
+}
+
+function isPartOf(before: readonly Field[], after: readonly Field[]): boolean {
+  const kept = after.filter((item) => typeof item !== "string" || !item.startsWith(gap));
+  let from = 0;
+  return kept.every((item) => {
+    const at = before.findIndex((old, index) => index >= from && isExcerpt(old, item));
+    from = at + 1;
+    return at >= 0;
+  });
 }
 
 export const chatArgumentRules: Rules = { C5: argumentsAreExact };

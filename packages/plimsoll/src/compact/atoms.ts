@@ -1,0 +1,74 @@
+/** Atoms: the strings by which people and agents refer to things. What a later turn will need is mostly made of them. */
+
+export type AtomKind = "url" | "email" | "path" | "file" | "date" | "name" | "id" | "number";
+
+const fileEndings = [
+  "py pyi ipynb js mjs cjs ts mts tsx jsx vue svelte json jsonl json5 md mdx rst txt toml yaml yml cfg ini conf env",
+  "html htm css scss c h cc cpp hpp cs rs go java kt kts swift rb php lua r jl ex exs erl hs ml scala sh bash zsh ps1",
+  "bat sql proto graphql xml csv tsv pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg webp lock log diff patch",
+].flatMap((line) => line.split(" "));
+
+/** In this order: a string is filed under the first kind that finds it. */
+const patterns: readonly (readonly [AtomKind, RegExp])[] = [
+  ["url", /https?:\/\/[^\s"'<>()[\]{}`\\]+/g],
+  ["email", /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g],
+  ["path", /(?:\.{0,2}\/)?(?:[\w.+@-]+\/)+[\w.+@-]+/g],
+  ["file", new RegExp(`\\b[\\w-]+\\.(?:${fileEndings.join("|")})\\b`, "g")],
+  ["date", /\b\d{4}-\d\d-\d\d\b/g],
+  // snake_case, camelCase, PascalCase
+  [
+    "name",
+    /\b[A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b(?:[A-Z][a-z0-9]+){2,}\b/g,
+  ],
+  // letters with digits, or shouted
+  ["id", /\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{4,}\b|\b[A-Z]{5,}\b/g],
+  ["number", /\b\d{3,}(?:\.\d+)?\b|\b\d+\.\d{2,}\b/g],
+];
+
+const shortest = 3;
+const shortestName = 5;
+const longest = 200;
+/** Shouted words that refer to nothing. */
+const emphasis = new Set(
+  (
+    "ERROR ERRORS FAILED FAILURE PASSED WARNING WARNINGS FALSE TRUE SELECT WHERE ORDER GROUP README IMPORTANT " +
+    "EXACTLY SHOULD NEVER ALWAYS NOTE CRITICAL THOUGHT DEBUG"
+  ).split(" "),
+);
+
+/** A longer run of such characters is data, not a name; patterns would go over it again from each of its characters. */
+const dataRun = /[\w.+@/-]{256,}/g;
+
+/** In text that was quoted once more: what stands behind it begins a word. */
+const quotedBreak = /\\+[nrt]/g;
+/** What is left of binary data in text: control characters, and escapes of them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const debris = /[\u0000-\u0008\u000e-\u001f\u007f\ufffd]|\\+(?:u00[01]|x[01])/g;
+const mostDebris = 1 / 40;
+
+function isNoise(text: string): boolean {
+  let count = 0;
+  for (const _ of text.matchAll(debris)) count++;
+  return count > text.length * mostDebris;
+}
+
+/** Contract: linear in the length of the text. A path has no leading "./" or "/". */
+export function atomsIn(text: string): ReadonlyMap<string, AtomKind> {
+  const found = new Map<string, AtomKind>();
+  if (isNoise(text)) return found;
+  const names = text.replaceAll(quotedBreak, " ").replaceAll(dataRun, " ");
+  for (const [kind, pattern] of patterns) {
+    for (const [match] of names.matchAll(pattern)) {
+      const bare = match.replace(/[.,:;]+$/, "");
+      const atom = kind === "path" ? bare.replace(/^\.{0,2}\//, "") : bare;
+      if (isAtom(atom, kind) && !found.has(atom)) found.set(atom, kind);
+    }
+  }
+  return found;
+}
+
+function isAtom(atom: string, kind: AtomKind): boolean {
+  if (atom.length < (kind === "name" ? shortestName : shortest) || atom.length > longest)
+    return false;
+  return kind === "path" ? atom.includes("/") : !emphasis.has(atom);
+}

@@ -1,0 +1,127 @@
+/** A list of messages compacted once, outside of any session: nothing is recorded, and nothing has a handle. */
+
+import { measurement as measure } from "../budget/measure.ts";
+import type { Count } from "../budget/tokenizer.ts";
+import type { Strategy } from "../compact/strategy.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { JsonObject } from "../message/json.ts";
+import type { Message } from "../message/message.ts";
+import type { Wire } from "../wire/wire.ts";
+import { decodeMessage, encodeMessage } from "./appended.ts";
+import { type Compaction, type CompactionWorld, compact } from "./compaction.ts";
+import { type Draft, sizeView } from "./draft.ts";
+import { newId } from "./ids.ts";
+import { emptyLog, moveTip, pathTo, rootLink, startBranch } from "./log.ts";
+import { addMessage, nothing, pathOfNodes } from "./path.ts";
+import { appendMessages } from "./record.ts";
+import { patchList } from "./render.ts";
+import type { Target, Targets } from "./target.ts";
+import { wholeView } from "./view.ts";
+
+export interface OneOffWorld extends CompactionWorld {
+  readonly targets: Targets;
+  readonly strategies: readonly Strategy[];
+  readonly now: () => number;
+}
+
+export interface OneOffTask {
+  readonly wire: Wire;
+  readonly messages: readonly JsonObject[];
+  /** For the messages; a system prompt outside of them and tools are not counted. */
+  readonly budget: number;
+  readonly model?: string;
+  /** Another way to count than that of the model. */
+  readonly count?: {
+    readonly tokenizer: string;
+    readonly textsOf: (message: Message) => readonly string[];
+  };
+}
+
+export interface OneOff {
+  readonly messages: readonly JsonObject[];
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly compaction: Compaction;
+}
+
+/** Contract: what does not fit after all that could be done is refused with BREAKER_FAILED. */
+export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise<OneOff> {
+  const draft = await draftOf(world, task);
+  const start = await sizeView(world.facts, draft, wholeView);
+  const { budget } = task;
+  const goal = { limitTokens: budget, tokens: budget, floorTokens: Math.floor(budget * 0.86) };
+  const { strategies } = world;
+  const compaction = await compact(
+    { ...world, hasArchive: false },
+    { draft, start, strategies, goal },
+  );
+  const tokensAfter = compaction.sized.measured.total;
+  if (tokensAfter > budget)
+    throw new PlimsollError(
+      "BREAKER_FAILED",
+      `The conversation cannot be brought to ${budget} tokens: ${tokensAfter} must stay. Give a larger budget.`,
+      { fields: { tokens: tokensAfter, budget, failures: compaction.failures.join("; ") } },
+    );
+  const list = patchList(task.messages, compaction.sized.patches, decodeMessage);
+  return { messages: list, tokensBefore: start.measured.total, tokensAfter, compaction };
+}
+
+async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
+  const { wire, messages, model = "" } = task;
+  const at = world.now();
+  const turn = { id: newId("turn"), at };
+  const log = emptyLog({
+    id: newId("ses"),
+    tenant: "one-off",
+    wire: wire.name,
+    createdAt: at,
+    updatedAt: at,
+  });
+  const branch = startBranch(log, { id: newId("br"), relation: "new", forkSeq: null, at });
+  const target = withCount(world.targets.resolve(wire.name, wire, { model }), task.count);
+  const bodies = messages.map(encodeMessage);
+  const learned = await world.facts.learn(wire, bodies, target.ruler);
+  const entries = learned.map((message, index) => ({
+    message,
+    bytes: bodies[index] ?? new Uint8Array(),
+  }));
+  const from = { seq: null, link: rootLink(wire.name) };
+  const said = { turn: turn.id, source: "request", isComplete: true, at } as const;
+  const tip = appendMessages(log, from, entries, said);
+  moveTip(branch, tip.seq);
+  const nodes = pathTo(log, tip.seq);
+  const bySeq = new Map(nodes.map(({ seq }, index) => [seq, bodies[index] ?? new Uint8Array()]));
+  const sum = learned.reduce(addMessage, nothing);
+  const none: Count = { tokens: 0, certainty: "exact" };
+  return {
+    turn,
+    log,
+    branch,
+    wire,
+    path: pathOfNodes(nodes, bySeq, learned),
+    head: { bytes: new Uint8Array(), system: none, tools: none },
+    targets: [target],
+    who: { provider: wire.name, model },
+    measured: measure({
+      system: none,
+      skills: none,
+      tools: none,
+      conversation: { tokens: sum.tokens, certainty: "exact" },
+    }),
+    sum,
+    compose: ({ patches }) =>
+      encodeMessage(
+        wire.composeBody({
+          model,
+          tools: [],
+          maxOutputTokens: target.limit.maxOutput,
+          messages: patchList(messages, patches, decodeMessage),
+        }),
+      ),
+  };
+}
+
+function withCount(target: Target, count: OneOffTask["count"]): Target {
+  if (count === undefined) return target;
+  return { ...target, ruler: { ...target.ruler, ...count, key: `own\0${count.tokenizer}` } };
+}
