@@ -1,6 +1,5 @@
 /** The public API. A line here is a promise: few names, nothing internal. */
 
-export { strategies } from "./compact/strategies.ts";
 export type { Goal, Proposal, SeenConversation, Strategy } from "./compact/strategy.ts";
 export type { Edit, EditAction } from "./message/edit.ts";
 export { PlimsollError } from "./message/error.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, afterEach, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll, type Strategy, strategies } from "../src/index.ts";
+import { openPlimsoll, type Plimsoll, type Strategy } from "../src/index.ts";
 import { reply, text } from "./harness/answer.ts";
 import { handlesIn } from "./harness/kept.ts";
 import { startUpstream } from "./harness/upstream.ts";
@@ -207,7 +207,7 @@ test("a strategy of one's own is one value, and a bad one does no harm", async (
   };
   const plimsoll = await fresh({
     store: "memory",
-    parts: { strategies: [broken, dropPlans, ...strategies] },
+    parts: { strategies: (usual) => [broken, dropPlans, ...usual] },
   });
   plimsoll.on("degraded", ({ reason }) => heard.push(reason));
   plimsoll.on("compaction-end", (event) => heard.push(event.strategies.join(" ")));

@@ -127,6 +127,14 @@ function addCompaction(root: Command): void {
       (await import("./compact.ts")).runCompact(what, flags),
     );
 
+  example(withData(root.command("receipts")), "plimsoll receipts ses_…")
+    .description("show what each compaction took out, what survived, and what it saved")
+    .argument("[session]", "session id; without: the newest session")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: Flags) =>
+      (await import("./receipts.ts")).runReceipts(session, flags),
+    );
+
   example(root.command("recall"), "plimsoll recall --jsonl < cases.jsonl")
     .description("search what left the window")
     .option("--jsonl", "archives and queries on standard input, passages on standard output")

@@ -19,8 +19,8 @@ export function noticeFor(room: number, hasArchive: boolean): Notice {
   if (room < roomForWords)
     return { text: `Plimsoll: ${handlePlace} has each message #n whole.`, tokens: 34 };
   return {
-    text: `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing. Nothing is lost: ${handlePlace} has each message #n whole.`,
-    tokens: 56,
+    text: `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing, backticks quote. Nothing is lost: ${handlePlace} has each message #n whole.`,
+    tokens: 60,
   };
 }
 

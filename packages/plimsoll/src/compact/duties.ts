@@ -12,7 +12,7 @@ const recent = { ofHistory: 0.1, ofRoom: 0.4 };
 /** Newest exchanges that stay whole beyond their duty, for coherence. */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };
-const importantShare = 0.5;
+const importantShare = 0.85;
 /** The user's last words stay whole up to this. */
 const lastWords = 0.5;
 /** One text of more than this is cut to its beginning … */
@@ -22,8 +22,8 @@ const beginning = 210;
 const charactersPerToken = 5;
 /** Of a recent result at least this much stays, though never more than this of the room is asked for. */
 const resultFloor = {
-  usual: { ofResult: 0.4, ofRoom: 0.08, tokens: 8 },
-  least: { ofResult: 0.36, ofRoom: 0.07, tokens: 4 },
+  usual: { ofResult: 0.45, ofRoom: 0.1, tokens: 8 },
+  least: { ofResult: 0.4, ofRoom: 0.09, tokens: 4 },
 };
 /** Arguments of this many newest exchanges stay as they are. */
 const exactExchanges = 10;
@@ -35,6 +35,9 @@ export interface Room {
   readonly historyTokens: number;
   readonly headLength: number;
 }
+
+/** Without tools a conversation is talk: every turn is somebody's words, and they compete on equal terms. */
+const talk = { recentOfRoom: 0.15, users: 0 };
 
 /** With calls or without: whichever way they are counted, it is not one of the newest. */
 export function exactCallsFrom({ messages }: SeenConversation, { headLength }: Room): number {
@@ -68,19 +71,24 @@ export function keepDuties(
   room: Room & { readonly strictness: Strictness },
 ): void {
   const { strictness } = room;
-  const recentFrom = startOfRecent(conversation, room, recent);
+  const isTalk = !slots.some(({ voice }) => voice === "call" || voice === "result");
+  const ofRoom = isTalk ? talk.recentOfRoom : recent.ofRoom;
+  const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
+  const unitOf: number[] = [];
+  for (const [unit, { first, last }] of conversation.units.entries())
+    for (let message = first; message <= last; message++) unitOf[message] = unit;
   const byMessage = new Map<number, number[]>();
   for (const [index, { place }] of slots.entries())
     byMessage.set(place.message, [...(byMessage.get(place.message) ?? []), index]);
   const open = (message: number): readonly number[] => {
     const own = byMessage.get(message) ?? [];
-    const unit = conversation.units.findIndex(
-      ({ first, last }) => first <= message && message <= last,
-    );
-    choice.open(unit);
+    choice.open(unitOf[message] ?? -1);
     return own;
   };
-  keepUsers(choice, conversation, { slots, room, open, share: usersShare[strictness] });
+  const share = isTalk ? talk.users : usersShare[strictness];
+  const own = (message: number): readonly number[] =>
+    (byMessage.get(message) ?? []).filter((slot) => slots[slot]?.voice === "user");
+  keepUsers(choice, conversation, { slots, room, open, share, own });
   for (let message = recentFrom; message < conversation.messages.length; message++)
     for (const slot of open(message)) keepRecent(choice, slots, slot, room);
   const wholeFrom = startOfRecent(
@@ -120,18 +128,20 @@ interface UsersTask {
   readonly room: Room;
   readonly open: (message: number) => readonly number[];
   readonly share: number;
+  /** The slots of a message in which the user speaks. */
+  readonly own: (message: number) => readonly number[];
 }
 
 /** The user's own words, newest first, as far as their share of the room goes; the newest always. */
 function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTask): void {
-  const { slots, room, open, share } = task;
+  const { slots, room, open, share, own: wordsOf } = task;
   const due = (slot: number): void => keepDue(choice, slots, slot, room);
   let taken = 0;
   let count = 0;
   const said = new Set<string>();
   for (let index = conversation.messages.length - 1; index >= room.headLength; index--) {
     if (conversation.messages[index]?.message.role !== "user") continue;
-    const own = wordsOf(slots, index);
+    const own = wordsOf(index);
     // The same words, as from a harness that repeats itself, are kept once.
     const words = own.map((slot) => slots[slot]?.sheet.text.trim()).join("\n");
     if (words.trim() === "" || said.has(words)) continue;
@@ -145,12 +155,6 @@ function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTa
     const keep = isLast ? choice.keepWhole.bind(choice) : due;
     for (const slot of own) keep(slot);
   }
-}
-
-function wordsOf(slots: readonly PlacedSlot[], message: number): readonly number[] {
-  return slots.flatMap(({ place, voice }, slot) =>
-    place.message === message && voice === "user" ? [slot] : [],
-  );
 }
 
 function keepRecent(

@@ -11,10 +11,13 @@ import { Choice } from "./choose.ts";
 import { digestText, type Notice, noticeFor, withHandle } from "./digest.ts";
 import { exactCallsFrom, keepDuties, oversizedTokens, type Room } from "./duties.ts";
 import { fixedUnits } from "./keep.ts";
+import { summaryBody } from "./notice.ts";
 import { rangesOf } from "./ranges.ts";
 import { renderSheet } from "./sheet.ts";
 import { type PlacedSlot, readSlots, type SlotPlace, type Slots } from "./slots.ts";
 import type { Goal, Proposal, SeenConversation, SeenMessage, Strategy } from "./strategy.ts";
+import { estimateTokens } from "./stretch.ts";
+import { summarise } from "./summary.ts";
 import { isSpoken, type TruncationRange } from "./truncate.ts";
 
 /** Of the room, for what the ledger calls important and the view no longer says. */
@@ -91,7 +94,8 @@ async function chooseWithin(
 ): Promise<Shown> {
   const scales = new Scales(conversation);
   const notice = noticeFor(room.tokens, conversation.hasArchive);
-  const reserve = notice.tokens + room.tokens * digestShare;
+  const summed = summaryRoom(conversation, room);
+  const reserve = notice.tokens + room.tokens * digestShare + summed;
   let left = room.tokens - reserve - (await scales.tokensOf(render(choice, conversation, slots)));
   for (let round = 0; round < rounds; round++) {
     if (left >= 0 && left < Math.max(slack.tokens, room.tokens * slack.share)) break;
@@ -103,17 +107,13 @@ async function chooseWithin(
     left = room.tokens - reserve - (await scales.tokensOf(render(choice, conversation, slots)));
   const shown = render(choice, conversation, slots);
   const said = (atom: number): boolean => choice.isSaid(atom);
-  const digest = await fitDigest(scales, {
-    notice,
-    slots,
-    said,
-    tokens: Math.floor(reserve + left),
-  });
-  return {
-    ...shown,
-    digest,
-    left: left + reserve - (digest === "" ? 0 : await scales.weighText(digest)),
-  };
+  // Where there is no handle to show, nothing need be said when there is no room for it.
+  const isSilent = !conversation.hasArchive && left + reserve < notice.tokens;
+  const tokens = Math.floor(reserve + left);
+  const body = summed === 0 ? "" : summaryOf(conversation, shown, { room, tokens: summed });
+  const digest = isSilent ? "" : await fitDigest(scales, { notice, slots, said, tokens, body });
+  const spent = digest === "" ? 0 : await scales.weighText(digest);
+  return { ...shown, digest, left: left + reserve - spent };
 }
 
 interface DigestTask {
@@ -121,17 +121,54 @@ interface DigestTask {
   readonly slots: Slots;
   readonly said: (atom: number) => boolean;
   readonly tokens: number;
+  readonly body: string;
 }
 
 async function fitDigest(
   scales: Scales,
-  { notice, slots, said, tokens }: DigestTask,
+  { notice, slots, said, tokens, body }: DigestTask,
 ): Promise<string> {
-  for (let size = tokens; size > notice.tokens; size = Math.floor(size * 0.9) - 2) {
-    const text = digestText(notice, slots.ledger, said, size);
+  const room = tokens - estimateTokens(body);
+  for (let size = room; size > notice.tokens; size = Math.floor(size * 0.9) - 2) {
+    const text = [digestText(notice, slots.ledger, said, size), body].join("\n").trim();
     if ((await scales.weighText(text)) <= tokens) return text;
   }
   return digestText(notice, slots.ledger, said, 0);
+}
+
+/** In a window of any size to speak of, a few lines say what the excerpts no longer do. */
+const summaryShare = { least: 8000, ofRoom: 0.03, most: 1000, prepared: 0.15 };
+
+function summaryRoom({ prepared, summary }: SeenConversation, { tokens }: Room): number {
+  if (prepared !== undefined)
+    return Math.min(estimateTokens(prepared) * 1.2, tokens * summaryShare.prepared);
+  const isCarried = summaryBody(summary) !== undefined;
+  if (tokens < summaryShare.least && !isCarried) return 0;
+  return Math.min(summaryShare.most, tokens * summaryShare.ofRoom);
+}
+
+/** By a model where one has been at work; else by structure, from what is no longer whole, and from what was said before. */
+function summaryOf(
+  conversation: SeenConversation,
+  { messages }: Shown,
+  { room, tokens }: { readonly room: Room; readonly tokens: number },
+): string {
+  const { prepared, summary } = conversation;
+  if (prepared !== undefined) return prepared;
+  const cut = conversation.messages.filter((_, index) => {
+    const shown = messages.get(index);
+    return index >= room.headLength && (shown === undefined || shown.changes.length > 0);
+  });
+  const earlier = summaryBody(summary);
+  return summarise({
+    messages: cut.map(({ message, number, original }) => ({
+      message: original?.message ?? message,
+      number,
+    })),
+    tokens: Math.floor(tokens),
+    count: estimateTokens,
+    ...(earlier === undefined ? {} : { earlier }),
+  }).text;
 }
 
 /** Weighs only what it has not weighed before. */
@@ -143,14 +180,19 @@ class Scales {
     this.#conversation = conversation;
   }
 
-  /** Of everything behind the head, without the digest. */
+  /** Of everything behind the head, without the digest. What is shown whole is known. */
   async tokensOf({ messages, gone }: Shown): Promise<number> {
-    const texts = gone
+    const gaps = gone
       .map((range) => gapText(this.#conversation, range))
       .filter((text) => text !== "");
-    const fresh = [...messages.values()].map(({ message }) => message);
-    const all = await this.#weigh([...fresh, ...texts.map(ownMessage)]);
-    return all.reduce((sum, tokens) => sum + tokens, 0);
+    const changed: Message[] = gaps.map(ownMessage);
+    let known = 0;
+    for (const [index, { message, changes }] of messages) {
+      const { tokens, original } = this.#conversation.messages[index] ?? { tokens: 0 };
+      if (changes.length > 0) changed.push(message);
+      else known += original?.tokens ?? tokens;
+    }
+    return (await this.#weigh(changed)).reduce((sum, tokens) => sum + tokens, known);
   }
 
   async weighText(text: string): Promise<number> {

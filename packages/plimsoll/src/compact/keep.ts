@@ -67,7 +67,7 @@ function startsWithThinking(message: Message | undefined): boolean {
 }
 
 /** Instructions in mid-conversation, and summaries that the provider itself put in place of what came before. */
-export function isLoadBearing({ role, parts }: Message): boolean {
+function isLoadBearing({ role, parts }: Message): boolean {
   return (
     role === "system" ||
     parts.some((part) => part.kind === "opaque" && part.type.includes("compaction"))

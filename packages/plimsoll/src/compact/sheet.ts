@@ -37,7 +37,7 @@ export interface SheetReading {
 }
 
 const longestLine = 300;
-const longestProse = 400;
+const longestProse = 800;
 
 export function readSheet(text: string, { density, isProse }: SheetReading): Sheet {
   const json = readJsonSheet(text, density);

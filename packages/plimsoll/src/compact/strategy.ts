@@ -31,6 +31,8 @@ export interface SeenConversation {
   readonly hasArchive: boolean;
   /** The summary of an earlier step, where one stands in the view. */
   readonly summary?: string;
+  /** A summary that a model has made of the older part, and that was held against it. */
+  readonly prepared?: string;
   /** What messages would cost, as the target of this conversation counts. */
   readonly weigh: (messages: readonly Message[]) => Promise<readonly number[]>;
 }

@@ -1,6 +1,9 @@
 /** Every event that Plimsoll emits. Published as `plimsoll/events`: types only, for dashboards and tools. */
 
 import type { Usage } from "./message.ts";
+import type { Receipt } from "./receipt.ts";
+
+export type { Receipt } from "./receipt.ts";
 
 /** Tokens by component, and how far the figures can be trusted. */
 export interface MeasurementSummary {
@@ -93,6 +96,24 @@ export interface CompactionEndEvent extends Base {
   readonly tokensAfter: number;
   /** Messages that the model no longer sees. */
   readonly messagesTakenOut: number;
+  readonly receipt: Receipt;
+}
+
+/** A model wrote a summary for the next compaction; the gate let it pass, mended it, or wrote its own. */
+export interface SummaryPreparedEvent extends Base {
+  readonly type: "summary-prepared";
+  readonly turn: string;
+  readonly verdict: "passes" | "patched" | "replaced";
+  readonly reason?: string;
+}
+
+/** The conversation started afresh, with a handover in place of what came before. */
+export interface RecoveryEvent extends Base {
+  readonly type: "recovery";
+  readonly turn: string;
+  readonly reason: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
 }
 
 /** How far down: the last valid view, truncation, the client's original, the provider's own error. */
@@ -148,6 +169,8 @@ export type PlimsollEvent =
   | TurnEndEvent
   | ContextWarningEvent
   | CompactionEndEvent
+  | RecoveryEvent
+  | SummaryPreparedEvent
   | DegradedEvent
   | OverflowEvent
   | GuardEnforcedEvent

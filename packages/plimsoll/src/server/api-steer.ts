@@ -1,4 +1,4 @@
-/** The writing side of /api: undo, restore, checkpoint, pin and compact. */
+/** The writing side of /api: undo, restore, checkpoint, pin, compact and reset. */
 
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
@@ -29,6 +29,11 @@ const wishes = {
     budget: number.optional(),
     branch,
   }),
+  reset: z.strictObject({
+    reason: z.string().max(500).optional(),
+    task: z.string().max(200).optional(),
+    branch,
+  }),
 };
 
 interface SteerRequest {
@@ -56,6 +61,8 @@ export async function steerSession(
       return steering.checkpoint(session, checked(wishes.checkpoint, wish));
     case "compact":
       return steering.compact(session, checked(wishes.compact, wish));
+    case "reset":
+      return steering.reset(session, checked(wishes.reset, wish));
     case "pin": {
       const pin = checked(wishes.pin, wish);
       return "release" in pin

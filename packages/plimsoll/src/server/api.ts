@@ -3,11 +3,12 @@
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { looksLikeHandle } from "../message/handle.ts";
 import type { JsonValue } from "../message/json.ts";
-import { asText, readArchived } from "../session/archive.ts";
+import { asText, readArchived, readArchivedMessage } from "../session/archive.ts";
 import { looksLikeId } from "../session/ids.ts";
 import { pathInSnapshot } from "../session/log.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
-import type { NodeRecord, Page, SessionRecord, Store } from "../store/store.ts";
+import { receiptsOf } from "../session/receipts.ts";
+import type { ArchiveRecord, NodeRecord, Page, SessionRecord, Store } from "../store/store.ts";
 import type { Caller } from "./checks.ts";
 
 export interface ApiRequest {
@@ -67,6 +68,8 @@ async function answerSession(
       return steering.view(session.id, request.query.get("branch") ?? undefined);
     case "edits":
       return { items: await store.edits(session.id) };
+    case "receipts":
+      return { items: await receiptsOf(store, session.id) };
     case "checkpoints":
       return { items: await steering.checkpoints(session.id) };
     case "measurement":
@@ -181,6 +184,7 @@ async function answerArchive(
   if (found === undefined) {
     throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
   }
+  if (query.has("message")) return answerMessage(store, found, query);
   const page = await readArchived(store, found, {
     offset: countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER }),
     limit: Math.max(4, countOf(query, "limit", archiveLimit)),
@@ -191,6 +195,21 @@ async function answerArchive(
     content: text ?? Buffer.from(page.content).toString("base64"),
     ...(text === undefined ? { encoding: "base64" } : {}),
   };
+}
+
+/** One of the messages behind a handle, by the number that the marks in a view name. */
+async function answerMessage(
+  store: Store,
+  record: ArchiveRecord,
+  query: URLSearchParams,
+): Promise<unknown> {
+  const message = countOf(query, "message", { usual: 0, max: Number.MAX_SAFE_INTEGER });
+  const body = await readArchivedMessage(store, record, message);
+  if (body === undefined)
+    throw new PlimsollError("HANDLE_UNKNOWN", `Message ${message} is not behind this handle.`, {
+      status: 404,
+    });
+  return { handle: record.handle, number: message, message: parse(body) };
 }
 
 async function listErrors(store: Store, { query, caller }: ApiRequest): Promise<unknown> {

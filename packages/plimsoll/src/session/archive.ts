@@ -58,6 +58,20 @@ async function readPart(
   return (wire && partContent(wire, body, place)) ?? body;
 }
 
+/** One message of those behind a handle, by its number in the log; undefined when it is none of them. */
+export async function readArchivedMessage(
+  store: Store,
+  { session, source }: ArchiveRecord,
+  number: number,
+): Promise<Uint8Array | undefined> {
+  const isCovered =
+    source.kind === "messages" &&
+    source.runs.some(([first, last]) => first <= number && number <= last);
+  if (!isCovered) return undefined;
+  const wording = (await store.wordings(session, [number])).get(number);
+  return wording ?? (await store.bodies(session, [number])).get(number);
+}
+
 type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
 
 /** A JSON array of the messages as they came. Only the runs that the page touches are read. */

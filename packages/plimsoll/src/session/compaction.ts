@@ -314,7 +314,7 @@ interface Seen {
  * The messages that the model would see, in the neutral form. Texts of ours are left out: a notice inside a message
  * does not make it one in which the user spoke.
  */
-async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
+export async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
   const { path, wire, targets } = draft;
   const { gaps, replacements, pins, edits } = sized.view;
   const byHand = pins.filter(({ isByHand }) => isByHand);
@@ -362,8 +362,15 @@ async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<
     hasArchive: world.hasArchive !== false,
     weigh: (wanted) => world.facts.weigh(wanted, targets[0].ruler),
     ...(summary?.kind === "insert" ? { summary: summary.text } : {}),
+    ...preparedFor(draft),
   };
   return { conversation, seen };
+}
+
+/** Only where the path still passes through what it was made of. */
+function preparedFor({ branch: { prepared }, path, log }: Draft): { readonly prepared?: string } {
+  const isReady = prepared?.kind === "ready" && indexOn(path, log)(prepared.chain) !== undefined;
+  return isReady ? { prepared: prepared.text } : {};
 }
 
 function decoded(wire: Wire, bytes: Uint8Array): Message | undefined {

@@ -128,6 +128,31 @@ const schema = z.strictObject({
     })
     .optional(),
   context_config: contextConfig.optional(),
+  /** A sentence model for relevance: a local folder, or the name of one on the hub. */
+  embedder: z
+    .union([z.strictObject({ folder: z.string() }), z.strictObject({ model: z.string() })])
+    .optional(),
+  summariser: z
+    .strictObject({
+      provider: z.enum(["anthropic", "openai", "compatible", "ollama"]),
+      model: z.string(),
+      baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+      /** The name of a variable, never the key itself. */
+      apiKeyEnv: z.string().regex(/^[A-Z][A-Z0-9_]*$/),
+      maxTokens: z.number().int().min(100).max(8000).optional(),
+      timeoutMs: z.number().int().min(100).max(60_000).optional(),
+      maxUsdPerDay: z.number().nonnegative().optional(),
+      inputUsdPerMTok: z.number().nonnegative().optional(),
+      outputUsdPerMTok: z.number().nonnegative().optional(),
+      maxCallsPerHour: z.number().int().min(1).max(10_000).optional(),
+    })
+    .refine(
+      ({ maxUsdPerDay, inputUsdPerMTok, outputUsdPerMTok }) =>
+        maxUsdPerDay === undefined ||
+        (inputUsdPerMTok !== undefined && outputUsdPerMTok !== undefined),
+      "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok: without prices nothing can be added up",
+    )
+    .optional(),
   llm: z
     .strictObject({
       streaming: z

@@ -55,30 +55,10 @@ export async function commitEdits(
 
 export function commitCompaction(
   world: EditStore,
-  draft: Draft,
-  compaction: Compaction,
-  { reason }: { readonly reason: string },
+  { log }: Draft,
+  { edits, archive, wordings }: Compaction,
 ): Promise<Saved> {
-  const { log, branch, turn } = draft;
-  const { edits, archive, wordings, strategies, sized } = compaction;
-  return commitEdits(world, log, edits, {
-    archive,
-    wordings,
-    event: {
-      type: "compaction-end",
-      session: log.record.id,
-      at: turn.at,
-      turn: turn.id,
-      branch: branch.record.id,
-      reason,
-      strategies,
-      edits: edits.map(({ seq }) => seq),
-      handles: archive.map(({ handle }) => handle),
-      tokensBefore: draft.measured.total,
-      tokensAfter: sized.measured.total,
-      messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
-    },
-  });
+  return commitEdits(world, log, edits, { archive, wordings });
 }
 
 /** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */

@@ -37,6 +37,8 @@ export interface SessionLog {
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
   lastCommit: Promise<unknown>;
+  /** When the chain failed or a provider rejected, lately. */
+  readonly overflows: number[];
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;
@@ -56,6 +58,16 @@ export interface BranchState {
   exhaustedTokens?: number;
   /** The provider stopped while it answered, for lack of room: the next turn must compact. */
   mustCompact?: boolean;
+  /** The last compaction: how many turns ago, and how deep. */
+  compacted?: { readonly turns: number; readonly level: number };
+  /** A summary by a model, for the next compaction; it covers everything up to a message. */
+  prepared?:
+    | { readonly kind: "under-way" }
+    | { readonly kind: "ready"; readonly chain: string; readonly text: string };
+  /** Why the next turn starts afresh. */
+  mustRecover?: string;
+  /** Of the caller's own, for a handover. */
+  task?: string;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
   /** Moved since it was last stored. */
@@ -126,6 +138,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     heads: new Set(),
     unsaved: [],
     lastCommit: Promise.resolve(),
+    overflows: [],
     isSaving: false,
     isAbandoned: false,
   };

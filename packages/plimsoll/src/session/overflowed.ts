@@ -4,8 +4,10 @@ import { errorMessage } from "../message/error.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import type { Draft } from "./draft.ts";
 import { recordError, reportDegraded } from "./edit-log.ts";
-import { type Fitted, refit } from "./fit.ts";
+import { refit } from "./fit.ts";
+import type { Fitted } from "./last-resort.ts";
 import { announce } from "./record.ts";
+import { noteOverflow } from "./recovery.ts";
 import type { Target } from "./target.ts";
 import type { TurnContext } from "./turn.ts";
 
@@ -25,7 +27,8 @@ export async function fitAgain(
   draft: Draft,
   { fitted, overflow, attempt, isOff }: Overflowed,
 ): Promise<Fitted | undefined> {
-  const { branch } = draft;
+  const { branch, log } = draft;
+  noteOverflow(log, context.now());
   const target = learnFrom(context, draft, fitted, { overflow, attempt });
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {

@@ -1,12 +1,13 @@
 /** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
 
 import { createHmac } from "node:crypto";
-import { strategies } from "../compact/strategies.ts";
+import { strategiesFor } from "../compact/chain.ts";
 import type { Strategy } from "../compact/strategy.ts";
-import { PlimsollError } from "../message/error.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import type { Sign } from "../message/handle.ts";
 import type { JsonObject } from "../message/json.ts";
+import type { Embedder } from "../search/embed.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -14,6 +15,7 @@ import { newViolations } from "../wire/validate/validate.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
+import { createBackground } from "./background.ts";
 import { createCalibrations } from "./calibrations.ts";
 import { type Config, checkConfig } from "./config.ts";
 import { type DataFolder, openDataFolder } from "./data-folder.ts";
@@ -22,6 +24,7 @@ import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
+import { loadMiniLm } from "./minilm.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
 import { peekBody } from "./peek.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
@@ -31,6 +34,7 @@ import { createLogSaver } from "./save-log.ts";
 import { createSession, type Session, type WireOfProvider } from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
 import { createSteering, type Steering } from "./steer.ts";
+import { createSummariser, type SummariserSettings } from "./summariser.ts";
 import { createTargets, type Targets } from "./target.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./token-counter.ts";
 import {
@@ -41,6 +45,7 @@ import {
   type TurnContext,
   type Unended,
 } from "./turn.ts";
+import { loadWordVectors } from "./word-vectors.ts";
 
 export type { OneOff } from "./one-off.ts";
 
@@ -51,7 +56,12 @@ export interface PlimsollOptions {
   readonly store?: "memory";
   readonly config?: Config;
   /** Other parts than the usual ones, such as strategies of your own. */
-  readonly parts?: Partial<Parts>;
+  readonly parts?: Partial<Omit<Parts, "strategies">> & {
+    /** The whole chain, or what to make of the usual one. */
+    readonly strategies?:
+      | readonly Strategy[]
+      | ((usual: readonly Strategy[]) => readonly Strategy[]);
+  };
 }
 
 /** What may be replaced by something of the caller's. */
@@ -108,12 +118,21 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
   const counter = options.parts?.counter ?? createTokenCounter();
   for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
+  const vectors = await loadWordVectors();
+  const count = countWith(counter);
+  const usual = strategiesFor(config.context_config?.breaking_strategy, {
+    count,
+    now: () => performance.now(),
+    ...(vectors === undefined ? {} : { vectors }),
+    ...embedderOf(config),
+  });
   const context = assemble({
     config,
     store: options.parts?.store ?? (await openStore(config, folder)),
     counter,
+    count,
     sign: (text) => createHmac("sha256", key).update(text).digest(),
-    strategies: options.parts?.strategies ?? strategies,
+    strategies: chainOf(options.parts?.strategies, usual),
     validate: options.parts?.validate ?? newViolations,
   });
   const { bus, store, sign, openTurns, saver } = context;
@@ -150,11 +169,35 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     warmUp: () => counter.prepare(usualTokenizer),
     close: async () => {
       await openTurns.close(closeTimeoutMs);
+      await context.background.idle();
       await saver.close();
       await counter.close();
       await store.close();
     },
   };
+}
+
+/** Loaded with its first use: a model that is not there is said then, and word vectors take its place. */
+function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
+  if (place === undefined) return {};
+  let loading: Promise<Embedder> | undefined;
+  const load = (): Promise<Embedder> => {
+    loading ??= loadMiniLm("folder" in place ? { folder: place.folder } : { model: place.model });
+    return loading;
+  };
+  return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };
+}
+
+function chainOf(
+  wanted: NonNullable<PlimsollOptions["parts"]>["strategies"],
+  usual: readonly Strategy[],
+): readonly Strategy[] {
+  return typeof wanted === "function" ? wanted(usual) : (wanted ?? usual);
+}
+
+/** Exact where that is quick, else by the usual ratio: for texts that are compared, not sent. */
+function countWith(counter: SessionTokenCounter): (text: string) => number {
+  return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }
 
 function openStore(config: Config, folder: DataFolder | undefined): Promise<Store> {
@@ -166,7 +209,7 @@ function openStore(config: Config, folder: DataFolder | undefined): Promise<Stor
   });
 }
 
-type Assembly = Parts & Pick<TurnContext, "config" | "sign">;
+type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count">;
 
 function assemble(parts: Assembly): TurnContext & { readonly openTurns: ClosableTurns } {
   const { config, store, counter, sign } = parts;
@@ -189,11 +232,26 @@ function assemble(parts: Assembly): TurnContext & { readonly openTurns: Closable
     references: createReferences(store),
     exclusively: createQueues(),
     calibrations: createCalibrations(),
+    background: createBackground((error) =>
+      process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
+    ),
+    ...summariserOf(config, now),
     areas: config.priority_areas ?? [],
     debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
       process.stderr.write(line),
     ),
   };
+}
+
+function summariserOf(config: Config, now: () => number): Pick<TurnContext, "summariser"> {
+  const { summariser } = config;
+  if (summariser === undefined) return {};
+  return { summariser: createSummariser(withoutAbsent(summariser), { now, env: process.env }) };
+}
+
+function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as unknown as SummariserSettings;
 }
 
 type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };

@@ -8,6 +8,7 @@ import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer, Wire, WireName } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { checkMessage, encodeMessage, encodePending, usage } from "./appended.ts";
+import type { CompactWish } from "./compact-now.ts";
 import { newId } from "./ids.ts";
 import { extendLink, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
 import { addMessages, emptyTotals, type Head } from "./measure-turn.ts";
@@ -23,7 +24,13 @@ import {
 } from "./prepared.ts";
 import { announceSession, appendMessages, startNewBranch, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
-import { type CompactWish, createSteering, type RestorePoint, type Steered } from "./steer.ts";
+import {
+  type Compacted,
+  createSteering,
+  type ResetWish,
+  type RestorePoint,
+  type Steered,
+} from "./steer.ts";
 import type { Target } from "./target.ts";
 import { openTurn, type TurnContext } from "./turn.ts";
 
@@ -42,7 +49,11 @@ export interface Session {
   /** A name for the view as it is now. */
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
-  compact(wish?: CompactWish): Promise<Steered>;
+  compact(wish?: CompactWish): Promise<Compacted>;
+  /** Something is finished: the next turn starts afresh, with a handover. */
+  milestone(wish?: ResetWish): Promise<void>;
+  /** Starts afresh now. */
+  reset(wish?: ResetWish): Promise<Compacted>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
@@ -106,6 +117,8 @@ export function createSession(
     checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
     restore: (point) => steering.restore(log.record.id, point),
     compact: (wish = {}) => steering.compact(log.record.id, wish),
+    milestone: (wish = {}) => steering.milestone(log.record.id, wish),
+    reset: (wish = {}) => steering.reset(log.record.id, wish),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
         if (event.session === log.record.id && event.type === type)

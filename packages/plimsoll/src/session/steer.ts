@@ -3,18 +3,15 @@
  * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
-import type { Strategy } from "../compact/strategy.ts";
-import type { Keep } from "../compact/truncate.ts";
-import { truncateKeeping } from "../compact/truncation.ts";
 import type { Edit, EditAction } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { ViewSteeredEvent } from "../message/event.ts";
-import { compact } from "./compaction.ts";
+import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
 import { sizeView } from "./draft.ts";
-import { commitCompaction, commitEdits } from "./edit-log.ts";
+import { commitEdits } from "./edit-log.ts";
 import { newId } from "./ids.ts";
 import { looseChainOf, pathTo } from "./log.ts";
-import { anchorOf, indexOn, type Path, pathOfNodes, viewOf } from "./path.ts";
+import { anchorOf, indexOn, type Path, pathOfNodes } from "./path.ts";
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import type { TurnContext } from "./turn.ts";
 import { foldView, revertedIn, type View } from "./view.ts";
@@ -26,12 +23,14 @@ export interface Steered {
   readonly limit: number | null;
 }
 
-export interface CompactWish {
-  /** By units … */
-  readonly keep?: Keep;
-  /** … or to a number of tokens; without either, to half of the limit. */
-  readonly budget?: number;
+export interface ResetWish {
+  readonly reason?: string;
+  /** Of the caller's own: the handover says to continue it. */
+  readonly task?: string;
 }
+
+/** Before and after, and what did it. */
+export type Compacted = Steered & CompactionDone;
 
 /** A point to come back to: a checkpoint, the number of an edit, or a time. */
 export interface RestorePoint {
@@ -65,7 +64,11 @@ export interface Steering {
   ): Promise<Steered & { readonly id: number }>;
   /** A pin by its id. */
   release(session: string, wish: { readonly pin: number }): Promise<Steered>;
-  compact(session: string, wish: CompactWish & { readonly branch?: string }): Promise<Steered>;
+  compact(session: string, wish: CompactWish & { readonly branch?: string }): Promise<Compacted>;
+  /** Starts afresh: one handover in place of what came before. */
+  reset(session: string, wish: ResetWish & { readonly branch?: string }): Promise<Compacted>;
+  /** The next turn starts afresh. */
+  milestone(session: string, wish: ResetWish & { readonly branch?: string }): Promise<void>;
   view(session: string, branch?: string): Promise<SeenView>;
   checkpoints(session: string): Promise<readonly Checkpoint[]>;
 }
@@ -79,6 +82,13 @@ export function createSteering(context: TurnContext): Steering {
     placeOf(context, session, branch);
   const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
     context.exclusively(`edits\0${session}`, work);
+  const seen = async (
+    session: string,
+    { branch }: Place,
+  ): Promise<Pick<Steered, "branch" | "tokens" | "limit">> => {
+    const view = await seenView(context, await at(session, branch.record.id));
+    return { branch: view.branch, tokens: view.tokens, limit: view.limit };
+  };
   return {
     undo: (session, wish) =>
       one(session, async () => {
@@ -115,7 +125,21 @@ export function createSteering(context: TurnContext): Steering {
         return steered(context, place, made);
       }),
     compact: (session, wish) =>
-      one(session, async () => compactNow(context, await at(session, wish.branch), wish)),
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        return { ...(await compactNow(context, place, wish)), ...(await seen(session, place)) };
+      }),
+    reset: (session, wish) =>
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        return { ...(await resetNow(context, place, wish)), ...(await seen(session, place)) };
+      }),
+    milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
+      one(session, async () => {
+        const place = await at(session, branch);
+        place.branch.mustRecover = reason;
+        if (task !== undefined) place.branch.task = task;
+      }),
     view: async (session, branch) => seenView(context, await at(session, branch)),
     checkpoints: async (session) => checkpointsOf((await at(session)).log.edits),
   };
@@ -392,45 +416,6 @@ async function steered(
     await placeOf(context, place.log.record.id, place.branch.record.id),
   );
   return { branch, edits: made.map(({ seq }) => seq), tokens, limit };
-}
-
-async function compactNow(
-  context: TurnContext,
-  place: Place,
-  { keep, budget }: CompactWish,
-): Promise<Steered> {
-  const { log, branch } = place;
-  const draft = await storedDraft(context, place);
-  const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
-  const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
-  const tokens = budget ?? Math.floor(limit / 2);
-  const strategies: readonly Strategy[] =
-    keep === undefined ? context.strategies : [truncateKeeping(keep)];
-  const compaction = await compact(context, {
-    draft,
-    start,
-    strategies,
-    goal: {
-      limitTokens: keep === undefined ? Math.min(limit, tokens) : limit,
-      tokens: keep === undefined ? tokens : 0,
-      floorTokens: keep === undefined ? Math.floor(tokens * 0.8) : 0,
-    },
-  });
-  const [failure] = compaction.failures;
-  if (compaction.edits.length === 0)
-    throw new PlimsollError(
-      "NOTHING_TO_DO",
-      failure === undefined
-        ? "There is nothing to take out: the conversation is short, or what is left must stay."
-        : `Nothing was taken out: ${failure}.`,
-      { status: 409 },
-    );
-  const saved = await commitCompaction(context, draft, compaction, { reason: "by hand" });
-  if (saved === "unsaved")
-    throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
-      status: 503,
-    });
-  return steered(context, place, compaction.edits);
 }
 
 function unknownPoint(message: string): PlimsollError {

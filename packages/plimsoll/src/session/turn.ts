@@ -18,10 +18,11 @@ import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
-import { type Fitted, type FitWorld, fitTurn, untouched } from "./fit.ts";
+import { fitTurn, untouched } from "./fit.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { type Placement, placeInSession, type SessionHints } from "./identify.ts";
 import { newId } from "./ids.ts";
+import type { Fitted, FitWorld } from "./last-resort.ts";
 import { extendLinks, type Link, looseChainOf, moveTip, rootLink, type SessionLog } from "./log.ts";
 import {
   addMessages,

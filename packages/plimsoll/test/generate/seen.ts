@@ -13,7 +13,7 @@ export function count(text: string): number {
   return Math.ceil(text.length / 4);
 }
 
-export function weight(message: Message): number {
+function weight(message: Message): number {
   const media = message.parts.filter(({ kind }) => kind === "image").length;
   return MESSAGE_TOKENS + count(messageText(message)) + media * 100;
 }

@@ -15,7 +15,7 @@ export interface Talk {
   readonly mustAlternate: boolean;
 }
 
-export const FILE = Array.from(
+const FILE = Array.from(
   { length: 30 },
   (_, line) => `def step_${line}(cargo): return cargo.weight_${line} * ${line}  # in tons`,
 );

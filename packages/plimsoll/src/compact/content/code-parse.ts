@@ -22,17 +22,21 @@ async function loadParser(): Promise<Parser | undefined> {
       import("@ast-grep/lang-python"),
       import("@ast-grep/lang-rust"),
     ]);
-    try {
-      // It listens to the first call of a process only: all at once.
-      registerDynamicLanguage(
-        Object.fromEntries(added.map((name, index) => [name, modules[index]?.default])) as never,
-      );
-    } catch {
-      // Scripts are built in.
-    }
+    const languages = added.map((name, index) => [name, modules[index]?.default]);
+    registerAll(() => registerDynamicLanguage(Object.fromEntries(languages) as never));
     return { parse: (language, text) => parse(language, text).root() };
   } catch {
     return undefined;
+  }
+}
+
+/** It listens to the first call of a process only: whoever was first may have taken other languages; scripts are built in. */
+function registerAll(register: () => void): "registered" | "taken" {
+  try {
+    register();
+    return "registered";
+  } catch {
+    return "taken";
   }
 }
 

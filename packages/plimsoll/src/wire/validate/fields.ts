@@ -54,8 +54,3 @@ export function canonical(value: Field, without = noKeys): string {
     .map((key) => `${JSON.stringify(key)}:${canonical(value[key], without)}`);
   return `{${fields.join(",")}}`;
 }
-
-/** Whether `part` stands in `whole` without anything between its elements. */
-export function containsRun(whole: readonly string[], part: readonly string[]): boolean {
-  return whole.some((_, start) => part.every((text, offset) => whole[start + offset] === text));
-}

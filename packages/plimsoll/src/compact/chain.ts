@@ -1,0 +1,179 @@
+/** The chain: which strategies are tried, in which order. A new one is one file and one line here. */
+
+import {
+  type CompressRatios,
+  type ContentTypeChunkingSettings,
+  defaultRatios,
+} from "./compress-ratios.ts";
+import { type DiscardLowRelSettings, discardLowRel } from "./discard-low-rel.ts";
+import { duplicateReads } from "./duplicate-reads.ts";
+import { excerpt } from "./excerpt.ts";
+import { mediaToHandles } from "./media.ts";
+import { type PrioritizeRecentSettings, prioritizeRecent } from "./prioritize-recent.ts";
+import { createRelevance, type Relevance, type RelevanceParts } from "./relevance.ts";
+import type { Strategy } from "./strategy.ts";
+import { type SummarizeOldSettings, summarizeOld } from "./summarize-old.ts";
+import type { CountTokens } from "./summary.ts";
+import { truncate } from "./truncation.ts";
+
+type NamedStrategy =
+  | "summarize_old"
+  | "prioritize_recent"
+  | "content_type_chunking"
+  | "discard_low_rel";
+
+/** `breaking_strategy` of the configuration. */
+export interface ChainSettings {
+  readonly chain_order?: readonly (NamedStrategy | "hybrid")[] | undefined;
+  readonly summarize_old?: SummarizeOldSettings | undefined;
+  readonly prioritize_recent?: PrioritizeRecentSettings | undefined;
+  readonly content_type_chunking?: ContentTypeChunkingSettings | undefined;
+  readonly discard_low_rel?: DiscardLowRelSettings | undefined;
+  readonly hybrid?: { readonly max_iterations?: number | undefined } | undefined;
+}
+
+export interface ChainParts extends RelevanceParts {
+  /** Tokens of a text. Contract: synchronous and cheap. */
+  readonly count: CountTokens;
+}
+
+const allNamed: readonly NamedStrategy[] = [
+  "summarize_old",
+  "prioritize_recent",
+  "content_type_chunking",
+  "discard_low_rel",
+];
+const defaultRounds = 3;
+
+/** Without a `chain_order`, the default of decision 6. Make it once: the chain remembers what it has embedded. */
+export function strategiesFor(
+  settings: ChainSettings | undefined,
+  parts: ChainParts,
+): readonly Strategy[] {
+  const lossless = [mediaToHandles, duplicateReads(parts)];
+  const order = settings?.chain_order ?? [];
+  if (settings === undefined || order.length === 0) return [...lossless, excerpt, truncate];
+  const making = { settings, count: parts.count, relevance: createRelevance(parts) };
+  const named: Strategy[] = [];
+  const before: NamedStrategy[] = [];
+  for (const name of order) {
+    if (name === "hybrid") named.push(...hybrid(before, making));
+    else {
+      before.push(name);
+      named.push(create(name, making, 0));
+    }
+  }
+  return [...lossless, ...named, truncate];
+}
+
+interface Making {
+  readonly settings: ChainSettings;
+  readonly count: CountTokens;
+  readonly relevance: Relevance;
+}
+
+/** What was named before it, or everything, again and again with tighter settings. */
+function hybrid(before: readonly NamedStrategy[], making: Making): readonly Strategy[] {
+  const names = before.length === 0 ? allNamed : [...new Set(before)];
+  const rounds = making.settings.hybrid?.max_iterations ?? defaultRounds;
+  return Array.from({ length: rounds }, (_, round) => round + 1).flatMap((round) =>
+    names.map((name) => ({
+      ...create(name, making, round),
+      name: `hybrid:${round}:${name}`,
+    })),
+  );
+}
+
+/** Round 0 is as configured. */
+function create(
+  name: NamedStrategy,
+  { settings, count, relevance }: Making,
+  round: number,
+): Strategy {
+  switch (name) {
+    case "summarize_old":
+      return summarizeOld(tighterSummary(settings.summarize_old ?? {}, round), { count });
+    case "prioritize_recent":
+      return prioritizeRecent(tighterRecent(settings.prioritize_recent ?? {}, round), {
+        count,
+        relevance,
+      });
+    case "content_type_chunking":
+      return chunkingWhenNeeded(tighterRatios(settings.content_type_chunking ?? {}, round), count);
+    case "discard_low_rel":
+      return discardLowRel(tighterDiscard(settings.discard_low_rel ?? {}, round), {
+        count,
+        relevance,
+      });
+  }
+}
+
+/** Its parsers are large: they are loaded with the first use. */
+function chunkingWhenNeeded(settings: ContentTypeChunkingSettings, count: CountTokens): Strategy {
+  return {
+    name: "content_type_chunking",
+    propose: async (conversation, goal) => {
+      const { contentTypeChunking } = await import("./content-type-chunking.ts");
+      return contentTypeChunking(settings, { count }).propose(conversation, goal);
+    },
+  };
+}
+
+/** Of a share that shrinks, so much is left after each round; of one that grows, so much of the rest to 1. */
+const tightening = 0.75;
+const olderPerRound = 0.15;
+const oldest = 0.95;
+
+function shrunk(value: number, round: number): number {
+  return value * tightening ** round;
+}
+
+function grown(value: number, round: number): number {
+  return 1 - shrunk(1 - value, round);
+}
+
+function tighterSummary(
+  { old_threshold = 0.6, summary_length = 300 }: SummarizeOldSettings,
+  round: number,
+): SummarizeOldSettings {
+  const older = Math.max(old_threshold, Math.min(oldest, old_threshold + olderPerRound * round));
+  return { old_threshold: older, summary_length: Math.round(shrunk(summary_length, round)) };
+}
+
+function tighterRecent(
+  { rel_threshold = 0.5, recent_bias = 0.2, ...rest }: PrioritizeRecentSettings,
+  round: number,
+): PrioritizeRecentSettings {
+  return {
+    ...rest,
+    rel_threshold: grown(rel_threshold, round),
+    recent_bias: shrunk(recent_bias, round),
+  };
+}
+
+/** What is kept verbatim stays so. */
+function tighterRatios(
+  { compress_ratios }: ContentTypeChunkingSettings,
+  round: number,
+): ContentTypeChunkingSettings {
+  const tighter = (kind: keyof CompressRatios): number => {
+    const ratio = compress_ratios?.[kind] ?? defaultRatios[kind];
+    return ratio >= 1 ? 1 : shrunk(ratio, round);
+  };
+  return {
+    compress_ratios: {
+      code: tighter("code"),
+      text: tighter("text"),
+      plan_ref: tighter("plan_ref"),
+      log: tighter("log"),
+      other: tighter("other"),
+    },
+  };
+}
+
+function tighterDiscard(
+  { discard_percent = 0.3, ...rest }: DiscardLowRelSettings,
+  round: number,
+): DiscardLowRelSettings {
+  return { ...rest, discard_percent: grown(discard_percent, round) };
+}

@@ -1,0 +1,15 @@
+/** How much of a text stays, by what it is. */
+
+export interface CompressRatios {
+  readonly code?: number | undefined;
+  readonly text?: number | undefined;
+  readonly plan_ref?: number | undefined;
+  readonly log?: number | undefined;
+  readonly other?: number | undefined;
+}
+
+export interface ContentTypeChunkingSettings {
+  readonly compress_ratios?: CompressRatios | undefined;
+}
+
+export const defaultRatios = { code: 0.7, text: 0.5, plan_ref: 1, log: 0.4, other: 0.6 };

@@ -1,0 +1,59 @@
+/** What people and agents lay down in words: rules, decisions, open items, what worked and what did not. */
+
+/** Rules wherever they stand in a sentence. */
+const ruling =
+  /\b(?:must(?! have been)|mustn['’]t|make sure|be sure to|ensure|under no circumstances|forbidden|not allowed|required to|no more than|at most|at least|off[- ]limits|(?:should|shall)(?:n['’]t| not| never| always| only)|may not)\b/i;
+/** Words that are rules only where a sentence, or a part of it, begins with them. */
+const bidding =
+  /(?:^|[,;:(–—]\s*|\b(?:please|and|but|so|also|just|then)\s+)(?:do not|don['’]t|never|always|only|keep(?! going)|avoid|stick to|leave|remember|prefer)\b/i;
+const choosing = /\buse\b.{1,80}\b(?:not|only|instead of|rather than)\b/i;
+const rulingElsewhere =
+  /(?<!\p{L})(?:muss|müssen|darf(?:st)? nicht|dürfen nicht|niemals|nur noch|auf keinen fall|bitte nicht|il faut|jamais|toujours|doit|doivent|nunca|siempre|debes?|deben|asegúrate|никогда|всегда|должен|должна|нельзя|обязательно)(?!\p{L})|必须|不要|不得|务必|禁止|切勿|只能|必ず|絶対に|しないで|반드시|절대/iu;
+
+export function isRule(sentence: string): boolean {
+  return [ruling, bidding, choosing, rulingElsewhere].some((pattern) => pattern.test(sentence));
+}
+
+const deciding =
+  /\b(?:let['’]s (?:use|go with|keep|switch|stick|do)|(?:I|we)['’]ll (?:go with|use|switch to|stick with|keep)|I (?:will|am going to) (?:use|go with|switch to)|(?:we|I)(?:['’]ve| have)? (?:decided|chose|chosen|agreed|settled|opted)|decided (?:to|on|against)|instead of|rather than|the (?:fix|solution|plan|approach|root cause|cause|problem|issue|bug) (?:is|was)|root cause|turns out|the reason (?:is|was)|going with|agreed (?:to|on))\b/i;
+const decidingElsewhere =
+  /(?<!\p{L})(?:wir nehmen|entschieden|on a décidé|decidimos|hemos decidido|решили|решено)(?!\p{L})|决定|決定/iu;
+
+export function isDecision(sentence: string): boolean {
+  return deciding.test(sentence) || decidingElsewhere.test(sentence);
+}
+
+const open =
+  /\bTODO\b|\b(?:next steps?\b|next:|still (?:needs?|have|has) to|remaining (?:work|tasks?|steps?|items?|issues?|is|are)|remaining:|remains to|left to do|yet to|not yet (?:done|implemented|fixed|tested|written)|to be done|open (?:questions?|points?|issues?|items?)|follow[- ]ups?\b)/i;
+const box = /^\s{0,20}(?:(?:[-*+]|\d{1,3}[.)])\s+)?\[([ xX✓])\]\s+(\S.*)$/;
+
+export function isOpenItem(sentence: string): boolean {
+  return open.test(sentence);
+}
+
+export type Ticked =
+  | { readonly kind: "open" | "done"; readonly text: string }
+  | { readonly kind: "none" };
+
+/** A line with a box before it. */
+export function readBox(line: string): Ticked {
+  const found = box.exec(line);
+  const text = found?.[2];
+  if (text === undefined) return { kind: "none" };
+  return { kind: found?.[1] === " " ? "open" : "done", text };
+}
+
+const working =
+  /\b(?:tests? (?:now )?pass(?:es|ed|ing)?|works? (?:now|correctly|as expected|fine|again)|(?:is|are|was|were|been|now) (?:fixed|resolved|working|implemented|verified|confirmed|cancelled|booked|updated|in place)|successfully|succeeded|I(?:['’]ve| have) (?:fixed|added|implemented|updated|created|removed|changed|written|verified|cancelled|booked))\b/i;
+const failing =
+  /\b(?:(?:did|does|do)(?:n['’]t| not) (?:work|help|fix)|still (?:fails?|failing|broken|errors?|crash(?:es)?)|failed|fails\b|not working|not (?:\w{1,20} ){0,2}successful(?:ly)?|no luck|unable to|could(?:n['’]t| not)|can(?:not|['’]t) (?:find|be|use|open|connect)|reverted|dead end)\b/i;
+
+const supposing = /\b(?:if|whether|would|might|unless)\b/i;
+
+export type Told = "worked" | "failed" | "neither";
+
+export function toldIn(sentence: string): Told {
+  if (supposing.test(sentence)) return "neither";
+  if (failing.test(sentence)) return "failed";
+  return working.test(sentence) ? "worked" : "neither";
+}

@@ -1,0 +1,91 @@
+/** The simulator: the same wish, the same conversation; as long as wished, and made of what was wished for. */
+
+import { describe, expect, test } from "vitest";
+import { seenFrom } from "../../test/generate/seen.ts";
+import { messageText } from "../message/message.ts";
+import { splitUnits } from "../message/unit.ts";
+import { type Simulation, simulateConversation, simulatedAreas } from "./simulate.ts";
+
+const unitsOf = (simulation: Simulation) =>
+  splitUnits(simulateConversation(simulation), simulatedAreas);
+
+describe("a simulated conversation", () => {
+  test("is the same for the same seed, and another for another", () => {
+    const one = simulateConversation({ tokens: 9_000, seed: 3 });
+    expect(simulateConversation({ tokens: 9_000, seed: 3 })).toEqual(one);
+    expect(simulateConversation({ tokens: 9_000, seed: 4 })).not.toEqual(one);
+  });
+
+  test.each([1_000, 10_000, 100_000])("has about %d tokens", (tokens) => {
+    const size = seenFrom(simulateConversation({ tokens })).tokens;
+    expect(size).toBeGreaterThan(tokens * 0.6);
+    expect(size).toBeLessThan(tokens * 1.6 + 1_000);
+  });
+
+  test("begins with the user's goal and rules, and ends with an exchange about it", () => {
+    const messages = simulateConversation({ tokens: 5_000 });
+    const [first] = messages;
+    expect(first?.role).toBe("user");
+    expect(messageText(first ?? { role: "user", parts: [] })).toContain("Never change the tests.");
+    expect(messages.at(-1)?.role).toBe("tool");
+  });
+
+  test("has units of every type that a detector knows", () => {
+    const types = new Set(unitsOf({ tokens: 60_000 }).map(({ type }) => type));
+    for (const type of ["message", "code", "plan_ref", "log"] as const)
+      expect(types).toContain(type);
+  });
+
+  test.each([0, 0.5, 1])("has the share of priority 1 that is wished: %d", (p1Share) => {
+    const units = unitsOf({ tokens: 60_000, p1Share }).slice(1, -2);
+    const share = units.filter(({ priority }) => priority === 1).length / units.length;
+    expect(Math.abs(share - p1Share)).toBeLessThan(0.15);
+  });
+
+  test.each([0, 1])("has the share of tool calls that is wished: %d", (toolCalls) => {
+    const units = unitsOf({ tokens: 20_000, toolCalls }).slice(1, -2);
+    expect(units.every(({ isExchange }) => isExchange === (toolCalls === 1))).toBe(true);
+  });
+
+  test("reads the same file more than once", () => {
+    const texts = simulateConversation({ tokens: 40_000 })
+      .filter(({ role }) => role === "tool")
+      .map(messageText);
+    expect(new Set(texts).size).toBeLessThan(texts.length);
+  });
+
+  test("speaks the languages that are wished", () => {
+    const text = simulateConversation({ tokens: 5_000, languages: ["zh", "ru"] })
+      .map(messageText)
+      .join("\n");
+    expect(text).toMatch(/\p{Script=Han}/u);
+    expect(text).toMatch(/\p{Script=Cyrillic}/u);
+  });
+
+  test("giant: one message is most of it", () => {
+    const { messages, tokens } = seenFrom(simulateConversation({ tokens: 20_000, shape: "giant" }));
+    expect(Math.max(...messages.map((seen) => seen.tokens))).toBeGreaterThan(tokens * 0.7);
+  });
+
+  test("fragmented: thousands of tiny messages", () => {
+    const messages = simulateConversation({ tokens: 40_000, shape: "fragmented" });
+    expect(messages.length).toBeGreaterThan(2_000);
+  });
+
+  test("misclassified: logs look like something else", () => {
+    const units = unitsOf({
+      tokens: 20_000,
+      shape: "misclassified",
+      types: ["log"],
+      toolCalls: 0,
+    }).slice(1, -2);
+    expect(units.filter(({ type }) => type === "log").length).toBeLessThan(units.length);
+    const code = unitsOf({
+      tokens: 20_000,
+      shape: "misclassified",
+      types: ["code"],
+      toolCalls: 0,
+    }).slice(1, -2);
+    expect(code.every(({ type }) => type === "plan_ref")).toBe(true);
+  });
+});

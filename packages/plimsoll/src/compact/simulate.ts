@@ -1,0 +1,231 @@
+/** Simulated conversations that are too long: for tests and demonstrations. The same wish gives the same conversation. */
+
+import type { Message, Part } from "../message/message.ts";
+import type { PriorityArea, UnitType } from "../message/unit.ts";
+import {
+  between,
+  type Dice,
+  diceOf,
+  jsonText,
+  logLines,
+  makeFile,
+  pick,
+  planText,
+  type SimulatedFile,
+  type SimulatedLanguage,
+  saying,
+} from "./simulate-texts.ts";
+import { estimateTokens } from "./stretch.ts";
+
+export type { SimulatedLanguage } from "./simulate-texts.ts";
+export type SimulatedType = Exclude<UnitType, "summary" | "placeholder">;
+
+export interface Simulation {
+  /** About so many, as a tokenizer would count them. */
+  readonly tokens: number;
+  readonly seed?: number;
+  /** Share of units with the highest priority, as `simulatedAreas` finds them. */
+  readonly p1Share?: number;
+  readonly types?: readonly SimulatedType[];
+  /** Share of units that are tool exchanges. */
+  readonly toolCalls?: number;
+  readonly languages?: readonly SimulatedLanguage[];
+  /**
+   * giant: one message holds nearly everything. fragmented: thousands of tiny messages. misclassified: texts look like
+   * something that they are not.
+   */
+  readonly shape?: "mixed" | "giant" | "fragmented" | "misclassified";
+}
+
+/** What gives simulated units their priorities. */
+export const simulatedAreas: readonly PriorityArea[] = [
+  { name: "To Do List", priority: 1, patterns: ["to do list"] },
+  { name: "Scratch", priority: 3, patterns: ["scratch note"] },
+];
+
+const allTypes: readonly SimulatedType[] = ["message", "code", "plan_ref", "log", "other"];
+const filesMax = 40;
+const scratchShare = 0.15;
+
+export function simulateConversation(simulation: Simulation): readonly Message[] {
+  const world = new World(simulation);
+  const { tokens, shape = "mixed" } = simulation;
+  const messages: Message[] = [world.opening()];
+  let size = sizeOf(messages);
+  const ending = world.ending();
+  const room = tokens - sizeOf(ending);
+  for (let unit = 0; size < room; unit++) {
+    const next = shape === "fragmented" ? world.fragment(unit) : world.unit(unit);
+    messages.push(...next);
+    size += sizeOf(next);
+    if (shape === "giant" && unit === 2) {
+      const giant = world.giant(room - size);
+      messages.push(...giant);
+      size += sizeOf(giant);
+    }
+  }
+  return [...messages, ...ending];
+}
+
+const messageTokens = 4;
+
+function sizeOf(messages: readonly Message[]): number {
+  return messages.reduce(
+    (sum, { parts }) => sum + messageTokens + parts.reduce((own, part) => own + partSize(part), 0),
+    0,
+  );
+}
+
+function partSize(part: Part): number {
+  if (part.kind === "text") return estimateTokens(part.text);
+  if (part.kind === "tool-call") return estimateTokens(part.input) + 2;
+  return part.kind === "tool-result"
+    ? part.content.reduce((sum, inner) => sum + partSize(inner), 0)
+    : 0;
+}
+
+class World {
+  readonly #dice: Dice;
+  readonly #files: readonly [SimulatedFile, ...SimulatedFile[]];
+  readonly #types: readonly [SimulatedType, ...SimulatedType[]];
+  readonly #languages: readonly [SimulatedLanguage, ...SimulatedLanguage[]];
+  readonly #wish: Simulation;
+  #calls = 0;
+
+  constructor(wish: Simulation) {
+    this.#wish = wish;
+    this.#dice = diceOf(wish.seed ?? 1);
+    const count = Math.max(3, Math.min(filesMax, Math.floor(wish.tokens / 3_000)));
+    const [first = makeFile(this.#dice, 0), ...files] = Array.from({ length: count }, (_, number) =>
+      makeFile(this.#dice, number),
+    );
+    this.#files = [first, ...files];
+    const [type = "message", ...types] = wish.types ?? allTypes;
+    this.#types = [type, ...types];
+    const [language = "en", ...languages] = wish.languages ?? [];
+    this.#languages = [language, ...languages];
+  }
+
+  opening(): Message {
+    const [first] = this.#files;
+    return user(
+      [
+        `The harbour fee is wrong. Find out why ${first.names[0]} in ${first.path} counts too much, and mend it.`,
+        "Working directory: /srv/harbour",
+        "Never change the tests. Always keep the public names. Do not use more than 200 MB.",
+      ].join("\n"),
+    );
+  }
+
+  /** The user asks again for what came first, and the agent looks at it. */
+  ending(): readonly Message[] {
+    const [first] = this.#files;
+    const said = `Now run the tests for ${first.names[0]} once more, and tell me whether ${first.path} is right.`;
+    const command = `pytest -q ${first.path} -k ${first.names[0]}`;
+    return [user(said), ...this.#exchange("bash", { command }, `1 passed: ${first.names[0]}`)];
+  }
+
+  unit(number: number): readonly Message[] {
+    const dice = this.#dice;
+    const isImportant = dice() < (this.#wish.p1Share ?? 0.1);
+    const tag = isImportant ? "To Do List: " : dice() < scratchShare ? "Scratch note: " : "";
+    const type = pick(dice, this.#types);
+    const file = this.#fileFor(number);
+    const isCall = dice() < (this.#wish.toolCalls ?? 0.7);
+    const isOfUser = number % 7 === 6;
+    const words = `${tag}${saying(dice, pick(dice, this.#languages), file)}`;
+    if (isCall) return this.#called(type, file, words);
+    const body = type === "message" ? "" : `\n${this.#content(type, file)}`;
+    return [isOfUser ? user(words + body) : assistant(words + body)];
+  }
+
+  /** What is worked on now is mostly what was worked on a moment ago. */
+  #fileFor(number: number): SimulatedFile {
+    const dice = this.#dice;
+    const drift = Math.floor(number / 6) + between(dice, -2, 1);
+    const at = ((drift % this.#files.length) + this.#files.length) % this.#files.length;
+    return dice() < 0.15 ? this.#files[0] : (this.#files[at] ?? this.#files[0]);
+  }
+
+  fragment(number: number): readonly Message[] {
+    const tag = this.#dice() < (this.#wish.p1Share ?? 0.1) ? "To Do List: " : "";
+    const file = this.#fileFor(number);
+    const words = `${tag}Step ${number}: ${pick(this.#dice, file.names)} ok.`;
+    return [number % 2 === 0 ? assistant(words) : user(words)];
+  }
+
+  giant(tokens: number): readonly Message[] {
+    const lines: string[] = [];
+    for (let size = 0; size < tokens; ) {
+      const more = this.#fileFor(lines.length).lines;
+      lines.push(...more);
+      size += estimateTokens(more.join("\n"));
+    }
+    return [assistant("Here is everything at once."), user(lines.join("\n"))];
+  }
+
+  #content(type: SimulatedType, file: SimulatedFile): string {
+    const dice = this.#dice;
+    const isLost = this.#wish.shape === "misclassified";
+    switch (type) {
+      case "code": {
+        const code = file.lines.slice(0, between(dice, 12, 60)).join("\n");
+        // Looks like a plan.
+        return isLost ? `# - [ ] TODO.md\n${code}` : `\`\`\`python\n${code}\n\`\`\``;
+      }
+      case "log": {
+        const log = logLines(dice, file, between(dice, 10, 90)).join("\n");
+        // Looks like words.
+        return isLost ? log.replaceAll("\n", " / ") : log;
+      }
+      case "plan_ref":
+        return planText(dice, [file, ...this.#files.slice(0, between(dice, 1, 5))]);
+      case "other":
+        return jsonText(dice, between(dice, 2, 25));
+      case "message":
+        return saying(dice, pick(dice, this.#languages), file);
+    }
+  }
+
+  #called(type: SimulatedType, file: SimulatedFile, words: string): readonly Message[] {
+    const dice = this.#dice;
+    if (type === "code") {
+      const spelled = pick(dice, [file.path, `./${file.path}`, `/srv/harbour/${file.path}`]);
+      return this.#exchange("read_file", { path: spelled }, file.lines.join("\n"), words);
+    }
+    const tools: Readonly<Record<Exclude<SimulatedType, "code">, string>> = {
+      log: `pytest -x ${file.path}`,
+      plan_ref: "cat PLAN.md",
+      other: `curl -s localhost:8080/orders?for=${file.names[0]}`,
+      message: `grep -n ${file.names[0]} ${file.path}`,
+    };
+    const output = this.#content(type, file);
+    const status = type === "log" ? 1 : 0;
+    const text = `<returncode>${status}</returncode>\n<output>\n${output}\n</output>`;
+    return this.#exchange("bash", { command: tools[type] }, text, words);
+  }
+
+  #exchange(
+    name: string,
+    input: Readonly<Record<string, string>>,
+    output: string,
+    words?: string,
+  ): readonly Message[] {
+    const id = `call_${++this.#calls}`;
+    const call: Part = { kind: "tool-call", id, name, input: JSON.stringify(input) };
+    const said: readonly Part[] = words === undefined ? [] : [{ kind: "text", text: words }];
+    const content: readonly Part[] = [{ kind: "text", text: output }];
+    return [
+      { role: "assistant", parts: [...said, call] },
+      { role: "tool", parts: [{ kind: "tool-result", callId: id, content, isError: false }] },
+    ];
+  }
+}
+
+function user(text: string): Message {
+  return { role: "user", parts: [{ kind: "text", text }] };
+}
+
+function assistant(text: string): Message {
+  return { role: "assistant", parts: [{ kind: "text", text }] };
+}

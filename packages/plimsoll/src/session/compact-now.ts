@@ -1,0 +1,128 @@
+/** Compaction and a fresh start by hand, on what the store has of a conversation. */
+
+import type { Goal, Strategy } from "../compact/strategy.ts";
+import type { Keep } from "../compact/truncate.ts";
+import { truncateKeeping } from "../compact/truncation.ts";
+import { PlimsollError } from "../message/error.ts";
+import { recoveryStrategies } from "./compact-turn.ts";
+import { compact } from "./compaction.ts";
+import { sizeView } from "./draft.ts";
+import { commitCompaction, recordError } from "./edit-log.ts";
+import { viewOf } from "./path.ts";
+import { announce } from "./record.ts";
+import { reportCompaction } from "./report-compaction.ts";
+import { type StoredPlace, storedDraft } from "./stored-draft.ts";
+import type { TurnContext } from "./turn.ts";
+
+export interface CompactWish {
+  /** By units … */
+  readonly keep?: Keep;
+  /** … or to a number of tokens; without either, to half of the limit. */
+  readonly budget?: number;
+}
+
+export interface CompactionDone {
+  readonly edits: readonly number[];
+  readonly strategies: readonly string[];
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly messagesBefore: number;
+  readonly messagesAfter: number;
+}
+
+export function compactNow(
+  context: TurnContext,
+  place: StoredPlace,
+  { keep, budget }: CompactWish,
+): Promise<CompactionDone> {
+  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep)];
+  return applyNow(context, place, {
+    strategies,
+    reason: "by hand",
+    goalFor: (limit) => {
+      const tokens = budget ?? Math.floor(limit / 2);
+      if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
+      const limitTokens = Math.min(limit, tokens);
+      return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
+    },
+  });
+}
+
+export async function resetNow(
+  context: TurnContext,
+  place: StoredPlace,
+  {
+    reason = "The user asked for a fresh start.",
+    task,
+  }: { readonly reason?: string; readonly task?: string },
+): Promise<CompactionDone> {
+  const { log, branch } = place;
+  const strategies = recoveryStrategies(context, reason, task ?? branch.task);
+  const done = await applyNow(context, place, {
+    strategies,
+    reason: "reset",
+    goalFor: (limitTokens) => ({ limitTokens, tokens: 0, floorTokens: 0 }),
+  });
+  delete branch.mustRecover;
+  log.overflows.length = 0;
+  const at = context.now();
+  const turn = { id: `reset-${at}`, at };
+  const { tokensBefore, tokensAfter } = done;
+  announce(log, {
+    type: "recovery",
+    session: log.record.id,
+    at,
+    turn: turn.id,
+    reason,
+    tokensBefore,
+    tokensAfter,
+  });
+  recordError({ log, turn }, "RECOVERY_TRIGGERED", reason);
+  await context.saver.save(log);
+  return done;
+}
+
+interface Applying {
+  readonly strategies: readonly Strategy[];
+  readonly reason: string;
+  readonly goalFor: (limit: number) => Goal;
+}
+
+async function applyNow(
+  context: TurnContext,
+  place: StoredPlace,
+  { strategies, reason, goalFor }: Applying,
+): Promise<CompactionDone> {
+  const { log, branch } = place;
+  const draft = await storedDraft(context, place);
+  const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
+  const goal = goalFor(place.lastTurn?.limit ?? draft.targets[0].limit.limit);
+  const startedAt = context.now();
+  const compaction = await compact(context, { draft, start, strategies, goal });
+  const [failure] = compaction.failures;
+  if (compaction.edits.length === 0)
+    throw new PlimsollError(
+      "NOTHING_TO_DO",
+      failure === undefined
+        ? "There is nothing to take out: the conversation is short, or what is left must stay."
+        : `Nothing was taken out: ${failure}.`,
+      { status: 409 },
+    );
+  const saved = await commitCompaction(context, draft, compaction);
+  if (saved === "unsaved")
+    throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+      status: 503,
+    });
+  const milliseconds = context.now() - startedAt;
+  reportCompaction(context, draft, compaction, { reason, start, milliseconds });
+  const shown = ({ view }: typeof start): number =>
+    view.gaps.reduce((left, { first, last }) => left - (last - first + 1), draft.path.length);
+  return {
+    edits: compaction.edits.map(({ seq }) => seq),
+    strategies: compaction.strategies,
+    tokensBefore: start.measured.total,
+    tokensAfter: compaction.sized.measured.total,
+    messagesBefore: shown(start),
+    messagesAfter: shown(compaction.sized),
+  };
+}

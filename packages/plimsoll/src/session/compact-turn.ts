@@ -1,0 +1,218 @@
+/** A turn that must become smaller: the chain, one level deeper where it would only come again, and recovery behind it. */
+
+import { judgeAfter, type Verdict } from "../budget/guard.ts";
+import { freshStart } from "../compact/fresh-start.ts";
+import type { Goal, Strategy } from "../compact/strategy.ts";
+import { truncateKeeping } from "../compact/truncation.ts";
+import type { Outcome } from "../message/event.ts";
+import { type Compaction, compact } from "./compaction.ts";
+import type { Draft, Sized } from "./draft.ts";
+import { commitCompaction, recordError, reportDegraded } from "./edit-log.ts";
+import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
+import { viewOf } from "./path.ts";
+import { type Guard, type JudgedView, judgedNew } from "./projection.ts";
+import { announce } from "./record.ts";
+import { mustRecover, noteOverflow } from "./recovery.ts";
+import { reportCompaction } from "./report-compaction.ts";
+
+/** A compaction goes this deep, so that it is rare, and no deeper than it must. */
+const depth = 0.5;
+const restLeft = 0.4;
+const shallowest = 0.86;
+/** One that frees less than this, or comes this soon after another, goes a level deeper instead of coming again. */
+const thrash = { freedShare: 0.1, turns: 3 };
+const deeper = 0.7;
+/** Deeper than this there is only a fresh start. */
+const deepestLevel = 2;
+
+export interface Compacting {
+  readonly guard: Guard;
+  readonly before: JudgedView;
+  readonly isOverMedia: boolean;
+  /** After an overflow: at most so much, before correction. */
+  readonly mostTokens?: number;
+  readonly mostBytes?: number;
+}
+
+/** Contract: never rejects for what a strategy does; a conversation goes on whatever fails here. */
+export async function compactTurn(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  compacting: Compacting,
+): Promise<Fitted> {
+  const { guard, before } = compacting;
+  const { branch, log } = draft;
+  branch.mustCompact = false;
+  await draft.path.load();
+  const startedAt = world.now();
+  const wanted = mustRecover(log, branch, world.now());
+  const tried =
+    wanted === undefined
+      ? await tryChain(world, draft, start, compacting)
+      : await tryRecovery(world, draft, start, { compacting, reason: wanted });
+  const done = await orRecovery(world, draft, start, { tried, compacting });
+  const { compaction, outcome } = done;
+  for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
+    reportDegraded(draft, "truncation", failure);
+  if (compaction.edits.length === 0) {
+    branch.exhaustedTokens = before.projection.tokens;
+    const isOurs = compaction.failures.length > 0;
+    return lastResort(world, draft, start, { before, guard, isOurs });
+  }
+  const after = judgedNew(world, draft, compaction.sized, guard);
+  const verdict = judgeAfter({ ...guard, projection: after.projection });
+  // What will not be sent changes nothing.
+  if (verdict.kind === "refuse")
+    return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
+  const saved = await commitCompaction(world, draft, compaction);
+  if (saved === "unsaved") {
+    reportDegraded(draft, "view", "the store could not keep what would be cut");
+    return lastResort(world, draft, start, { before, guard, isOurs: true });
+  }
+  const milliseconds = world.now() - startedAt;
+  const reason = compacting.isOverMedia ? "media" : reasonOf(before.verdict);
+  reportCompaction(world, draft, compaction, { reason, start, milliseconds });
+  if (outcome === "recovered") reportRecovery(draft, compaction, start, done.reason ?? "");
+  branch.judged = { view: viewOf(log, branch, draft.path), turns: 0 };
+  branch.compacted = { turns: 0, level: done.level };
+  delete branch.exhaustedTokens;
+  delete branch.prepared;
+  if (verdict.kind === "final")
+    return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
+  return fitted(draft, { ...after, sized: compaction.sized, target: draft.targets[0], outcome });
+}
+
+interface Tried {
+  readonly compaction: Compaction;
+  readonly outcome: Extract<Outcome, "compacted" | "recovered">;
+  readonly level: number;
+  readonly reason?: string;
+}
+
+/** One level deeper than the last time, if that was not long ago; and again, if it frees next to nothing. */
+async function tryChain(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  compacting: Compacting,
+): Promise<Tried> {
+  const { compacted } = draft.branch;
+  const isSoon = compacted !== undefined && compacted.turns <= thrash.turns;
+  let level = isSoon ? Math.min(deepestLevel, compacted.level + 1) : 0;
+  for (;;) {
+    const goal = goalOf(draft, start, compacting, level);
+    const compaction = await compact(world, { draft, start, strategies: world.strategies, goal });
+    const freed = 1 - compaction.sized.measured.total / Math.max(1, start.measured.total);
+    const isEnough = freed >= thrash.freedShare || compacting.isOverMedia;
+    if (isEnough || compaction.edits.length === 0 || level >= deepestLevel)
+      return { compaction, outcome: "compacted", level };
+    level++;
+  }
+}
+
+/** When the chain is exhausted, and what is left does not fit. */
+async function orRecovery(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
+): Promise<Tried> {
+  if (tried.outcome === "recovered" || isThere(world, draft, tried, compacting)) return tried;
+  noteOverflow(draft.log, world.now());
+  const reason = "The strategies could not make it fit.";
+  const recovered = await tryRecovery(world, draft, start, { compacting, reason });
+  const isBetter =
+    recovered.compaction.edits.length > 0 &&
+    recovered.compaction.sized.measured.total < tried.compaction.sized.measured.total;
+  return isBetter ? recovered : tried;
+}
+
+function isThere(
+  world: FitWorld,
+  draft: Draft,
+  { compaction }: Tried,
+  { guard, before }: Compacting,
+): boolean {
+  const isUnedited = compaction.edits.length === 0;
+  const { projection } = isUnedited ? before : judgedNew(world, draft, compaction.sized, guard);
+  const { kind } = judgeAfter({ ...guard, projection });
+  return kind !== "refuse" && kind !== "final";
+}
+
+async function tryRecovery(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
+): Promise<Tried> {
+  const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
+  const strategies = recoveryStrategies(world, reason, draft.branch.task);
+  const compaction = await compact(world, { draft, start, strategies, goal });
+  return { compaction, outcome: "recovered", level: 0, reason };
+}
+
+/** As `recovery_mode` says; an error is what the guard answers when nothing is done. */
+export function recoveryStrategies(
+  { config, count }: Pick<FitWorld, "config" | "count">,
+  reason: string,
+  task: string | undefined,
+): readonly Strategy[] {
+  switch (config.context_config?.recovery_mode ?? "fresh_start") {
+    case "fresh_start":
+      return [freshStart({ reason, ...(task === undefined ? {} : { task }) }, count)];
+    case "truncate":
+      return [truncateKeeping("none")];
+    case "error":
+      return [];
+  }
+}
+
+function reportRecovery(
+  draft: Draft,
+  { sized }: Compaction,
+  { measured }: Sized,
+  reason: string,
+): void {
+  const { log, turn, branch } = draft;
+  delete branch.mustRecover;
+  log.overflows.length = 0;
+  announce(log, {
+    type: "recovery",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    reason,
+    tokensBefore: measured.total,
+    tokensAfter: sized.measured.total,
+  });
+  recordError(draft, "RECOVERY_TRIGGERED", reason);
+}
+
+function reasonOf(verdict: Verdict): string {
+  return verdict.kind === "compact" && verdict.isForced ? "forced" : verdict.kind;
+}
+
+/** In our own tokens: the guard counts as the provider does. */
+function goalOf(
+  { targets: [target] }: Draft,
+  start: Sized,
+  compacting: Compacting,
+  level: number,
+): Goal {
+  const { guard, before, isOverMedia, mostTokens, mostBytes } = compacting;
+  const media = mostBytes === undefined ? target.media : { ...target.media, maxBytes: mostBytes };
+  const scale = start.measured.total / Math.max(1, before.projection.tokens);
+  const most = mostTokens ?? Number.POSITIVE_INFINITY;
+  const limit = Math.floor(guard.limit * scale);
+  const { system, tools } = start.measured;
+  // What stands before the conversation cannot be taken out: of the rest, enough is left to be worth something.
+  const least = system + tools + (limit - system - tools) * restLeft;
+  const tokens = Math.floor(Math.min(most, Math.max(limit * depth, least)) * deeper ** level);
+  return {
+    limitTokens: Math.min(limit, most),
+    tokens,
+    floorTokens: Math.floor(tokens * shallowest),
+    ...(isOverMedia || mostBytes !== undefined ? { media } : {}),
+  };
+}

@@ -1,0 +1,166 @@
+/** What is sent in the end: a view that fits, the last turn, the client's original, or nothing at all. */
+
+import type { Projection } from "../budget/counters.ts";
+import { judgeAfter } from "../budget/guard.ts";
+import type { Measurement } from "../budget/measure.ts";
+import type { Strategy } from "../compact/strategy.ts";
+import type { Outcome } from "../message/event.ts";
+import type { Calibrations } from "./calibrations.ts";
+import { judge } from "./compaction.ts";
+import type { Config } from "./config.ts";
+import { type Debug, targetFields } from "./debug.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { reportDegraded, reportEnforced } from "./edit-log.ts";
+import { type Guard, type JudgedView, judged } from "./projection.ts";
+import type { Patch } from "./render.ts";
+import type { ReportWorld } from "./report-compaction.ts";
+import type { Summariser } from "./summariser.ts";
+import type { Target } from "./target.ts";
+
+export interface FitWorld extends ReportWorld {
+  /** A model that writes summaries, where one is configured. */
+  readonly summariser?: Summariser;
+  /** Tokens of a text, at once and roughly. */
+  readonly count: (text: string) => number;
+  readonly config: Config;
+  readonly now: () => number;
+  readonly calibrations: Calibrations;
+  readonly strategies: readonly Strategy[];
+  readonly debug: Debug;
+}
+
+/** What to send, and what it comes to. */
+export interface Fitted {
+  readonly outcome: Outcome;
+  readonly target: Target;
+  readonly patches: readonly Patch[];
+  /** The model may call nothing any more, and is told so. */
+  readonly isFinal: boolean;
+  /** Before correction, of what is sent. */
+  readonly measured: Measurement;
+  /** As the provider would count. */
+  readonly measurement: Measurement;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  /** What there was to use. */
+  readonly limit: number;
+  /** Not to be sent: what it would need, and what there is. */
+  readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
+}
+
+const finalInstruction =
+  "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
+
+/**
+ * Nothing more can be taken out, or not now. What still fits goes; what only the window without its buffer holds
+ * goes as the last turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
+ */
+export async function lastResort(
+  world: FitWorld,
+  draft: Draft,
+  sized: Sized,
+  { before, guard, isOurs }: { before: JudgedView; guard: Guard; isOurs: boolean },
+): Promise<Fitted> {
+  const [target] = draft.targets;
+  const { projection } = before;
+  const verdict = judgeAfter({ ...guard, projection });
+  const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
+  if (verdict.kind === "fits" || verdict.kind === "schema") return fitted(draft, plain);
+  if (verdict.kind === "refuse" && !mayRefuse(target, before)) return fitted(draft, plain);
+  if (isOurs && sized.patches.length === 0) {
+    reportDegraded(draft, "original", "the request goes as it came, and may be too long");
+    return fitted(draft, plain);
+  }
+  world.debug("context-guard/enforce", () => ({
+    forcedFinalTurnReason: "context",
+    action: verdict.kind,
+    blocked: [{ ...targetFields(target), limit: guard.limit, projected: projection.tokens }],
+  }));
+  if (verdict.kind === "final") {
+    reportEnforced(draft, "final", projection.tokens, guard.limit);
+    const closing = await closingView(world, draft, sized, projection);
+    const { measurement } = judged(world, draft, closing, guard);
+    return {
+      ...fitted(draft, { ...before, sized: closing, target, outcome: "final" }),
+      measurement,
+      isFinal: true,
+    };
+  }
+  if (isOurs) reportDegraded(draft, "overflow", "the edits already made do not suffice");
+  reportEnforced(draft, "refused", projection.tokens, guard.limit);
+  return {
+    ...fitted(draft, { ...plain, outcome: "refused" }),
+    refusal: {
+      needTokens: projection.tokens + target.limit.maxOutput,
+      limitTokens: target.limit.window,
+    },
+  };
+}
+
+/** An estimate may be wrong by this; what it says is too much within that, the provider says itself. */
+const estimateMargin = 1.15;
+
+/** Only what is known not to fit is refused here: a window that is a guess, or an answer that the client itself made too long, are the provider's to judge. */
+function mayRefuse({ limit }: Target, { projection, measurement }: JudgedView): boolean {
+  const isOurGuess = limit.windowSource === "catalogue" && measurement.certainty === "estimate";
+  const margin = isOurGuess ? estimateMargin : 1;
+  const isClientsOwn = limit.maxOutput >= limit.window / 2 && projection.tokens <= limit.window;
+  const isOver = projection.tokens + limit.maxOutput > limit.window * margin;
+  return limit.windowSource !== "fallback" && !isClientsOwn && isOver;
+}
+
+/** What a text of ours adds to a request, as the provider would count it. */
+export function addedTokens(
+  { projection }: Pick<JudgedView, "projection">,
+  { measured: before }: Sized,
+  { measured: after }: Sized,
+): number {
+  const scale = Math.max(1, projection.tokens / Math.max(1, before.total));
+  return Math.ceil((after.total - before.total) * scale);
+}
+
+/** With the last instruction behind it, where there is room for that. */
+async function closingView(
+  world: FitWorld,
+  draft: Draft,
+  sized: Sized,
+  projection: Projection,
+): Promise<Sized> {
+  if (isBegun(draft)) return sized;
+  const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+  const { window, maxOutput } = draft.targets[0].limit;
+  const added = addedTokens({ projection }, sized, closing);
+  const hasRoom = projection.tokens + added + maxOutput <= window;
+  return hasRoom && judge(world, draft, closing).kind !== "invalid" ? closing : sized;
+}
+
+export interface Settled extends Omit<JudgedView, "verdict"> {
+  readonly sized: Sized;
+  readonly target: Target;
+  readonly outcome: Outcome;
+}
+
+export function fitted({ measured }: Draft, settled: Settled): Fitted {
+  const { sized, target, outcome, measurement, projection, limit } = settled;
+  const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
+  return {
+    outcome,
+    target,
+    patches: sized.patches,
+    isFinal: false,
+    measured: sized.measured,
+    measurement,
+    tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
+    tokensAfter: projection.tokens,
+    limit,
+  };
+}
+
+export function outcomeOf({ patches }: Sized): Outcome {
+  return patches.length === 0 ? "passthrough" : "edited";
+}
+
+/** The client has begun the answer itself: nothing may stand behind that. */
+export function isBegun({ log, path }: Draft): boolean {
+  return log.nodes.get(path.seqAt(path.length - 1) ?? -1)?.role === "assistant";
+}
