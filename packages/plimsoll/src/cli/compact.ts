@@ -1,16 +1,17 @@
 /** `plimsoll compact`: a file, a session, or lines of JSON, brought to a number of tokens. */
 
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
-import { type OneOff, openPlimsoll, type Plimsoll } from "../session/plimsoll.ts";
+import { openPlimsoll, type Plimsoll } from "../session/plimsoll.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import type { WireName } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
+import { receiptText } from "./receipts.ts";
 import { runCompactSession } from "./steer.ts";
 import { harmlessJson } from "./terminal.ts";
 
@@ -18,6 +19,8 @@ export type CompactFlags = Flags & {
   readonly budget?: number;
   readonly format?: string;
   readonly jsonl?: boolean;
+  /** A file for the receipt. */
+  readonly receipt?: string;
   readonly json?: boolean;
 };
 
@@ -127,20 +130,12 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
     const isList = Array.isArray(JSON.parse(readFileSync(file, "utf8")) as unknown);
     const result = isList ? done.messages : { ...body, [wire.messagesField]: done.messages };
     console.log(JSON.stringify(result));
-    console.error(flags.json === true ? harmlessJson(receiptOf(done)) : receiptLine(done));
+    const receipt = await done.receipt();
+    if (flags.receipt !== undefined) writeFileSync(flags.receipt, `${harmlessJson(receipt)}\n`);
+    console.error(flags.json === true ? harmlessJson(receipt) : receiptText(receipt));
   } finally {
     await plimsoll.close();
   }
-}
-
-function receiptOf({ tokensBefore, tokensAfter, compaction }: OneOff): JsonObject {
-  return { tokensBefore, tokensAfter, strategies: compaction.strategies };
-}
-
-function receiptLine({ tokensBefore, tokensAfter, compaction }: OneOff): string {
-  const by =
-    compaction.strategies.length === 0 ? "nothing had to go" : compaction.strategies.join(", ");
-  return `${tokensBefore} tokens before, ${tokensAfter} after (${by}).`;
 }
 
 interface Transcript {

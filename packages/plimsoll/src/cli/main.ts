@@ -122,6 +122,7 @@ function addCompaction(root: Command): void {
     .option("--budget <tokens>", "how many tokens may stay", countOf)
     .option("--format <name>", "auto, anthropic, openai-chat, openai-responses (default: auto)")
     .option("--jsonl", "cases on standard input, answers on standard output, one per line")
+    .option("--receipt <file>", "what was done, as JSON, into a file")
     .option("--json", "what was done, as JSON")
     .action(async (what: string | undefined, flags: CompactFlags) =>
       (await import("./compact.ts")).runCompact(what, flags),

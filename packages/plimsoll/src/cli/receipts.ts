@@ -1,7 +1,7 @@
 /** `plimsoll receipts`: what each compaction of a session took out, and what survived, by class. */
 
 import type { CompactionEndEvent } from "../message/event.ts";
-import { evidenceClasses } from "../message/receipt.ts";
+import { evidenceClasses, type Receipt } from "../message/receipt.ts";
 import type { Flags } from "../session/config.ts";
 import { receiptsOf } from "../session/receipts.ts";
 import { chooseSession, withStore } from "./open-store.ts";
@@ -26,7 +26,16 @@ export async function runReceipts(
 }
 
 function render({ at, reason, receipt, messagesTakenOut }: CompactionEndEvent): string {
+  return [
+    `${new Date(at).toISOString()}  ${reason}, ${messagesTakenOut} messages left out whole`,
+    receiptText(receipt),
+  ].join("\n");
+}
+
+export function receiptText(receipt: Receipt): string {
   const { tokensBefore, tokensAfter, strategies, milliseconds, coherence, handles } = receipt;
+  const by = strategies.length === 0 ? "nothing had to go" : `by ${strategies.join(", ")}`;
+  const kept = handles.length === 0 ? "" : `, kept under ${handles.join(" ")}`;
   const rows = evidenceClasses.map((name) => {
     const { facts, verbatim, behindHandle, behindHandleExamples } = receipt.classes[name];
     const [example] = behindHandleExamples;
@@ -34,8 +43,7 @@ function render({ at, reason, receipt, messagesTakenOut }: CompactionEndEvent): 
     return [name, facts, verbatim, behindHandle, harmless(oneLine(taken, 60))];
   });
   return [
-    `${new Date(at).toISOString()}  ${reason}: ${tokensBefore} → ${tokensAfter} tokens in ${milliseconds} ms by ${strategies.join(", ")}`,
-    `${messagesTakenOut} messages left out whole, coherence ${coherence.toFixed(2)}, kept under ${handles.join(" ")}`,
+    `${tokensBefore} → ${tokensAfter} tokens in ${milliseconds} ms (${by}), coherence ${coherence.toFixed(2)}${kept}`,
     table([["class", "facts", "still said", "behind the handle", "for example"], ...rows]),
   ].join("\n");
 }

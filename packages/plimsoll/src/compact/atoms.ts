@@ -40,10 +40,10 @@ const emphasis = new Set(
 const dataRun = /[\w.+@/-]{256,}/g;
 
 /** In text that was quoted once more: what stands behind it begins a word. */
-const quotedBreak = /\\+[nrt]/g;
+const quotedBreak = /(?<!\\)\\+[nrt]/g;
 /** What is left of binary data in text: control characters, and escapes of them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-const debris = /[\u0000-\u0008\u000e-\u001f\u007f\ufffd]|\\+(?:u00[01]|x[01])/g;
+const debris = /[\u0000-\u0008\u000e-\u001f\u007f\ufffd]|(?<!\\)\\+(?:u00[01]|x[01])/g;
 const mostDebris = 1 / 40;
 
 function isNoise(text: string): boolean {

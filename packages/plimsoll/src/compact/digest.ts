@@ -24,14 +24,21 @@ export function noticeFor(room: number, hasArchive: boolean): Notice {
   };
 }
 
+export interface Naming {
+  readonly isSaid: (atom: number) => boolean;
+  /** Said, but no longer introduced. */
+  readonly dangling: readonly number[];
+}
+
 /** At most so many tokens, roughly. */
 export function digestText(
   { text, tokens }: Notice,
   ledger: Ledger,
-  isSaid: (atom: number) => boolean,
+  { isSaid, dangling }: Naming,
   limit: number,
 ): string {
-  const names = unsaid(ledger, isSaid, limit - tokens);
+  const unsaid = [...ledger.names.keys()].filter((atom) => !isSaid(atom));
+  const names = named(ledger, [...unsaid, ...dangling], limit - tokens);
   return names.length === 0 ? `[${text}]` : `[${text} Also: ${names.join(" ")}]`;
 }
 
@@ -39,14 +46,14 @@ export function withHandle(digest: string, handle: string): string {
   return digest.replace(handlePlace, handle);
 }
 
-/** What weighs most and is said nowhere else, as much as fits. */
-function unsaid(
+/** What weighs most, as much as fits. */
+function named(
   { names, kinds, weights }: Ledger,
-  isSaid: (atom: number) => boolean,
+  atoms: readonly number[],
   tokens: number,
 ): readonly string[] {
-  const wanted = [...names.keys()]
-    .filter((atom) => kinds[atom] !== "word" && (weights[atom] ?? 0) > 0 && !isSaid(atom))
+  const wanted = atoms
+    .filter((atom) => kinds[atom] !== "word" && kinds[atom] !== "news" && (weights[atom] ?? 0) > 0)
     // A handle that somebody wrote must not look like ours.
     .filter((atom) => !names[atom]?.includes("pl_"))
     .map((atom) => ({ atom, cost: estimateTokens(names[atom] ?? "") + 1 }))

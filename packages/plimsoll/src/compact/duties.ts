@@ -31,8 +31,9 @@ const exactExchanges = 10;
 export interface Room {
   /** Tokens for everything behind the head. */
   readonly tokens: number;
-  /** What it holds now. */
+  /** What there is to say in it, and what the view says of it now. */
   readonly historyTokens: number;
+  readonly nowTokens: number;
   readonly headLength: number;
 }
 

@@ -40,7 +40,8 @@ export function readJsonSheet(text: string, density: number): JsonSheet | undefi
       return pieces.length - 1;
     });
   }, density);
-  return root === undefined ? undefined : { text, root, pieces };
+  // Of an empty one there is nothing to leave out.
+  return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
 }
 
 const commaTokens = 1;

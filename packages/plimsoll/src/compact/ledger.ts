@@ -16,10 +16,13 @@ export interface Utterance {
   readonly text: string;
 }
 
+/** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
+export type LedgerKind = AtomKind | "word" | "news";
+
 /** Atoms by number: the same string has the same number. */
 export interface Ledger {
   readonly names: readonly string[];
-  readonly kinds: readonly (AtomKind | "word")[];
+  readonly kinds: readonly LedgerKind[];
   /** Of each utterance, in the order in which they were given. */
   readonly mentions: readonly (readonly number[])[];
   /** 0: known from the head, or not worth anything. */
@@ -47,6 +50,8 @@ const kindWeight: Readonly<Record<AtomKind, number>> = {
 /** What the agent itself used it will use again; errors a little. */
 const used = { call: 1.5, agent: 1, user: 0.3, error: 0.3 };
 const ageing = 0.7;
+/** A line that says what went wrong or was decided, beside an identifier that was used a few times. */
+const newsWeight = 1;
 /** A plain word, beside an identifier: it decides only where there is little else. */
 const wordWeight = 0.005;
 
@@ -65,8 +70,8 @@ interface Tally {
 export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame): Ledger {
   const numbers = new Map<string, number>();
   const names: string[] = [];
-  const kinds: (AtomKind | "word")[] = [];
-  const numberOf = (name: string, kind: AtomKind | "word"): number => {
+  const kinds: LedgerKind[] = [];
+  const numberOf = (name: string, kind: LedgerKind): number => {
     const key = kind === "word" ? `\0${name}` : name;
     const known = numbers.get(key);
     if (known !== undefined) return known;
@@ -78,7 +83,8 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
   const mentions = utterances.map(({ text, voice }) => {
     const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
     const words = voice === "agent" || voice === "user" ? wordsIn(text) : [];
-    return [...own, ...words.map((word) => numberOf(word, "word"))];
+    const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
+    return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
   const tallies = tallyUp(utterances, { mentions, kinds, headLength: frame.headLength });
   const weights = Float64Array.from(names, (_, number) =>
@@ -89,8 +95,22 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
 
 interface Read {
   readonly mentions: readonly (readonly number[])[];
-  readonly kinds: readonly (AtomKind | "word")[];
+  readonly kinds: readonly LedgerKind[];
   readonly headLength: number;
+}
+
+/** What went wrong, and what was decided: worth its line beyond the names in it. */
+const errorLine =
+  /^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure)\b|FAILED\b|FAIL:|fatal:|panic:|error(?:\[\w+\])?:)/;
+const decision =
+  /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
+const longestNews = 120;
+
+function newsIn(text: string, voice: Voice): readonly string[] {
+  const isNews =
+    (voice === "result" && errorLine.test(text)) ||
+    ((voice === "agent" || voice === "user") && decision.test(text));
+  return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
 
 const trouble = /\b(?:error|exception|traceback|failed|failure|fatal|panic|denied|not found)\b/i;
@@ -130,6 +150,10 @@ function emptyTally(): Tally {
   };
 }
 
+function isAtom(kind: LedgerKind | undefined): boolean {
+  return kind !== "word" && kind !== "news";
+}
+
 /** Distinct atoms of each message. */
 function crowdOf(
   utterances: readonly Utterance[],
@@ -140,16 +164,12 @@ function crowdOf(
   for (const [index, { message }] of utterances.entries()) {
     const own = seen.get(message) ?? new Set();
     seen.set(message, own);
-    for (const number of mentions[index] ?? []) if (kinds[number] !== "word") own.add(number);
+    for (const number of mentions[index] ?? []) if (isAtom(kinds[number])) own.add(number);
   }
   return new Map([...seen].map(([message, own]) => [message, Math.max(1, own.size)]));
 }
 
-function weightOf(
-  kind: AtomKind | "word",
-  tally: Tally | undefined,
-  { startOf }: LedgerFrame,
-): number {
+function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: LedgerFrame): number {
   if (tally === undefined || tally.isInHead) return 0;
   const messages = Math.max(1, startOf.length - 1);
   if (kind === "word") {
@@ -158,6 +178,7 @@ function weightOf(
   }
   const all = Math.max(1, startOf.at(-1) ?? 1);
   const age = 1 - (startOf[tally.last + 1] ?? all) / all;
+  if (kind === "news") return newsWeight * Math.exp(-ageing * age);
   const use =
     1 +
     used.call * Math.log2(1 + tally.calls) +

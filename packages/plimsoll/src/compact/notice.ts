@@ -55,9 +55,15 @@ function noticeText(handle: string): string {
   return `[Plimsoll: this conversation was shortened to fit; ${whole}.]`;
 }
 
-/** What an earlier summary says, without the notice around it. */
+/** What a handover begins with; the next one has its own. */
+export const handoverOpening = "Handover.";
+
+/** What an earlier summary says, without the notice and the opening around it. */
 export function summaryBody(summary: string | undefined): string | undefined {
-  const body = (summary ?? "").replace(/^\[Plimsoll:[^\n]*\]\n?/, "").trim();
+  const body = (summary ?? "")
+    .replace(/^\[Plimsoll:[^\n]*\]\n?/, "")
+    .replace(/^Handover\.[^\n]*\n?/, "")
+    .trim();
   return body === "" ? undefined : body;
 }
 

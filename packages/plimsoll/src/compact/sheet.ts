@@ -107,7 +107,7 @@ function joint(
   const ending = isTorn ? mark("…") : "";
   const gap =
     missing.size === 0
-      ? between.filter(isBlank).map(() => "")
+      ? blankLines(before, behind, between)
       : [mark(isAll ? "…" : linesMissing(missing.size))];
   const beginning = isBegun ? mark("…") : "";
   return [
@@ -115,6 +115,17 @@ function joint(
     ...gap,
     ...(behind === undefined ? [] : [beginning]),
   ].join("\n");
+}
+
+/** Of a long line that is torn, a blank stretch is no line. */
+function blankLines(
+  before: Piece | undefined,
+  behind: Piece | undefined,
+  between: readonly Piece[],
+): readonly string[] {
+  const lines = new Set(between.filter(isBlank).map(({ line }) => line));
+  for (const piece of [before, behind]) lines.delete(piece?.line ?? -1);
+  return [...lines].map(() => "");
 }
 
 function linesMissing(count: number): string {

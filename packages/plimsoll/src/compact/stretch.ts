@@ -18,7 +18,7 @@ export function stretchesOf(line: string): readonly string[] {
   let at = 0;
   while (line.length - at > stretch.most + stretch.least) {
     const wanted = at + stretch.least + jointIn(line.slice(at + stretch.least, at + stretch.most));
-    const end = untorn(line, wanted);
+    const end = untorn(line, at, wanted);
     stretches.push(line.slice(at, end));
     at = end;
   }
@@ -34,17 +34,29 @@ function jointIn(window: string): number {
   return Math.floor(window.length / 2);
 }
 
-/** Behind an escape such as \n or \u00e9, and behind both halves of a character. */
-function untorn(line: string, end: number): number {
-  const slash = line.lastIndexOf("\\", end - 1);
-  if (slash >= 0 && end - slash <= 5) {
-    let first = slash;
-    while (line[first - 1] === "\\") first--;
-    const length = line[slash + 1] === "u" ? 6 : 2;
-    const opensEscape = (slash - first) % 2 === 0;
-    if (opensEscape && slash + length > end) return Math.min(line.length, slash + length);
-  }
-  return /[\uD800-\uDBFF]/.test(line[end - 1] ?? "") ? end + 1 : end;
+const lowHalf = /^\\u[dD][c-fC-F][0-9a-fA-F]{2}/;
+const highHalf = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
+
+/** Behind an escape such as \n or \u00e9, and behind both halves of a character. `from` is known to be such a place. */
+function untorn(line: string, from: number, end: number): number {
+  const whole = behindEscape(line, from, end);
+  const isEscapedHalf =
+    highHalf.test(line.slice(Math.max(from, whole - 6), whole)) &&
+    lowHalf.test(line.slice(whole, whole + 6));
+  if (isEscapedHalf) return whole + 6;
+  return /[\uD800-\uDBFF]/.test(line[whole - 1] ?? "") ? whole + 1 : whole;
+}
+
+function behindEscape(line: string, from: number, end: number): number {
+  const near = line.slice(Math.max(from, end - 5), end);
+  const slash = near.lastIndexOf("\\");
+  if (slash < 0) return end;
+  const at = end - near.length + slash;
+  let first = at;
+  while (first > from && line[first - 1] === "\\") first--;
+  const length = line[at + 1] === "u" ? 6 : 2;
+  const opensEscape = (at - first) % 2 === 0;
+  return opensEscape && at + length > end ? Math.min(line.length, at + length) : end;
 }
 
 const run = /[A-Za-z]+|\d+|\s+|[^\sA-Za-z\d]+/g;

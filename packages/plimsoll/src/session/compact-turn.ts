@@ -47,10 +47,17 @@ export async function compactTurn(
   await draft.path.load();
   const startedAt = world.now();
   const wanted = mustRecover(log, branch, world.now());
-  const tried =
+  // Tried once, whatever comes of it: a wish that cannot be met must not come again with every turn.
+  delete branch.mustRecover;
+  if (wanted !== undefined) log.overflows.length = 0;
+  const afresh =
     wanted === undefined
-      ? await tryChain(world, draft, start, compacting)
+      ? undefined
       : await tryRecovery(world, draft, start, { compacting, reason: wanted });
+  const tried =
+    afresh === undefined || afresh.compaction.edits.length === 0
+      ? await tryChain(world, draft, start, compacting)
+      : afresh;
   const done = await orRecovery(world, draft, start, { tried, compacting });
   const { compaction, outcome } = done;
   for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
@@ -174,9 +181,7 @@ function reportRecovery(
   { measured }: Sized,
   reason: string,
 ): void {
-  const { log, turn, branch } = draft;
-  delete branch.mustRecover;
-  log.overflows.length = 0;
+  const { log, turn } = draft;
   announce(log, {
     type: "recovery",
     session: log.record.id,

@@ -243,8 +243,8 @@ async function propose(
   { strategy, seen, proposals }: Proposed,
 ): Promise<Compaction> {
   const { log, branch, path, wire, turn } = draft;
-  const spent = state.edits.length === 0 ? spentTexts(draft, state.sized, proposals) : [];
-  const last = spent.at(-1) ?? state.edits.at(-1) ?? log.edits.at(-1);
+  const before = pending(draft, state, proposals);
+  const from = (log.edits.at(-1)?.seq ?? 0) + 1 + before.length;
   const made = makeEdits(
     {
       log,
@@ -257,24 +257,66 @@ async function propose(
       step: turn.id,
       strategy: strategy.name,
       at: turn.at,
-      from: (last?.seq ?? 0) + 1,
+      from,
       wordings: await world.store.wordingSizes(log.record.id),
       hasArchive: world.hasArchive !== false,
     },
     proposals,
   );
   const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
-  const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
-  const all = edits.length === 0 ? state.edits : [...state.edits, ...spent, ...edits];
+  const all =
+    edits.length === 0 ? state.edits : [...underNewHandle(state, before, edits), ...edits];
+  const handles = new Set(all.map(({ action }) => ("handle" in action ? action.handle : "")));
   const view = foldView(indexOn(path, log), [...log.edits, ...all]);
   return {
     ...state,
     edits: all,
-    archive: [...state.archive, ...made.archive.filter(({ handle }) => handles.has(handle))],
+    archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
     wordings: [...state.wordings, ...made.wordings],
     strategies: [...state.strategies, strategy.name],
     sized: await sizeView(world.facts, draft, view),
   };
+}
+
+/** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
+function underNewHandle(
+  { edits }: Compaction,
+  before: readonly Edit[],
+  made: readonly Edit[],
+): readonly Edit[] {
+  const [shown, now] = [summaryHandle(edits), summaryHandle(made)];
+  if (shown === undefined || now === undefined) return before;
+  return before.map((edit) => {
+    const { action } = edit;
+    const isCovered = "handle" in action && action.handle === shown;
+    return isCovered ? { ...edit, action: { ...action, handle: now } } : edit;
+  });
+}
+
+function summaryHandle(edits: readonly Edit[]): string | undefined {
+  return edits.flatMap(({ action }) => (action.kind === "insert" ? (action.handle ?? []) : []))[0];
+}
+
+/** What this step has made so far, and takes back: a new summary takes the place of the last one, also of this very step. */
+function pending(
+  draft: Draft,
+  { edits, sized }: Compaction,
+  proposals: readonly Proposal[],
+): readonly Edit[] {
+  const isReplaced = proposals.some(({ kind }) => kind === "summary");
+  const made = edits.filter(
+    ({ action }) => !(isReplaced && action.kind === "insert" && action.handle !== undefined),
+  );
+  const known = new Set(draft.log.edits.map(({ seq }) => seq));
+  const reverted = new Set(
+    made.flatMap(({ action }) => (action.kind === "revert" ? action.edit : [])),
+  );
+  const spent = spentTexts(draft, sized, proposals).filter(
+    ({ action }) =>
+      action.kind === "revert" && known.has(action.edit) && !reverted.has(action.edit),
+  );
+  const from = (draft.log.edits.at(-1)?.seq ?? 0) + 1;
+  return [...made, ...spent].map((edit, index) => ({ ...edit, seq: from + index }));
 }
 
 /** What is shorter than the notice in its place stays. */

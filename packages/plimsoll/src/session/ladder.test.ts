@@ -101,8 +101,8 @@ async function talking(
   parts: Partial<Parts>,
   about: (talk: Talk) => Promise<void>,
 ): Promise<void> {
-  // Without the note from 80 % on, which is an edit too.
-  const config = { context_config: { warning_threshold: 1 } };
+  // Without the note from 80 % on, which is an edit too; and without a fresh start, which is no rung.
+  const config = { context_config: { warning_threshold: 1, recovery_mode: "error" } } as const;
   const plimsoll = await openWith(LIMIT, { parts, config });
   try {
     await about(new Talk(plimsoll, wire));

@@ -6,15 +6,17 @@ import type { Strategy } from "../compact/strategy.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
+import type { Receipt } from "../message/receipt.ts";
 import type { Wire } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
-import { type Compaction, type CompactionWorld, compact } from "./compaction.ts";
+import { type CompactionWorld, compact } from "./compaction.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { newId } from "./ids.ts";
 import { emptyLog, moveTip, pathTo, rootLink, startBranch } from "./log.ts";
 import { addMessage, nothing, pathOfNodes } from "./path.ts";
 import { appendMessages } from "./record.ts";
 import { patchList } from "./render.ts";
+import { receiptOf } from "./report-compaction.ts";
 import type { Target, Targets } from "./target.ts";
 import { wholeView } from "./view.ts";
 
@@ -41,7 +43,9 @@ export interface OneOff {
   readonly messages: readonly JsonObject[];
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  readonly compaction: Compaction;
+  readonly strategies: readonly string[];
+  /** Made when it is asked for: it takes as long as the compaction. */
+  readonly receipt: () => Promise<Receipt>;
 }
 
 /** Contract: what does not fit after all that could be done is refused with BREAKER_FAILED. */
@@ -51,10 +55,10 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   const { budget } = task;
   const goal = { limitTokens: budget, tokens: budget, floorTokens: Math.floor(budget * 0.86) };
   const { strategies } = world;
-  const compaction = await compact(
-    { ...world, hasArchive: false },
-    { draft, start, strategies, goal },
-  );
+  const without = { ...world, hasArchive: false };
+  const startedAt = world.now();
+  const compaction = await compact(without, { draft, start, strategies, goal });
+  const milliseconds = world.now() - startedAt;
   const tokensAfter = compaction.sized.measured.total;
   if (tokensAfter > budget)
     throw new PlimsollError(
@@ -63,7 +67,16 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
       { fields: { tokens: tokensAfter, budget, failures: compaction.failures.join("; ") } },
     );
   const list = patchList(task.messages, compaction.sized.patches, decodeMessage);
-  return { messages: list, tokensBefore: start.measured.total, tokensAfter, compaction };
+  return {
+    messages: list,
+    tokensBefore: start.measured.total,
+    tokensAfter,
+    strategies: compaction.strategies,
+    receipt: async () => {
+      const report = { reason: "by hand", start, milliseconds };
+      return { ...(await receiptOf(without, draft, compaction, report)), handles: [] };
+    },
+  };
 }
 
 async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {

@@ -47,8 +47,6 @@ import {
 } from "./turn.ts";
 import { loadWordVectors } from "./word-vectors.ts";
 
-export type { OneOff } from "./one-off.ts";
-
 export interface PlimsollOptions {
   /** Folder for database and keys. */
   readonly data?: string;

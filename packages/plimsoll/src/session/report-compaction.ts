@@ -52,7 +52,7 @@ export function reportCompaction(
   });
 }
 
-async function receiptOf(
+export async function receiptOf(
   world: CompactionWorld,
   draft: Draft,
   { archive, strategies, sized }: Compaction,
