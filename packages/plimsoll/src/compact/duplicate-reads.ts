@@ -21,6 +21,8 @@ const contentKeys = ["content", "file_text", "contents", "new_content", "text", 
 const shortestArgument = 200;
 /** Arguments of this many newest exchanges stay as they are. */
 const exactExchanges = 10;
+/** The newest part of the conversation is read as it is. */
+const recentShare = 0.15;
 /** Written again, a number beyond 2^53 would be another one. */
 const hugeNumber = /[0-9]{16}/;
 
@@ -67,16 +69,26 @@ function copiesIn(conversation: SeenConversation): readonly Copy[] {
   const { isFixed } = fixedUnits(conversation);
   const exchanges = units.filter(({ isExchange }) => isExchange);
   const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
+  const recentFrom = startOfRecent(messages);
   return units.flatMap(({ first, last, priority }, unit) =>
     messages.slice(first, last + 1).flatMap((seen, offset) => {
       const message = first + offset;
-      const isKept = isFixed(unit) || priority === 1 || seen.isPinned;
+      const isRecent = message >= recentFrom;
+      const isKept = isFixed(unit) || priority === 1 || seen.isPinned || isRecent;
       return foundIn(seen, all, calls).map((found): Copy => {
         const isExact = found.argument !== undefined && (message >= exactFrom || isSigned(seen));
         return { ...found, message, ...linesOf(found, isKept || isExact) };
       });
     }),
   );
+}
+
+function startOfRecent(messages: readonly SeenMessage[]): number {
+  const limit = messages.reduce((sum, { tokens }) => sum + tokens, 0) * recentShare;
+  let taken = 0;
+  let from = messages.length;
+  while (from > 0 && taken <= limit) taken += messages[--from]?.tokens ?? 0;
+  return from;
 }
 
 function linesOf(

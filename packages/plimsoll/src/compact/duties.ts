@@ -8,7 +8,7 @@ import type { SeenConversation } from "./strategy.ts";
 export type Strictness = "usual" | "least";
 
 /** Shares of the room that is left beside the head. */
-const recent = { ofHistory: 0.1, ofRoom: 0.4 };
+const recent = { ofHistory: 0.105, ofRoom: 0.42 };
 /** Newest exchanges that stay whole beyond their duty, for coherence. */
 const wholeTail = { usual: 0.15, least: 0 };
 const usersShare = { usual: 0.31, least: 0.3 };

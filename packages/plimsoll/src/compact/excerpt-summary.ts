@@ -15,7 +15,12 @@ import { summarise } from "./summary.ts";
 const digestShare = 0.02;
 /** From here on also for the names of things that are spoken of, but whose first mention is gone. */
 const roomForNames = 4000;
-const danglingShare = 0.015;
+const danglingShare = 0.01;
+
+/** Talk says itself what it is about; there is no work to sum up. */
+function isTalk(messages: SeenConversation["messages"]): boolean {
+  return !messages.some(({ message }) => message.parts.some(({ kind }) => kind === "tool-call"));
+}
 
 /** What is set aside for it before anything is chosen. */
 export interface Reserve {
@@ -29,7 +34,7 @@ export interface Reserve {
 export function reserveFor(conversation: SeenConversation, room: Room): Reserve {
   const notice = noticeFor(room.tokens, conversation.hasArchive);
   const summary = summaryRoom(conversation, room);
-  const names = room.tokens < roomForNames ? 0 : danglingShare;
+  const names = room.tokens < roomForNames || isTalk(conversation.messages) ? 0 : danglingShare;
   const tokens = notice.tokens + room.tokens * (digestShare + names) + summary;
   return { notice, summary, tokens };
 }
@@ -85,13 +90,13 @@ function note(lists: readonly Map<number, number>[], atom: number, message: numb
 }
 
 /** In a window of any size to speak of, a few lines say what the excerpts no longer do. */
-const summaryShare = { least: 8000, ofRoom: 0.03, most: 1000, prepared: 0.15 };
+const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
-function summaryRoom({ prepared, summary }: SeenConversation, { tokens }: Room): number {
+function summaryRoom({ prepared, summary, messages }: SeenConversation, { tokens }: Room): number {
   if (prepared !== undefined)
     return Math.min(estimateTokens(prepared) * 1.2, tokens * summaryShare.prepared);
   const isCarried = summaryBody(summary) !== undefined;
-  if (tokens < summaryShare.least && !isCarried) return 0;
+  if ((tokens < summaryShare.least || isTalk(messages)) && !isCarried) return 0;
   return Math.min(summaryShare.most, tokens * summaryShare.ofRoom);
 }
 

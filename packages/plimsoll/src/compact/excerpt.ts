@@ -10,7 +10,7 @@ import { Choice } from "./choose.ts";
 import { withHandle } from "./digest.ts";
 import { exactCallsFrom, keepDuties, oversizedTokens, type Room } from "./duties.ts";
 import { reserveFor, writeSummary } from "./excerpt-summary.ts";
-import { Scales } from "./scales.ts";
+import { ownMessage, Scales } from "./scales.ts";
 import { type Change, gapText, render, type Shown } from "./shown.ts";
 import { readSlots, type Slots } from "./slots.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "./strategy.ts";
@@ -24,7 +24,7 @@ const slack = { tokens: 8, share: 0.004 };
 export const excerpt: Strategy = {
   name: "excerpt",
   propose: async (conversation, goal) => {
-    const room = roomOf(conversation, goal);
+    const room = await roomOf(conversation, goal);
     if (room.tokens < smallestRoom || room.headLength >= conversation.messages.length) return [];
     const slots = readSlots(conversation, {
       headLength: room.headLength,
@@ -46,7 +46,10 @@ export const excerpt: Strategy = {
 /** With less room than this there is nothing to choose. */
 const smallestRoom = 60;
 
-function roomOf({ messages, tokens }: SeenConversation, goal: Goal): Room {
+/** A summary that stands there makes room: the new one takes its place. */
+async function roomOf(conversation: SeenConversation, goal: Goal): Promise<Room> {
+  const { messages, tokens, summary, weigh } = conversation;
+  const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
   const firstUser = messages.findIndex(({ message }) => isSpoken(message));
   const headLength = firstUser + 1;
   const history = messages.slice(headLength);
@@ -54,8 +57,8 @@ function roomOf({ messages, tokens }: SeenConversation, goal: Goal): Room {
   return {
     headLength,
     historyTokens: history.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0),
-    nowTokens: now,
-    tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now),
+    nowTokens: now + summed,
+    tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now - summed),
   };
 }
 

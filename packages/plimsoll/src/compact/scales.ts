@@ -42,6 +42,6 @@ export class Scales {
   }
 }
 
-function ownMessage(text: string): Message {
+export function ownMessage(text: string): Message {
   return { role: "user", parts: [{ kind: "text", text }] };
 }

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createBackground } from "./background.ts";
 
 test("work is done in its order, one piece at a time, and never at once", async () => {
-  const background = createBackground();
+  const background = createBackground(() => undefined);
   const done: string[] = [];
   let running = 0;
   for (const name of ["one", "two", "three"])
@@ -20,8 +20,9 @@ test("work is done in its order, one piece at a time, and never at once", async 
   expect(done).toEqual(["one", "two", "three"]);
 });
 
-test("work that throws or rejects stops nothing", async () => {
-  const background = createBackground();
+test("work that throws or rejects stops nothing, and is reported", async () => {
+  const failures: unknown[] = [];
+  const background = createBackground((error) => failures.push(error));
   const done: string[] = [];
   background.run(() => {
     throw new Error("at once");
@@ -32,10 +33,11 @@ test("work that throws or rejects stops nothing", async () => {
   });
   await background.idle();
   expect(done).toEqual(["still here"]);
+  expect(failures).toEqual([new Error("at once"), new Error("later")]);
 });
 
 test("idle with nothing to do is now, and work may give more work", async () => {
-  const background = createBackground();
+  const background = createBackground(() => undefined);
   await background.idle();
   const done: number[] = [];
   background.run(async () => {
@@ -50,7 +52,7 @@ test("idle with nothing to do is now, and work may give more work", async () => 
 });
 
 test("what waits is bounded: more than a few hundred pieces are dropped, and then it goes on", async () => {
-  const background = createBackground();
+  const background = createBackground(() => undefined);
   let count = 0;
   const one = async (): Promise<void> => {
     count++;
