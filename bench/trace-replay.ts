@@ -180,11 +180,16 @@ async function countSent(
 
 /** Where in the body the first edit stands that the last request did not have. */
 function firstNew({ fitted }: Received, { patches: before }: Previous): number {
+  return Math.min(firstOnlyIn(fitted.patches, before), firstOnlyIn(before, fitted.patches));
+}
+
+/** Where the first patch stands that the others do not have: an edit that was made, or one that was taken back. */
+function firstOnlyIn(patches: Previous["patches"], others: Previous["patches"]): number {
   const keyOf = ({ first, end, elements }: Previous["patches"][number]): string =>
     [first, end, ...elements.map((bytes) => Buffer.from(bytes).toString())].join("\0");
-  const known = new Set(before.map(keyOf));
+  const known = new Set(others.map(keyOf));
   let added = 0;
-  for (const patch of fitted.patches) {
+  for (const patch of patches) {
     if (!known.has(keyOf(patch))) return patch.first + added;
     added += patch.elements.length - (patch.end - patch.first);
   }
@@ -203,5 +208,5 @@ function judgedOf(
     previousSentText: before.bodyText,
   };
   const edited = editedFrom === undefined ? {} : { editedFrom };
-  return { wire, model, ...sent, ...history, ...edited, synthetic: [], editedCalls: [] };
+  return { wire, model, ...sent, ...history, ...edited, synthetic: [] };
 }

@@ -15,6 +15,8 @@ const usersShare = { usual: 0.31, least: 0.3 };
 const importantShare = 0.85;
 /** The user's last words stay whole up to this. */
 const lastWords = 0.5;
+/** … and up to so many characters whatever the room. */
+const shortestLastWords = 2000;
 /** One text of more than this is cut to its beginning … */
 const oversized = { tokens: 400, ofRoom: 0.2 };
 /** … of so many characters. */
@@ -27,6 +29,8 @@ const resultFloor = {
 };
 /** Arguments of this many newest exchanges stay as they are. */
 const exactExchanges = 10;
+
+type StrictRoom = Room & { readonly strictness: Strictness };
 
 export interface Room {
   /** Tokens for everything behind the head. */
@@ -54,14 +58,15 @@ export function oversizedTokens({ tokens }: Room): number {
   return tokens * oversized.ofRoom;
 }
 
-/** An exchange here: a message of the model, and everything up to the next one. */
+/** An exchange here: a message of the model, and everything up to the next one. Where no model speaks, each message. */
 function exchangeStarts(
   messages: SeenConversation["messages"],
   headLength: number,
 ): readonly number[] {
-  return messages.flatMap(({ message }, index) =>
-    index >= headLength && (message.role === "assistant" || index === headLength) ? [index] : [],
-  );
+  const isModel = (index: number): boolean => messages[index]?.message.role === "assistant";
+  const history = [...messages.keys()].slice(headLength);
+  if (!history.some(isModel)) return history;
+  return history.filter((index) => isModel(index) || index === headLength);
 }
 
 /** Keeps what must be kept; the rest of the room is for what is worth it. */
@@ -69,7 +74,7 @@ export function keepDuties(
   choice: Choice,
   conversation: SeenConversation,
   { slots, units }: Slots,
-  room: Room & { readonly strictness: Strictness },
+  room: StrictRoom,
 ): void {
   const { strictness } = room;
   const isTalk = !slots.some(({ voice }) => voice === "call" || voice === "result");
@@ -126,7 +131,7 @@ function startOfRecent(
 
 interface UsersTask {
   readonly slots: readonly PlacedSlot[];
-  readonly room: Room;
+  readonly room: StrictRoom;
   readonly open: (message: number) => readonly number[];
   readonly share: number;
   /** The slots of a message in which the user speaks. */
@@ -150,7 +155,8 @@ function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTa
     taken += 4 + own.reduce((sum, slot) => sum + dueTokens(slots[slot], room), 0);
     if (count > 0 && taken > room.tokens * share) return;
     const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
-    const isLast = count === 0 && tokens <= room.tokens * lastWords;
+    const isLast =
+      count === 0 && (words.length <= shortestLastWords || tokens <= room.tokens * lastWords);
     count++;
     open(index);
     const keep = isLast ? choice.keepWhole.bind(choice) : due;
@@ -162,7 +168,7 @@ function keepRecent(
   choice: Choice,
   slots: readonly PlacedSlot[],
   index: number,
-  room: Room & { readonly strictness: Strictness },
+  room: StrictRoom,
 ): void {
   const slot = slots[index];
   if (slot === undefined || slot.isExact) return;
@@ -174,23 +180,33 @@ function keepRecent(
   choice.keepAtLeast(index, Math.min(tokensOf(slot) * ofResult, room.tokens * ofRoom) + tokens);
 }
 
-/** `margin` is for the estimate of a text, which may be off: when in doubt a text is kept whole, and counted as if it were cut. */
+/** For the estimate of a text, which may be off: when in doubt a text is kept whole, and counted as if it were cut … */
+const margins = { usual: { kept: 1.1, counted: 0.9 }, least: { kept: 1, counted: 1 } };
+
+/** … but not where that would overfill the room. */
 function isOversized(slot: PlacedSlot | undefined, room: Room, margin: number): boolean {
   const tokens = tokensOf(slot);
   const limit = Math.min(oversized.tokens, room.tokens * oversized.ofRoom);
   return tokens > limit * margin;
 }
 
-function dueTokens(slot: PlacedSlot | undefined, room: Room): number {
+function dueTokens(slot: PlacedSlot | undefined, room: StrictRoom): number {
   const tokens = tokensOf(slot);
-  return isOversized(slot, room, 0.9) ? Math.min(tokens, beginning / charactersPerToken) : tokens;
+  return isOversized(slot, room, margins[room.strictness].counted)
+    ? Math.min(tokens, beginning / charactersPerToken)
+    : tokens;
 }
 
 /** A text whole, or its beginning if it is long. */
-function keepDue(choice: Choice, slots: readonly PlacedSlot[], index: number, room: Room): void {
+function keepDue(
+  choice: Choice,
+  slots: readonly PlacedSlot[],
+  index: number,
+  room: StrictRoom,
+): void {
   const slot = slots[index];
   if (slot === undefined) return;
-  const isCut = isOversized(slot, room, 1.1);
+  const isCut = isOversized(slot, room, margins[room.strictness].kept);
   let characters = 0;
   for (const [piece, { text }] of slot.sheet.pieces.entries()) {
     if (isCut && characters >= beginning) return;

@@ -96,6 +96,7 @@ test("a second fresh start carries on what the first handover said", () => {
   const handover = texts.find(({ kind }) => kind === "summary")?.text ?? "";
   expect(handover).toContain(rule);
   expect(handover.split(rule)).toHaveLength(2);
+  expect(handover.match(/Handover\./g)).toHaveLength(1);
 });
 
 test("pins stay, whatever they weigh", () => {

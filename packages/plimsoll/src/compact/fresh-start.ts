@@ -2,6 +2,7 @@
 
 import { movableUnits, rangesOfUnits } from "./movable.ts";
 import { handoverOpening, sharedNotice, summaryBody, tokensIn } from "./notice.ts";
+import { standsBetweenAnswers } from "./ranges.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "./strategy.ts";
 import { type CountTokens, summarise } from "./summary.ts";
 
@@ -67,7 +68,7 @@ function handover(
         ...range,
         reason,
         handle: "shared",
-        textFor: () => "",
+        textFor: () => (standsBetweenAnswers(conversation, range) ? "[…]" : ""),
       }),
     ),
   ];

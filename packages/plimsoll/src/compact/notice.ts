@@ -1,5 +1,6 @@
 /** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
 
+import { standsBetweenAnswers } from "./ranges.ts";
 import type { Proposal, SeenConversation, SeenMessage } from "./strategy.ts";
 import { isSpoken, type TruncationRange } from "./truncate.ts";
 
@@ -68,11 +69,12 @@ export function summaryBody(summary: string | undefined): string | undefined {
 }
 
 export function gapMark(
-  { messages }: Pick<SeenConversation, "messages">,
-  { first, last }: TruncationRange,
+  conversation: Pick<SeenConversation, "messages" | "mustAlternate">,
+  range: TruncationRange,
 ): string {
-  const gone = messages.slice(first, last + 1);
-  return tokensOf(gone) < markedGapTokens ? "" : namedGap(gone);
+  const gone = conversation.messages.slice(range.first, range.last + 1);
+  const isSmall = tokensOf(gone) < markedGapTokens;
+  return isSmall && !standsBetweenAnswers(conversation, range) ? "" : namedGap(gone);
 }
 
 /** Also where little is gone. */

@@ -62,3 +62,12 @@ function untorn(
     (left, right) => tokens(right.from, right.until) - tokens(left.from, left.until),
   )[0];
 }
+
+/** Where roles must alternate, two answers must not meet: there a gap needs a text in its place. */
+export function standsBetweenAnswers(
+  { messages, mustAlternate }: Pick<SeenConversation, "messages" | "mustAlternate">,
+  { first, last }: TruncationRange,
+): boolean {
+  const isAnswer = (index: number): boolean => messages[index]?.message.role === "assistant";
+  return mustAlternate && isAnswer(first - 1) && isAnswer(last + 1);
+}

@@ -100,7 +100,7 @@ function joint(
 ): string {
   const missing = new Set(between.filter((piece) => !isBlank(piece)).map(({ line }) => line));
   if (before !== undefined && before.line === behind?.line)
-    return missing.size === 0 ? "" : mark("…");
+    return missing.size === 0 ? "" : apart(mark("…"));
   const isAll = before === undefined && behind === undefined && missing.size === 1;
   const isTorn = missing.delete(before?.line ?? -1);
   const isBegun = missing.delete(behind?.line ?? -1);
@@ -109,7 +109,7 @@ function joint(
     missing.size === 0
       ? blankLines(before, behind, between)
       : [mark(isAll ? "…" : linesMissing(missing.size))];
-  const beginning = isBegun ? mark("…") : "";
+  const beginning = isBegun ? apart(mark("…")) : "";
   return [
     ...(before === undefined ? [] : [ending]),
     ...gap,
@@ -126,6 +126,11 @@ function blankLines(
   const lines = new Set(between.filter(isBlank).map(({ line }) => line));
   for (const piece of [before, behind]) lines.delete(piece?.line ?? -1);
   return [...lines].map(() => "");
+}
+
+/** A mark with a number in it must not run into the text behind it. */
+function apart(marked: string): string {
+  return marked === "…" ? marked : `${marked} `;
 }
 
 function linesMissing(count: number): string {

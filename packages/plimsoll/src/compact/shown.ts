@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from "../message/json.ts";
 import type { Message, Part } from "../message/message.ts";
 import type { Choice } from "./choose.ts";
 import { fixedUnits } from "./keep.ts";
-import { rangesOf } from "./ranges.ts";
+import { rangesOf, standsBetweenAnswers } from "./ranges.ts";
 import { renderSheet } from "./sheet.ts";
 import type { PlacedSlot, SlotPlace, Slots } from "./slots.ts";
 import type { SeenConversation, SeenMessage } from "./strategy.ts";
@@ -129,10 +129,12 @@ function goneRanges(choice: Choice, conversation: SeenConversation): readonly Tr
   return rangesOf(conversation, isGone, "joined");
 }
 
-export function gapText({ messages }: SeenConversation, { first, last }: TruncationRange): string {
+export function gapText(conversation: SeenConversation, range: TruncationRange): string {
+  const { messages } = conversation;
+  const { first, last } = range;
   const gone = messages.slice(first, last + 1);
   const tokens = gone.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0);
-  if (tokens < markedGapTokens) return "";
+  if (tokens < markedGapTokens && !standsBetweenAnswers(conversation, range)) return "";
   const [from, to] = [messages[first]?.number, messages[last]?.number];
   return from === to ? `[… #${from}]` : `[… #${from}–#${to}]`;
 }

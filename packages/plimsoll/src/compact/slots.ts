@@ -43,6 +43,8 @@ export interface SlotReading {
 /** A shorter string in the arguments of a call stays: it is what was done. */
 const shortestCut = 200;
 const messageTokens = 4;
+/** A text of no more than this is not worth a mark in its place. */
+const shortestText = 10;
 /** An estimate may be off by this. */
 const surely = 1.2;
 
@@ -125,7 +127,7 @@ function textsOf(seen: SeenMessage, index: number, reading: SlotReading): readon
       place: inner === undefined ? place : { ...place, inner },
       voice: inner === undefined ? voice : "result",
       sheet: readSheet(content, { density, isProse: inner === undefined }),
-      isExact: isFixed,
+      isExact: isFixed || estimateTokens(content, density) <= shortestText,
     });
     switch (part.kind) {
       case "text":

@@ -8,7 +8,7 @@ import type { Outcome } from "../message/event.ts";
 import { type Compaction, compact } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { commitCompaction, recordError, reportDegraded } from "./edit-log.ts";
-import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
+import { type Fitted, type FitWorld, fitted, lastResort, mayRefuse } from "./last-resort.ts";
 import { viewOf } from "./path.ts";
 import { type Guard, type JudgedView, judgedNew } from "./projection.ts";
 import { announce } from "./record.ts";
@@ -54,10 +54,11 @@ export async function compactTurn(
     wanted === undefined
       ? undefined
       : await tryRecovery(world, draft, start, { compacting, reason: wanted });
-  const tried =
-    afresh === undefined || afresh.compaction.edits.length === 0
-      ? await tryChain(world, draft, start, compacting)
-      : afresh;
+  const isAfresh =
+    afresh !== undefined &&
+    afresh.compaction.edits.length > 0 &&
+    isThere(world, draft, afresh, compacting);
+  const tried = isAfresh ? afresh : await tryChain(world, draft, start, compacting);
   const done = await orRecovery(world, draft, start, { tried, compacting });
   const { compaction, outcome } = done;
   for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
@@ -69,8 +70,8 @@ export async function compactTurn(
   }
   const after = judgedNew(world, draft, compaction.sized, guard);
   const verdict = judgeAfter({ ...guard, projection: after.projection });
-  // What will not be sent changes nothing.
-  if (verdict.kind === "refuse")
+  // What will not be sent changes nothing; what is sent all the same must hold.
+  if (verdict.kind === "refuse" && mayRefuse(draft.targets[0], after))
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   const saved = await commitCompaction(world, draft, compaction);
   if (saved === "unsaved") {

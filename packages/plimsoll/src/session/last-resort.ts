@@ -20,6 +20,8 @@ import type { Target } from "./target.ts";
 export interface FitWorld extends ReportWorld {
   /** A model that writes summaries, where one is configured. */
   readonly summariser?: Summariser;
+  /** Aborted when the product closes. */
+  readonly closing: AbortSignal;
   /** Tokens of a text, at once and roughly. */
   readonly count: (text: string) => number;
   readonly config: Config;
@@ -101,7 +103,7 @@ export async function lastResort(
 const estimateMargin = 1.15;
 
 /** Only what is known not to fit is refused here: a window that is a guess, or an answer that the client itself made too long, are the provider's to judge. */
-function mayRefuse({ limit }: Target, { projection, measurement }: JudgedView): boolean {
+export function mayRefuse({ limit }: Target, { projection, measurement }: JudgedView): boolean {
   const isOurGuess = limit.windowSource === "catalogue" && measurement.certainty === "estimate";
   const margin = isOurGuess ? estimateMargin : 1;
   const isClientsOwn = limit.maxOutput >= limit.window / 2 && projection.tokens <= limit.window;

@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Proposal, SeenConversation, Strategy } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
+import { wires } from "../wire/wires.ts";
 import { readArchived } from "./archive.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import type { Session } from "./session.ts";
@@ -198,44 +199,37 @@ describe("a step with a shared handle", () => {
   });
 });
 
-test("an answer that the client sent back in other words is kept in those words", async () => {
-  const small = { contextWindow: 100_000, tokenizer: "approximate" };
+test("an answer that the client sends back in other words is kept in those words", async () => {
+  const small = {
+    contextWindow: 1_200,
+    maxOutputTokens: 100,
+    contextWindowBufferTokens: 100,
+    tokenizer: "approximate",
+  };
   const script = new Script();
+  script.next = () => [summary(), removal(2, 5)];
   const plimsoll = await openPlimsoll({
     store: "memory",
     config: { providers: { openai: { models: { small } } } },
     parts: { strategies: [script] },
   });
   open.push(plimsoll);
-  const { wires } = await import("../wire/wires.ts");
   const said: object[] = [];
-  const encoder = new TextEncoder();
   let session = "";
-  for (let turn = 0; turn < 6; turn++) {
+  for (let turn = 0; turn < 20; turn++) {
     said.push({ role: "user", content: `question ${turn} ${"so and so ".repeat(20)}` });
-    const body = encoder.encode(JSON.stringify({ model: "small", messages: said }));
-    const received = await plimsoll.receive({
-      tenant: "t",
-      provider: "openai",
-      wire: wires["openai-chat"],
-      body,
-      hints: { clientKey: "test:words", isCompacted: false },
-    });
+    const body = new TextEncoder().encode(JSON.stringify({ model: "small", messages: said }));
+    const hints = { clientKey: "test:words", isCompacted: false };
+    const wire = wires["openai-chat"];
+    const received = await plimsoll.receive({ tenant: "t", provider: "openai", wire, body, hints });
     session = received.session;
     const content = `answer ${turn} ${"this and that ".repeat(20)}`;
-    await received.end({
-      status: "complete",
-      answer: {
-        outcome: "message",
-        choices: [{ role: "assistant", content, refusal: null, annotations: [] }],
-      },
-    });
-    said.push({ role: "assistant", content, refusal: null });
+    const own = { role: "assistant", content, refusal: null, annotations: [] };
+    await received.end({ status: "complete", answer: { outcome: "message", choices: [[own]] } });
+    said.push({ role: "assistant", content });
+    if (received.fitted.outcome === "compacted") break;
   }
-  script.next = () => [summary(), removal(2, 5)];
-  await plimsoll.steering.compact(session, { budget: 300 });
-  const made = await plimsoll.store.edits(session);
-  const [handle = ""] = handlesOf(made);
+  const [handle = ""] = handlesOf(await plimsoll.store.edits(session));
   const record = await plimsoll.store.archived("t", handle);
   if (record === undefined) throw new Error("It opens nothing.");
   const { content } = await readArchived(plimsoll.store, record, { offset: 0, limit: 100_000 });

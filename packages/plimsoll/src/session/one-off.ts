@@ -44,6 +44,8 @@ export interface OneOff {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly strategies: readonly string[];
+  /** What was tried in vain. */
+  readonly failures: readonly string[];
   /** Made when it is asked for: it takes as long as the compaction. */
   readonly receipt: () => Promise<Receipt>;
 }
@@ -72,6 +74,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
     tokensBefore: start.measured.total,
     tokensAfter,
     strategies: compaction.strategies,
+    failures: compaction.failures,
     receipt: async () => {
       const report = { reason: "by hand", start, milliseconds };
       return { ...(await receiptOf(without, draft, compaction, report)), handles: [] };

@@ -124,8 +124,10 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     ...(vectors === undefined ? {} : { vectors }),
     ...embedderOf(config),
   });
+  const closing = new AbortController();
   const context = assemble({
     config,
+    closing: closing.signal,
     store: options.parts?.store ?? (await openStore(config, folder)),
     counter,
     count,
@@ -166,6 +168,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     retrying: (tool, work) => retrying(retryPolicyOf(config, tool), work),
     warmUp: () => counter.prepare(usualTokenizer),
     close: async () => {
+      closing.abort();
       await openTurns.close(closeTimeoutMs);
       await context.background.idle();
       await saver.close();
@@ -207,7 +210,7 @@ function openStore(config: Config, folder: DataFolder | undefined): Promise<Stor
   });
 }
 
-type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count">;
+type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count" | "closing">;
 
 function assemble(parts: Assembly): TurnContext & { readonly openTurns: ClosableTurns } {
   const { config, store, counter, sign } = parts;

@@ -6,10 +6,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { eventually } from "../../test/harness/waiting.ts";
+import { eventually, within } from "../../test/harness/waiting.ts";
 import type { SummaryPreparedEvent } from "../message/event.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import type { PreparedTurn } from "./prepared.ts";
+import { receiptsOf } from "./receipts.ts";
 import type { Session } from "./session.ts";
 
 const servers: Server[] = [];
@@ -69,7 +70,7 @@ function saying(content: string): (response: ServerResponse) => void {
 const KEY = "PLIMSOLL_TEST_SUMMARISER_KEY";
 process.env[KEY] = "secret-of-the-test";
 
-async function withSummariser(baseUrl: string | undefined): Promise<Plimsoll> {
+async function withSummariser(baseUrl: string | undefined, timeoutMs = 1_000): Promise<Plimsoll> {
   const small = {
     contextWindow: 7_000,
     maxOutputTokens: 500,
@@ -88,7 +89,7 @@ async function withSummariser(baseUrl: string | undefined): Promise<Plimsoll> {
               model: "tiny",
               baseUrl,
               apiKeyEnv: KEY,
-              timeoutMs: 2_000,
+              timeoutMs,
             },
           }),
     },
@@ -99,11 +100,13 @@ async function withSummariser(baseUrl: string | undefined): Promise<Plimsoll> {
 
 const task = "Make the import of orders in src/shop/importer.py faster.";
 const rule = "Never touch the tests.";
-const answer = {
-  role: "assistant",
-  content: [{ type: "text", text: "Noted." }],
-  stop_reason: "end_turn",
-};
+const answer = { role: "assistant", stop_reason: "end_turn" };
+
+/** What the agent says of one week. */
+function weather(week: number): string {
+  return `The weather in week ${week} was mild.`;
+}
+
 type Prepared = PreparedTurn<{ readonly messages: readonly object[] }>;
 
 class Talk {
@@ -115,12 +118,12 @@ class Talk {
   }
 
   async say(): Promise<Prepared> {
-    const said = ["Hello there.", `${task} ${rule}`][this.#turn];
-    const dull = `The weather in week ${this.#turn} was ${"mild and grey and calm ".repeat(50)}`;
-    this.#turn++;
-    await this.session.append({ role: "user", content: said ?? dull });
+    const turn = this.#turn++;
+    const asked = `Please tell me now what you know of the weather at berth_${turn}.`;
+    await this.session.append({ role: "user", content: turn === 0 ? `${task} ${rule}` : asked });
     const prepared: Prepared = await this.session.prepare({ target: "anthropic/small" });
-    await this.session.commit(answer);
+    const words = `${weather(turn)} ${"It was grey, and nothing moved in the harbour. ".repeat(24)}`;
+    await this.session.commit({ ...answer, content: [{ type: "text", text: words }] });
     return prepared;
   }
 
@@ -152,11 +155,14 @@ async function nextEvent(plimsoll: Plimsoll, session: string): Promise<SummaryPr
 
 const honest = [
   "## Goal",
-  `- #3 ${task}`,
+  `- #1 ${task}`,
+  "- #9 Please tell me now what you know of the weather at berth_4.",
   "## Rules",
-  `- #3 ${rule}`,
+  `- #1 ${rule}`,
   "## State",
-  "- #5 The weather in week 2 was mild and grey and calm.",
+  `- #6 ${weather(2)}`,
+  "## Files",
+  "- #1 `src/shop/importer.py`",
 ].join("\n");
 
 function textOf({ request }: Prepared): string {
@@ -178,15 +184,15 @@ describe("a model that answers", () => {
   });
 
   test("its summary passes the gate, and stands in the view after the next compaction", async () => {
-    const { url } = await provider(saying(honest));
+    const { url, asked } = await provider(saying(honest));
     const plimsoll = await withSummariser(url);
     const talk = new Talk(await plimsoll.session());
     await talk.until(isWarned);
-    await talk.say();
+    await eventually(5_000, "a question", async () => asked[0]);
     const { verdict } = await nextEvent(plimsoll, talk.session.id);
     expect(["passes", "patched"]).toContain(verdict);
     const compacted = await talk.until(isCompacted);
-    expect(textOf(compacted)).toContain("The weather in week 2 was mild and grey and calm.");
+    expect(textOf(compacted)).toContain(`## State\\n- #6 ${weather(2)}`);
     expect(textOf(compacted)).toContain(rule);
     expect(compacted.outcome.tokensAfter).toBeLessThanOrEqual(6_000);
   });
@@ -247,6 +253,22 @@ describe("a model that is no help", () => {
     const compacted = await talk.until(isCompacted);
     expect(events).toEqual([]);
     expect(textOf(compacted)).toContain(rule);
+  });
+
+  test("one that never answers holds up no receipt, and not the end of the program", async () => {
+    const { url, asked } = await provider(() => undefined);
+    const plimsoll = await withSummariser(url, 60_000);
+    const talk = new Talk(await plimsoll.session());
+    await talk.until(isWarned);
+    await eventually(5_000, "a question", async () => asked[0]);
+    await talk.until(isCompacted);
+    const found = await eventually(5_000, "a receipt", async () => {
+      const [receipt] = await receiptsOf(plimsoll.store, talk.session.id);
+      return receipt;
+    });
+    expect(found.type).toBe("compaction-end");
+    await within(10_000, "the end", plimsoll.close());
+    open.length = 0;
   });
 
   test("one that is not there at all", async () => {

@@ -3,11 +3,12 @@
 import { readEvidence } from "../compact/evidence.ts";
 import { speechOf } from "../compact/evidence-speech.ts";
 import { summaryBody } from "../compact/notice.ts";
-import { judgeSummary } from "../compact/survival.ts";
+import { type GateTask, judgeSummary } from "../compact/survival.ts";
 import { see } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { announce } from "./record.ts";
+import type { ModelSummary } from "./summariser.ts";
 
 /** The newest part stays as it is, and is not summed up. */
 const oldShare = 0.8;
@@ -15,8 +16,8 @@ const summaryTokens = 1000;
 
 /** From the warning on, once until the next compaction. Without a configured model nothing is done. */
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
-  const { summariser, count } = world;
-  const { branch, path, log, turn } = draft;
+  const { summariser } = world;
+  const { branch, path } = draft;
   if (summariser === undefined || branch.prepared !== undefined) return;
   branch.prepared = { kind: "under-way" };
   world.background.run(async () => {
@@ -26,36 +27,47 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
     const source = speechOf(old);
     if (chain === undefined || source.length === 0) return;
     const earlier = summaryBody(conversation.summary);
-    const before = earlier === undefined ? {} : { earlier };
-    const signal = new AbortController().signal;
-    const made = await summariser.summarise({
+    const task = {
       source,
-      ...before,
+      ...(earlier === undefined ? {} : { earlier }),
       maxTokens: summaryTokens,
-      signal,
-    });
-    const verdict = judgeSummary({
-      summary: made.kind === "text" ? made.text : "",
-      evidence: readEvidence(old),
-      source,
-      ...before,
-      count,
-      maxTokens: summaryTokens,
-    });
-    const text = verdict.kind === "passes" && made.kind === "text" ? made.text : summaryIn(verdict);
-    branch.prepared = { kind: "ready", chain, text };
-    announce(log, {
-      type: "summary-prepared",
-      session: log.record.id,
-      at: world.now(),
-      turn: turn.id,
-      verdict: verdict.kind,
-      ...(made.kind === "failed" ? { reason: made.reason } : {}),
-      ...(verdict.kind === "replaced" ? { reason: verdict.reason } : {}),
-    });
+    };
+    // Nobody waits for a model, not even others in the background.
+    void summariser
+      .summarise({ ...task, signal: world.closing })
+      .then((made) =>
+        world.background.run(() =>
+          hold(world, draft, { made, task, evidence: readEvidence(old), chain }),
+        ),
+      );
   });
 }
 
-function summaryIn(verdict: ReturnType<typeof judgeSummary>): string {
-  return verdict.kind === "passes" ? "" : verdict.summary;
+interface Written {
+  readonly made: ModelSummary;
+  readonly task: Pick<GateTask, "source" | "earlier" | "maxTokens">;
+  readonly evidence: GateTask["evidence"];
+  readonly chain: string;
+}
+
+/** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
+async function hold(
+  world: FitWorld,
+  { branch, log, turn }: Draft,
+  { made, task, evidence, chain }: Written,
+): Promise<void> {
+  const summary = made.kind === "text" ? made.text : "";
+  const verdict = judgeSummary({ ...task, summary, evidence, count: world.count });
+  const text = verdict.kind === "passes" ? summary : verdict.summary;
+  branch.prepared = { kind: "ready", chain, text };
+  announce(log, {
+    type: "summary-prepared",
+    session: log.record.id,
+    at: world.now(),
+    turn: turn.id,
+    verdict: verdict.kind,
+    ...(made.kind === "failed" ? { reason: made.reason } : {}),
+    ...(verdict.kind === "replaced" ? { reason: verdict.reason } : {}),
+  });
+  await world.saver.save(log);
 }

@@ -256,6 +256,34 @@ describe("milestones", () => {
     expect(outcome.kind).not.toBe("refused");
   });
 
+  test("a wish that cannot be met is tried once, and then forgotten", async () => {
+    const plimsoll = await fresh({ mode: "error" });
+    const talk = await Talk.begin(plimsoll);
+    for (let turn = 0; turn < 6; turn++) await talk.say(300);
+    await talk.session.milestone({});
+    await talk.say("ok");
+    for (let turn = 0; turn < 3; turn++) {
+      const { outcome } = await talk.say("ok");
+      expect(["compacted", "recovered", "refused"]).not.toContain(outcome.kind);
+    }
+  });
+
+  test("a fresh start that does not suffice is no reason to refuse what the chain can make fit", async () => {
+    const plimsoll = await fresh();
+    const talk = await Talk.begin(plimsoll);
+    for (let turn = 0; turn < 4; turn++) await talk.say(200);
+    await talk.ask("Please read the log, then tell me.");
+    const call = { type: "tool_use", id: "t1", name: "read", input: { path: "a.log" } };
+    await talk.session.commit({ ...answer, content: [call], stop_reason: "tool_use" });
+    await talk.session.milestone({});
+    const log = Array.from({ length: 900 }, (_, line) => `line ${line} says value_${line}`);
+    const result = { type: "tool_result", tool_use_id: "t1", content: log.join("\n") };
+    await talk.session.append({ role: "user", content: [result] });
+    const { outcome } = await talk.session.prepare({ target });
+    expect(["compacted", "recovered"]).toContain(outcome.kind);
+    expect(outcome.tokensAfter).toBeLessThanOrEqual(LIMIT);
+  });
+
   test("reset starts afresh at once, and says what it did", async () => {
     const plimsoll = await fresh();
     const talk = await Talk.begin(plimsoll);
