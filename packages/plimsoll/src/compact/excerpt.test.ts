@@ -201,6 +201,47 @@ describe("what must stay", () => {
   });
 });
 
+describe("room", () => {
+  test.each([200, 260, 300, 330, 350, 400, 600])(
+    "words of the user of %d words each fit their goal, however many there are",
+    async (words) => {
+      const said = Array.from({ length: 30 }, (_, part) => [
+        user(`part_${part} ${"word ".repeat(words)}`),
+        agent("ok"),
+      ]).flat();
+      const before = seenFrom([...workOf(1), ...said, user("and now?")]);
+      const goal = { limitTokens: 3_000, tokens: 3_000, floorTokens: 2_500 };
+      const { conversation } = applyProposals(before, await excerpt.propose(before, goal));
+      expect(conversation.tokens).toBeLessThanOrEqual(goal.tokens);
+    },
+  );
+});
+
+describe("where roles must alternate", () => {
+  const chat = Array.from({ length: 30 }, (_, week) => [
+    agent(`week_${week} was mild. ${"nothing moved. ".repeat(40)}`),
+    user("Go on."),
+  ]).flat();
+  const before = seenFrom([user("Tell me of the weather."), ...chat], { mustAlternate: true });
+
+  test.each([0.15, 0.3, 0.5])(
+    "at %d they still do, or a text of ours stands between",
+    async (share) => {
+      const { conversation, texts } = await shorten(before, share);
+      const marked = new Set(texts.map((own) => own.before));
+      const { messages } = conversation;
+      const meeting = messages.filter(
+        ({ message, number }, at) =>
+          message.role === "assistant" &&
+          messages[at - 1]?.message.role === "assistant" &&
+          !marked.has(number),
+      );
+      expect(meeting).toEqual([]);
+      expect(messages.length).toBeLessThan(before.messages.length);
+    },
+  );
+});
+
 describe("marks", () => {
   const before = numbered(seenFrom(workOf(30)));
 
