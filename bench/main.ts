@@ -10,6 +10,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { appendBenchmark } from "./append.ts";
 import { coldBenchmark } from "./cold.ts";
+import { compactionBenchmark } from "./compaction.ts";
+import { compressorsBenchmark } from "./compressors.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { memoryBenchmark } from "./memory.ts";
 import { peersBenchmark } from "./peers.ts";
@@ -22,6 +24,8 @@ const benchmarks: readonly Benchmark[] = [
   incrementalBenchmark,
   coldBenchmark,
   peersBenchmark,
+  compactionBenchmark,
+  compressorsBenchmark,
   appendBenchmark,
   memoryBenchmark,
   tokensBenchmark,

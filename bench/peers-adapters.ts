@@ -46,6 +46,7 @@ interface LangChain {
 
 interface LangChainMessage {
   readonly id?: string;
+  readonly content?: unknown;
 }
 
 /** LangChain's trimMessages over the whole history in each turn. With `startOn`, as its documentation has it for chats. */
@@ -87,6 +88,66 @@ export async function openTrim(
       // Where it finds no place to start on, it gives a list with undefined in it.
       const found = left.filter((message) => message !== undefined);
       return () => found.map((message) => said[indexOf(message)] ?? {});
+    },
+  };
+}
+
+/** As far as it is used here. */
+interface LangChainMiddleware {
+  beforeModel(
+    state: { readonly messages: readonly LangChainMessage[] },
+    runtime: { readonly context: object },
+  ): Promise<{ readonly messages: readonly LangChainMessage[] } | undefined>;
+}
+
+interface LangChainAgents {
+  summarizationMiddleware(options: object): LangChainMiddleware;
+}
+
+/** What its model would answer, and at once: only what happens around that is timed. */
+const stubSummary = "The user asked for changes; the agent searched files and made some of them. ";
+
+/**
+ * LangChain's summarizationMiddleware with a model that answers at once: what is over the limit is brought to half of it.
+ * It reads only the newest 4,000 tokens of what it cuts, as is its default.
+ */
+export async function openSummarization({ limitTokens, tokensOf }: PeerWorld): Promise<Peer> {
+  const langChain: LangChain = await import(import.meta.resolve("@langchain/core/messages"));
+  const agents: LangChainAgents = await import(import.meta.resolve("langchain"));
+  const said: JsonObject[] = [];
+  const counts = new Map<string, number>();
+  let state: readonly LangChainMessage[] = [];
+  const tokenCounter = async (list: readonly LangChainMessage[]): Promise<number> => {
+    let tokens = 0;
+    for (const { id = "" } of list) {
+      const known = counts.get(id) ?? (await tokensOf([said[Number(id)] ?? {}]))[0] ?? Number.NaN;
+      counts.set(id, known);
+      tokens += known;
+    }
+    return tokens;
+  };
+  const middleware = agents.summarizationMiddleware({
+    model: { invoke: async () => ({ content: stubSummary.repeat(20) }) },
+    trigger: { tokens: limitTokens },
+    keep: { tokens: limitTokens / 2 },
+    tokenCounter,
+  });
+  return {
+    add: async (added) => {
+      const messages = added.map((message, index) =>
+        langChainMessage(langChain, message, String(said.length + index)),
+      );
+      said.push(...added);
+      state = [...state, ...messages];
+    },
+    manage: async () => {
+      const update = await middleware.beforeModel({ messages: state }, { context: {} });
+      // The first says that everything before is gone; the second is the summary, in the name of a message that it replaces.
+      const [, summary, ...left] = update?.messages ?? [];
+      if (summary === undefined) return () => said;
+      const own = { role: "user", content: String(summary.content) };
+      state = [summary, ...left];
+      return () => [own, ...left.map(({ id }) => said[Number(id)] ?? {})];
     },
   };
 }

@@ -127,17 +127,45 @@ export function sentencesOf({ text }: Speech): readonly string[] {
     .slice(0, maxSentences);
 }
 
-/** An agent that repeats what a tool told it has not said it itself. */
+/** Two texts that begin alike are compared; a shorter sentence says too little to be an echo. */
+const keyLength = 12;
+const wordStart = /(?<=^|\s)\S/g;
+
+/**
+ * An agent that repeats what a tool told it has not said it itself. Linear: what tools showed is gone through once, and
+ * looked up by how the agent's sentences begin.
+ */
 export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: string) => boolean {
-  let shown = "";
-  const before = new Map<Speech, number>();
-  for (const one of speech) {
-    before.set(one, shown.length);
-    if (one.speaker === "tool") shown += `${plain(one.text)}\n`;
+  const wanted = sentencesByKey(speech.filter(({ speaker }) => speaker === "agent"));
+  const numberOf = new Map(speech.map((one, index) => [one, index]));
+  /** Of each sentence, the first speech in which a tool showed it. */
+  const shownIn = new Map<string, number>();
+  for (const [index, { speaker, text }] of speech.entries()) {
+    if (speaker !== "tool" || wanted.size === 0) continue;
+    for (const said of shownSentences(plain(text), wanted))
+      if (!shownIn.has(said)) shownIn.set(said, index);
   }
   return (one, sentence) => {
-    if (one.speaker !== "agent") return false;
-    const at = shown.indexOf(plain(sentence));
-    return at >= 0 && at < (before.get(one) ?? 0);
+    const first = one.speaker === "agent" ? shownIn.get(plain(sentence)) : undefined;
+    return first !== undefined && first < (numberOf.get(one) ?? 0);
   };
+}
+
+function sentencesByKey(speech: readonly Speech[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const byKey = new Map<string, Set<string>>();
+  for (const sentence of speech.flatMap(sentencesOf)) {
+    const said = plain(sentence);
+    const key = said.slice(0, keyLength);
+    if (key.length === keyLength) byKey.set(key, (byKey.get(key) ?? new Set()).add(said));
+  }
+  return byKey;
+}
+
+function* shownSentences(
+  shown: string,
+  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+): Generator<string> {
+  for (const { index } of shown.matchAll(wordStart))
+    for (const said of wanted.get(shown.slice(index, index + keyLength)) ?? [])
+      if (shown.startsWith(said, index)) yield said;
 }

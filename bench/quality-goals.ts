@@ -1,0 +1,176 @@
+/** What compaction and recall shall reach, and how far they are. */
+
+import type { Kind, MacroRow, Metric, Scores } from "./quality-scorer.ts";
+import type { Table } from "./report.ts";
+
+export interface Measured {
+  readonly own: Scores;
+  /** Of one set alone: its mean with an interval. */
+  readonly ownBySet: ReadonlyMap<string, Scores>;
+  readonly baselines: ReadonlyMap<string, Scores>;
+  /** Reads the gold file: no product, but about what a budget can hold. */
+  readonly oracle?: Scores;
+}
+
+interface Goal {
+  readonly what: string;
+  readonly kind: Kind;
+  readonly metric: Metric;
+  /** Undefined: the mean over sets. */
+  readonly set?: string;
+  readonly steps: readonly {
+    readonly budget: number;
+    readonly goal: number;
+    readonly aim?: number;
+    /** As the scorer's README has it, for runs that do not ask the oracle. */
+    readonly oracle?: number;
+  }[];
+}
+
+const questionTokens = 1_024;
+
+const goals: readonly Goal[] = [
+  {
+    what: "FRR-place",
+    kind: "future",
+    metric: "place",
+    steps: [
+      { budget: 10, goal: 65, aim: 80, oracle: 93.6 },
+      { budget: 25, goal: 86, aim: 93, oracle: 99.1 },
+      { budget: 50, goal: 95, aim: 98, oracle: 99.4 },
+    ],
+  },
+  {
+    what: "FRR-far",
+    kind: "future",
+    metric: "far",
+    steps: [
+      { budget: 10, goal: 50, oracle: 90.8 },
+      { budget: 25, goal: 75, oracle: 98.6 },
+      { budget: 50, goal: 93, oracle: 98.9 },
+    ],
+  },
+  {
+    what: "FRR-reach",
+    kind: "future",
+    metric: "reach",
+    steps: [
+      { budget: 10, goal: 93, oracle: 96.9 },
+      { budget: 25, goal: 97, oracle: 99.2 },
+      { budget: 50, goal: 99, oracle: 99.5 },
+    ],
+  },
+  {
+    what: "LoCoMo, question unknown: ER mean",
+    kind: "evidence",
+    metric: "erMean",
+    set: "qa_locomo_NC",
+    steps: [
+      { budget: 10, goal: 15 },
+      { budget: 25, goal: 38 },
+      { budget: 50, goal: 70 },
+    ],
+  },
+  {
+    what: "LoCoMo, recall: ER mean",
+    kind: "recall",
+    metric: "erMean",
+    set: "qa_locomo_NC",
+    steps: [{ budget: questionTokens, goal: 78 }],
+  },
+  {
+    what: "QMSum, recall: answer words",
+    kind: "recall",
+    metric: "answerTokens",
+    set: "qa_qmsum",
+    steps: [{ budget: questionTokens, goal: 67 }],
+  },
+  {
+    what: "QMSum, recall: ER mean",
+    kind: "recall",
+    metric: "erMean",
+    set: "qa_qmsum",
+    steps: [{ budget: questionTokens, goal: 20 }],
+  },
+];
+
+export function percent(value: number | undefined): string {
+  return value === undefined || Number.isNaN(value) ? "–" : value.toFixed(1);
+}
+
+export function goalsTable(measured: Measured, isWhole: boolean): Table {
+  const isAsked = measured.oracle !== undefined;
+  const rows = goals.flatMap((goal) =>
+    goal.steps.map(({ budget, goal: wanted, aim, oracle }) => {
+      const row = rowOf(measured, goal, budget);
+      const value = row?.[goal.metric];
+      const quoted = isWhole ? oracle : undefined;
+      const ceiling = isAsked ? meanOf(measured.oracle, goal, budget) : quoted;
+      return [
+        goal.what,
+        budget === questionTokens ? "1,024 tokens" : `${budget} %`,
+        percent(value),
+        intervalOf(row, goal.metric),
+        `${wanted}${aim === undefined ? "" : ` (aim ${aim})`}`,
+        distance(value, wanted),
+        bestBaseline(measured, goal, budget),
+        percent(ceiling),
+      ];
+    }),
+  );
+  const { violationTotal, cases } = measured.own;
+  const judged = Object.values(cases).reduce((sum, count) => sum + count, 0);
+  const violations = ["Hard violations", `${judged.toLocaleString("en-US")} cases`];
+  return {
+    title: "Goals: %, mean over sets unless a set is named",
+    columns: [
+      "",
+      "budget",
+      "measured",
+      "95 % interval",
+      "goal",
+      "distance",
+      "best simple baseline",
+      isAsked ? "greedy oracle" : "greedy oracle (from the scorer's README)",
+    ],
+    rows: [...rows, [...violations, String(violationTotal), "", "0", "", "", ""]],
+  };
+}
+
+function rowOf(measured: Measured, { kind, set }: Goal, budget: number): MacroRow | undefined {
+  const scores = set === undefined ? measured.own : measured.ownBySet.get(set);
+  return scores?.macro.find((row) => row.kind === kind && row.budget === budget);
+}
+
+function meanOf(
+  scores: Scores | undefined,
+  { kind, set, metric }: Goal,
+  budget: number,
+): number | undefined {
+  const rows = set === undefined ? scores?.macro : scores?.rows.filter((row) => row.set === set);
+  return rows?.find((row) => row.kind === kind && row.budget === budget)?.[metric];
+}
+
+function intervalOf(row: MacroRow | undefined, metric: Metric): string {
+  const interval = row?.interval[metric];
+  return interval === undefined ? "" : interval.map(percent).join("–");
+}
+
+function distance(value: number | undefined, wanted: number): string {
+  if (value === undefined) return "–";
+  const difference = value - wanted;
+  return `${difference < 0 ? "−" : "+"}${Math.abs(difference).toFixed(1)}`;
+}
+
+/** Search is the same in all of them. */
+function bestBaseline({ baselines }: Measured, goal: Goal, budget: number): string {
+  const values = [...baselines].map(
+    ([name, scores]) => [name, meanOf(scores, goal, budget) ?? Number.NaN] as const,
+  );
+  const [best] = values.toSorted(([, one], [, other]) => other - one);
+  if (best === undefined) return "–";
+  const clip = values.find(([name]) => name === "clip");
+  const name = goal.kind === "recall" ? "BM25" : best[0];
+  const beside = name === "ledger" && clip !== undefined ? `; clip ${percent(clip[1])}` : "";
+  return `${percent(best[1])} (${name}${beside})`;
+}

@@ -1,0 +1,96 @@
+/**
+ * Answers cases on stdin like `plimsoll compact --jsonl`, but as in a session: what is taken out has a handle, which its
+ * notice shows. A file on the command line has no archive and so no handle; the difference is what a handle costs.
+ */
+
+import { createHash } from "node:crypto";
+import { openPlimsoll } from "plimsoll";
+import { jsonLines, writeLine } from "../packages/plimsoll/src/cli/json-lines.ts";
+import type { Proposal, Strategy } from "../packages/plimsoll/src/compact/strategy.ts";
+import { PlimsollError } from "../packages/plimsoll/src/message/error.ts";
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+} from "../packages/plimsoll/src/message/json.ts";
+import type { Message, Part } from "../packages/plimsoll/src/message/message.ts";
+import { wires } from "../packages/plimsoll/src/wire/wires.ts";
+
+const tokenizer = "tiktoken:o200k_base";
+const handleCharacters = 22;
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** As long and as random as a real one, and the same in every run. */
+function handleOf(id: string): string {
+  const bytes = createHash("sha256").update(id).digest().subarray(0, handleCharacters);
+  return `pl_${[...bytes].map((byte) => alphabet[byte % alphabet.length]).join("")}`;
+}
+
+function withHandles(strategy: Strategy, handle: () => string): Strategy {
+  const named = (proposal: Proposal): Proposal =>
+    proposal.kind === "insert"
+      ? proposal
+      : {
+          ...proposal,
+          textFor: (taken) => proposal.textFor({ ...taken, handle: handle() }),
+        };
+  return {
+    ...strategy,
+    propose: async (conversation, goal) => {
+      const proposals = await strategy.propose({ ...conversation, hasArchive: true }, goal);
+      return proposals.map(named);
+    },
+  };
+}
+
+/** What the case files count of a message: its text, then each call with keys and values of its arguments on lines. */
+function countedTexts({ parts }: Message): readonly string[] {
+  const texts = parts.flatMap((part) =>
+    part.kind === "tool-result" ? part.content.flatMap(textOf) : textOf(part),
+  );
+  const calls = parts.flatMap((part) =>
+    part.kind === "tool-call"
+      ? [`[call ${part.name}]`, ...valuesOf(parseObject(part.input) ?? part.input)]
+      : [],
+  );
+  return [[texts.join("\n"), ...calls].join("\n")];
+}
+
+function textOf(part: Part): readonly string[] {
+  return part.kind === "text" ? [part.text] : [];
+}
+
+function valuesOf(value: JsonValue): readonly string[] {
+  if (value === null) return [];
+  if (Array.isArray(value)) return value.flatMap(valuesOf);
+  if (!isObject(value)) return [String(value)];
+  return Object.entries(value).flatMap(([key, item]) => [`${key}:`, ...valuesOf(item ?? null)]);
+}
+
+async function main(): Promise<void> {
+  let handle = "";
+  const strategies = (usual: readonly Strategy[]): readonly Strategy[] =>
+    usual.map((strategy) => withHandles(strategy, () => handle));
+  const plimsoll = await openPlimsoll({ store: "memory", parts: { strategies } });
+  for await (const { item } of jsonLines(process.stdin)) {
+    const { id, messages, budgetTokens } = item;
+    handle = handleOf(String(id));
+    const task = {
+      wire: wires["openai-chat"],
+      messages: messages as readonly JsonObject[],
+      budget: Number(budgetTokens),
+      count: { tokenizer, textsOf: countedTexts },
+    };
+    try {
+      const done = await plimsoll.compactMessages(task);
+      await writeLine(process.stdout, { id, messages: done.messages });
+    } catch (error) {
+      if (!PlimsollError.is(error)) throw error;
+      await writeLine(process.stdout, { id, error: error.message });
+    }
+  }
+  await plimsoll.close();
+}
+
+await main();
