@@ -27,11 +27,10 @@ const lockHash = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");
 
-/** What is installed now; nothing, if the lockfile has changed since. */
+/** What was installed last, by this lockfile or by an earlier one. */
 function readStamp() {
   try {
-    const stamp = JSON.parse(readFileSync(stampFile, "utf8"));
-    return stamp.lockHash === lockHash ? stamp : undefined;
+    return JSON.parse(readFileSync(stampFile, "utf8"));
   } catch {
     return undefined;
   }
@@ -41,11 +40,11 @@ function setUp() {
   const wanted = profiles[profile];
   const stamp = readStamp();
   const has =
-    stamp &&
+    stamp?.lockHash === lockHash &&
     wanted.workspaces.every((name) => stamp.workspaces.includes(name)) &&
     (stamp.dev || !wanted.dev);
   if (has) return;
-  // What an earlier command installed stays.
+  // What an earlier command installed stays, also when the lockfile has changed.
   const workspaces = [...new Set([...wanted.workspaces, ...(stamp?.workspaces ?? [])])];
   const dev = wanted.dev || stamp?.dev === true;
   console.error(`plimsoll: installing what ${profile} needs, from the lockfile …`);

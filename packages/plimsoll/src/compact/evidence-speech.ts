@@ -127,9 +127,10 @@ export function sentencesOf({ text }: Speech): readonly string[] {
     .slice(0, maxSentences);
 }
 
-/** Two texts that begin alike are compared; a shorter sentence says too little to be an echo. */
-const keyLength = 12;
-const wordStart = /(?<=^|\s)\S/g;
+/** Two texts that begin alike are compared: long ones by a long beginning. A still shorter sentence says too little to be an echo. */
+const keyLengths = [24, 8] as const;
+/** So many that begin alike are looked at, in one place. */
+const sameKeyMax = 64;
 
 /**
  * An agent that repeats what a tool told it has not said it itself. Linear: what tools showed is gone through once, and
@@ -155,8 +156,10 @@ function sentencesByKey(speech: readonly Speech[]): ReadonlyMap<string, Readonly
   const byKey = new Map<string, Set<string>>();
   for (const sentence of speech.flatMap(sentencesOf)) {
     const said = plain(sentence);
-    const key = said.slice(0, keyLength);
-    if (key.length === keyLength) byKey.set(key, (byKey.get(key) ?? new Set()).add(said));
+    const length = keyLengths.find((least) => said.length >= least);
+    const key = said.slice(0, length);
+    const alike = byKey.get(key) ?? new Set();
+    if (length !== undefined && alike.size < sameKeyMax) byKey.set(key, alike.add(said));
   }
   return byKey;
 }
@@ -165,7 +168,14 @@ function* shownSentences(
   shown: string,
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
 ): Generator<string> {
-  for (const { index } of shown.matchAll(wordStart))
-    for (const said of wanted.get(shown.slice(index, index + keyLength)) ?? [])
-      if (shown.startsWith(said, index)) yield said;
+  for (let at = 0; at >= 0 && at < shown.length; at = nextWord(shown, at))
+    for (const length of keyLengths)
+      for (const said of wanted.get(shown.slice(at, at + length)) ?? [])
+        if (shown.startsWith(said, at)) yield said;
+}
+
+/** Spaces are single here. */
+function nextWord(text: string, at: number): number {
+  const space = text.indexOf(" ", at);
+  return space < 0 ? -1 : space + 1;
 }
