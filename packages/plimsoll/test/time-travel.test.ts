@@ -150,7 +150,7 @@ describe("a conversation that was compacted", () => {
   test("says so in its headers, its edits and its view", async () => {
     const edits = await readEdits(service, talk.session);
     const cut = edits.findLast(({ action }) => action.kind === "remove");
-    expect(cut).toMatchObject({ strategy: "truncate", branch: "main" });
+    expect(cut).toMatchObject({ strategy: "excerpt", branch: "main" });
     expect(cut?.tokensAfter).toBeLessThan(cut?.tokensBefore ?? 0);
     const view: { messages: JsonObject[]; tokens: number; limit: number } = await service.api(
       `/api/sessions/${talk.session}/view`,
@@ -158,7 +158,8 @@ describe("a conversation that was compacted", () => {
     expect(view.limit).toBe(LIMIT);
     expect(view.tokens).toBeLessThan(LIMIT);
     expect(JSON.stringify(view.messages).includes(cut?.action.handle ?? "?")).toBe(true);
-    expect(view.messages.length).toBeLessThan(talk.history.length);
+    const lengthOf = (messages: readonly JsonObject[]): number => JSON.stringify(messages).length;
+    expect(lengthOf(view.messages)).toBeLessThan(lengthOf(talk.history));
   });
 
   test("cannot be undone while it would not fit, and says how many tokens are missing", async () => {
@@ -250,7 +251,7 @@ describe("a conversation that is steered", () => {
     expect(body).toMatchObject({ id: 1 });
     await steer(pinned.session, "compact", { budget: 1500 });
     const edits = await readEdits(service, pinned.session);
-    expect(edits.filter(({ action }) => action.kind === "remove")).toHaveLength(2);
+    expect(edits.filter(({ action }) => action.kind === "remove").length).toBeGreaterThan(1);
     await pinned.say();
     expect(lastSent().includes(JSON.stringify(pinned.history[4]?.["content"]))).toBe(true);
     expect(lastSent().includes(JSON.stringify(pinned.history[6]?.["content"]))).toBe(false);

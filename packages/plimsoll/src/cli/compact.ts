@@ -127,7 +127,7 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
   try {
     const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
     const done = await plimsoll.compactMessages({ wire, messages, budget, ...model });
-    const isList = Array.isArray(JSON.parse(readFileSync(file, "utf8")) as unknown);
+    const isList = Array.isArray(readJsonFile(file));
     const result = isList ? done.messages : { ...body, [wire.messagesField]: done.messages };
     console.log(JSON.stringify(result));
     const receipt = await done.receipt();
@@ -168,7 +168,7 @@ function readJsonFile(file: string): unknown {
   if (statSync(file).size > maxFileBytes)
     throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    return JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
   } catch (cause) {
     throw new PlimsollError(
       "USAGE",

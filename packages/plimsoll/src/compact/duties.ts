@@ -3,6 +3,7 @@
 import type { Choice } from "./choose.ts";
 import type { PlacedSlot, Slots } from "./slots.ts";
 import type { SeenConversation } from "./strategy.ts";
+import { isTalk } from "./task.ts";
 
 /** usual: with a margin. least: only what must be, for a room that the usual duties would overfill. */
 export type Strictness = "usual" | "least";
@@ -77,8 +78,8 @@ export function keepDuties(
   room: StrictRoom,
 ): void {
   const { strictness } = room;
-  const isTalk = !slots.some(({ voice }) => voice === "call" || voice === "result");
-  const ofRoom = isTalk ? talk.recentOfRoom : recent.ofRoom;
+  const isOnlyTalk = isTalk(conversation);
+  const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
   const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
   const unitOf: number[] = [];
   for (const [unit, { first, last }] of conversation.units.entries())
@@ -91,7 +92,7 @@ export function keepDuties(
     choice.open(unitOf[message] ?? -1);
     return own;
   };
-  const share = isTalk ? talk.users : usersShare[strictness];
+  const share = isOnlyTalk ? talk.users : usersShare[strictness];
   const own = (message: number): readonly number[] =>
     (byMessage.get(message) ?? []).filter((slot) => slots[slot]?.voice === "user");
   keepUsers(choice, conversation, { slots, room, open, share, own });
@@ -219,11 +220,9 @@ function tokensOf(slot: PlacedSlot | undefined): number {
   return (slot?.sheet.pieces ?? []).reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-interface ImportantTask extends Slots_ {
+interface ImportantTask extends Pick<Slots, "slots" | "units"> {
   readonly room: Room;
 }
-
-type Slots_ = Pick<Slots, "slots" | "units">;
 
 /** What has priority 1 stays whole, newest first, while it leaves room for others; then it is chosen from like the rest. */
 function keepImportant(choice: Choice, conversation: SeenConversation, task: ImportantTask): void {
@@ -231,10 +230,10 @@ function keepImportant(choice: Choice, conversation: SeenConversation, task: Imp
   let taken = 0;
   for (let unit = conversation.units.length - 1; unit >= 0; unit--) {
     const { first, priority } = conversation.units[unit] ?? { first: 0, priority: 2 };
-    const isPinned = conversation.messages
-      .slice(first, (conversation.units[unit]?.last ?? -1) + 1)
-      .some((seen) => seen.isPinned);
-    if (first < room.headLength || (priority !== 1 && !isPinned)) continue;
+    const seen = conversation.messages.slice(first, (conversation.units[unit]?.last ?? -1) + 1);
+    const isHeld = seen.some(({ isPinned }) => isPinned);
+    const isPinned = seen.some((one) => one.isPinned && one.mayGiveWay !== true);
+    if (first < room.headLength || (priority !== 1 && !isHeld)) continue;
     const own = units[unit]?.slots ?? [];
     taken += own.reduce((sum, slot) => sum + tokensOf(slots[slot]), units[unit]?.frameTokens ?? 0);
     if (!isPinned && taken > room.tokens * importantShare) continue;

@@ -49,6 +49,10 @@ function errorIn(line: string): string | undefined {
 }
 
 /** The same message with other numbers is the same error. */
+/** Addresses, times and durations: the same error has others each time. Line numbers and codes are its own. */
+const fleeting =
+  /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b/gi;
+
 export function errorKey(error: string): string {
-  return error.replace(/0x[0-9a-f]+|\d+/gi, "0").toLowerCase();
+  return error.replace(fleeting, "0").toLowerCase();
 }

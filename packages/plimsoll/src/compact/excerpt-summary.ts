@@ -10,17 +10,13 @@ import type { Slots } from "./slots.ts";
 import type { SeenConversation } from "./strategy.ts";
 import { estimateTokens } from "./stretch.ts";
 import { summarise } from "./summary.ts";
+import { isTalk } from "./task.ts";
 
 /** Of the room, for what the ledger calls important and the view no longer says. */
 const digestShare = 0.02;
 /** From here on also for the names of things that are spoken of, but whose first mention is gone. */
 const roomForNames = 4000;
 const danglingShare = 0.01;
-
-/** Talk says itself what it is about; there is no work to sum up. */
-function isTalk(messages: SeenConversation["messages"]): boolean {
-  return !messages.some(({ message }) => message.parts.some(({ kind }) => kind === "tool-call"));
-}
 
 /** What is set aside for it before anything is chosen. */
 export interface Reserve {
@@ -34,7 +30,7 @@ export interface Reserve {
 export function reserveFor(conversation: SeenConversation, room: Room): Reserve {
   const notice = noticeFor(room.tokens, conversation.hasArchive);
   const summary = summaryRoom(conversation, room);
-  const names = room.tokens < roomForNames || isTalk(conversation.messages) ? 0 : danglingShare;
+  const names = room.tokens < roomForNames || isTalk(conversation) ? 0 : danglingShare;
   const tokens = notice.tokens + room.tokens * (digestShare + names) + summary;
   return { notice, summary, tokens };
 }
@@ -96,7 +92,7 @@ function summaryRoom({ prepared, summary, messages }: SeenConversation, { tokens
   if (prepared !== undefined)
     return Math.min(estimateTokens(prepared) * 1.2, tokens * summaryShare.prepared);
   const isCarried = summaryBody(summary) !== undefined;
-  if ((tokens < summaryShare.least || isTalk(messages)) && !isCarried) return 0;
+  if ((tokens < summaryShare.least || isTalk({ messages })) && !isCarried) return 0;
   return Math.min(summaryShare.most, tokens * summaryShare.ofRoom);
 }
 

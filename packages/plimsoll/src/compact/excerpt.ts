@@ -128,7 +128,7 @@ function proposalsFor(
           message: index,
           part: change.part,
           ...(change.inner === undefined ? {} : { inner: change.inner }),
-          place: placeOf(conversation.messages[index]?.message, change),
+          place: placeOf(change),
           reason,
           handle: "shared",
           textFor: () => change.text,
@@ -155,6 +155,6 @@ function textNow(message: Message | undefined, { part, inner }: Change): string 
   return content?.kind === "text" ? content.text : undefined;
 }
 
-function placeOf(_message: Message | undefined, { inner }: Change): EditPlace {
+function placeOf({ inner }: Change): EditPlace {
   return inner === undefined ? "undefined" : "no-file-read";
 }

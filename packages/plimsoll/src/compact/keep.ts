@@ -17,12 +17,17 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
     messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
   const firstUser = units.findIndex((unit) => said(unit).some(isSpoken));
   const lastUser = units.findLastIndex((unit) => said(unit).some(isSpoken));
+  // Also one without words: to a provider it is the user's turn all the same.
+  const lastTurn = units.findLastIndex((unit) =>
+    said(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
+  );
   /** In mid-conversation it stands behind the user and before an answer, and nowhere else. */
   const isInstruction = (index: number): boolean =>
     index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
   const isFixed = (index: number): boolean => {
     const unit = units[index];
     if (unit === undefined || index <= firstUser || index === lastUser) return true;
+    if (index === lastTurn) return true;
     if (index === units.length - 1) return true;
     if (mustAlternate && [index - 1, index + 1].some(isInstruction)) return true;
     return messages

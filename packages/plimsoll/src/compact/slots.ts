@@ -119,7 +119,8 @@ function textsOf(seen: SeenMessage, index: number, reading: SlotReading): readon
   const { message, tokens } = seen.original ?? seen;
   const raw = message.parts.reduce((sum, part) => sum + partEstimate(part), 0);
   const density = raw === 0 ? 1 : Math.max(0.2, (tokens - messageTokens) / raw);
-  const isFixed = index < reading.headLength || isBound(message) || seen.isPinned;
+  const isHeld = seen.isPinned && seen.mayGiveWay !== true;
+  const isFixed = index < reading.headLength || isBound(message) || isHeld;
   const voice = voiceOf(message);
   return message.parts.flatMap((part, at): readonly PlacedText[] => {
     const place = { message: index, part: at };

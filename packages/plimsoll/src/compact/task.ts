@@ -21,3 +21,10 @@ export function taskText({ messages }: Pick<SeenConversation, "messages">): stri
     .flatMap((part) => (part.kind === "text" ? [part.text.slice(0, queryCharacters)] : []))
     .join("\n");
 }
+
+/** Without tools a conversation is talk: every turn is somebody's words, and there is no work to sum up. */
+export function isTalk({ messages }: Pick<SeenConversation, "messages">): boolean {
+  return !messages.some(({ message }) =>
+    message.parts.some(({ kind }) => kind === "tool-call" || kind === "tool-result"),
+  );
+}

@@ -21,8 +21,9 @@ export function truncationRange(
   units: readonly Unit[],
   keep: Keep,
 ): TruncationRange | undefined {
-  const firstUser = units.findIndex((unit) => isSpoken(messages[unit.first]));
-  const lastUser = units.findLastIndex((unit) => isSpoken(messages[unit.first]));
+  const speaks = ({ first, last }: Unit): boolean => messages.slice(first, last + 1).some(isSpoken);
+  const firstUser = units.findIndex(speaks);
+  const lastUser = units.findLastIndex(speaks);
   const head = firstUser + 1;
   const from = head + 1;
   const until = Math.max(from, lastUser <= firstUser ? units.length - 1 : lastUser);

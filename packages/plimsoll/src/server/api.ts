@@ -206,9 +206,13 @@ async function answerMessage(
   const message = countOf(query, "message", { usual: 0, max: Number.MAX_SAFE_INTEGER });
   const body = await readArchivedMessage(store, record, message);
   if (body === undefined)
-    throw new PlimsollError("HANDLE_UNKNOWN", `Message ${message} is not behind this handle.`, {
-      status: 404,
-    });
+    throw new PlimsollError(
+      "HANDLE_UNKNOWN",
+      `There is no message ${message} in the session of this handle.`,
+      {
+        status: 404,
+      },
+    );
   return { handle: record.handle, number: message, message: parse(body) };
 }
 

@@ -58,16 +58,15 @@ async function readPart(
   return (wire && partContent(wire, body, place)) ?? body;
 }
 
-/** One message of those behind a handle, by its number in the log; undefined when it is none of them. */
+/**
+ * A message by the number that a mark names: of the session that the handle belongs to, also one that the view shows
+ * further down. Undefined when there is no such message.
+ */
 export async function readArchivedMessage(
   store: Store,
-  { session, source }: ArchiveRecord,
+  { session }: ArchiveRecord,
   number: number,
 ): Promise<Uint8Array | undefined> {
-  const isCovered =
-    source.kind === "messages" &&
-    source.runs.some(([first, last]) => first <= number && number <= last);
-  if (!isCovered) return undefined;
   const wording = (await store.wordings(session, [number])).get(number);
   return wording ?? (await store.bodies(session, [number])).get(number);
 }

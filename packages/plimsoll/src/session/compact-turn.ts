@@ -112,9 +112,11 @@ async function tryChain(
     const goal = goalOf(draft, start, compacting, level);
     const compaction = await compact(world, { draft, start, strategies: world.strategies, goal });
     const freed = 1 - compaction.sized.measured.total / Math.max(1, start.measured.total);
-    const isEnough = freed >= thrash.freedShare || compacting.isOverMedia;
-    if (isEnough || compaction.edits.length === 0 || level >= deepestLevel)
-      return { compaction, outcome: "compacted", level };
+    const tried: Tried = { compaction, outcome: "compacted", level };
+    const isEnough =
+      compacting.isOverMedia ||
+      (freed >= thrash.freedShare && isThere(world, draft, tried, compacting));
+    if (isEnough || compaction.edits.length === 0 || level >= deepestLevel) return tried;
     level++;
   }
 }
