@@ -49,9 +49,9 @@ function errorIn(line: string): string | undefined {
 }
 
 /** The same message with other numbers is the same error. */
-/** Addresses, times and durations: the same error has others each time. Line numbers and codes are its own. */
+/** Addresses, times, durations and plain numbers: the same error has others each time. Codes, names and line numbers are its own. */
 const fleeting =
-  /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b/gi;
+  /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 
 export function errorKey(error: string): string {
   return error.replace(fleeting, "0").toLowerCase();
