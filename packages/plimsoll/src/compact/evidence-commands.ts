@@ -38,13 +38,18 @@ const exitCode =
   /(?:<returncode>|\bexit(?:ed)?(?:[ _-]?(?:code|status))?["']?(?: with)?(?: (?:code|status))?\s{0,3}[:=]?\s{0,3}|\breturn(?:ed)?[ _]?code["']?\s{0,3}[:=]?\s{0,3})(-?\d{1,5})\b/i;
 const reach = { head: 600, tail: 2_000 };
 
-export function outcomeOf(result: ToolResultPart): CommandOutcome {
+/** These show what is there: an error in it is not theirs. */
+const showing =
+  /^\s*(?:cat|nl|head|tail|less|more|bat|sed -n|grep|rg|ag|find|ls|tree|wc|diff|git (?:show|log|diff|blame|status))\b/;
+
+export function outcomeOf(result: ToolResultPart, command = ""): CommandOutcome {
   const text = searchableText({ role: "tool", parts: result.content });
   const { head, tail } = reach;
   const seen = text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
   const code = exitCode.exec(seen)?.[1];
   if (code !== undefined) return Number(code) === 0 ? "ok" : `exit ${Number(code)}`;
-  return result.isError || errorsIn(seen.split("\n"), false).length > 0 ? "failed" : "ok";
+  const isOwnError = !showing.test(command) && errorsIn(seen.split("\n"), false).length > 0;
+  return result.isError || isOwnError ? "failed" : "ok";
 }
 
 /** The result of each call. Where an id is used again, each call has the result that follows it. */

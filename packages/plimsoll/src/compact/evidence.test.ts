@@ -347,3 +347,15 @@ describe("whatever the messages are", () => {
     expect(evidence.facts.length).toBeLessThanOrEqual(3 * 64 + 2);
   });
 });
+
+test("a command that only shows a file has not failed because the file speaks of errors", () => {
+  const evidence = read(
+    call("1", "bash", { command: "cat log.txt" }),
+    result("1", "ERROR: the disk is full\nValueError: no"),
+    call("2", "bash", { command: "python run.py" }),
+    result("2", "ValueError: no"),
+  );
+  const outcomes = new Map(evidence.facts.map(({ text, outcome }) => [text, outcome]));
+  expect(outcomes.get("cat log.txt")).toBe("ok");
+  expect(outcomes.get("python run.py")).toBe("failed");
+});

@@ -150,7 +150,7 @@ function readSpeech(
     if (one.call !== undefined) {
       const text = commandOf(one.call);
       const result = results.get(one.call);
-      const outcome = result === undefined ? {} : { outcome: outcomeOf(result) };
+      const outcome = result === undefined ? {} : { outcome: outcomeOf(result, text) };
       const command = {
         class: "command" as const,
         text: text ?? "",
