@@ -5,16 +5,11 @@
 
 import { createHash } from "node:crypto";
 import { openPlimsoll } from "plimsoll";
+import { countedTexts } from "../packages/plimsoll/src/cli/compact.ts";
 import { jsonLines, writeLine } from "../packages/plimsoll/src/cli/json-lines.ts";
 import type { Proposal, Strategy } from "../packages/plimsoll/src/compact/strategy.ts";
 import { PlimsollError } from "../packages/plimsoll/src/message/error.ts";
-import {
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  parseObject,
-} from "../packages/plimsoll/src/message/json.ts";
-import type { Message, Part } from "../packages/plimsoll/src/message/message.ts";
+import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 
 const tokenizer = "tiktoken:o200k_base";
@@ -42,30 +37,6 @@ function withHandles(strategy: Strategy, handle: () => string): Strategy {
       return proposals.map(named);
     },
   };
-}
-
-/** What the case files count of a message: its text, then each call with keys and values of its arguments on lines. */
-function countedTexts({ parts }: Message): readonly string[] {
-  const texts = parts.flatMap((part) =>
-    part.kind === "tool-result" ? part.content.flatMap(textOf) : textOf(part),
-  );
-  const calls = parts.flatMap((part) =>
-    part.kind === "tool-call"
-      ? [`[call ${part.name}]`, ...valuesOf(parseObject(part.input) ?? part.input)]
-      : [],
-  );
-  return [[texts.join("\n"), ...calls].join("\n")];
-}
-
-function textOf(part: Part): readonly string[] {
-  return part.kind === "text" ? [part.text] : [];
-}
-
-function valuesOf(value: JsonValue): readonly string[] {
-  if (value === null) return [];
-  if (Array.isArray(value)) return value.flatMap(valuesOf);
-  if (!isObject(value)) return [String(value)];
-  return Object.entries(value).flatMap(([key, item]) => [`${key}:`, ...valuesOf(item ?? null)]);
 }
 
 async function main(): Promise<void> {

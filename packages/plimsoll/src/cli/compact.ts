@@ -5,6 +5,7 @@ import type { Writable } from "node:stream";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
+import { searchableText } from "../search/message-text.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { openPlimsoll, type Plimsoll } from "../session/plimsoll.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
@@ -62,6 +63,12 @@ export async function runCompactJsonl(input: Input, output: Writable, flags: Fla
   }
 }
 
+/** The case files count a message as it is searched: its text, then each call behind a line feed, its arguments on lines. */
+export function countedTexts(message: Message): readonly string[] {
+  const isBareCall = message.parts[0]?.kind === "tool-call";
+  return [`${isBareCall ? "\n" : ""}${searchableText(message)}`];
+}
+
 /** What cannot be brought to its budget is no reason to stop: the line says why. */
 async function answer(
   plimsoll: Plimsoll,
@@ -73,41 +80,13 @@ async function answer(
       wire: wires["openai-chat"],
       messages,
       budget,
-      count: { tokenizer: "tiktoken:o200k_base", textsOf: linesOfMessage },
+      count: { tokenizer: "tiktoken:o200k_base", textsOf: countedTexts },
     });
     return { messages: done.messages };
   } catch (error) {
     if (PlimsollError.is(error) && error.code === "BREAKER_FAILED") return { error: error.message };
     throw error;
   }
-}
-
-/** How the case files count a message: its text, then each call by name, and its arguments by key and value on lines. */
-function linesOfMessage({ parts }: Message): readonly string[] {
-  const texts = parts.flatMap((part): readonly string[] => {
-    if (part.kind === "text") return [part.text];
-    if (part.kind !== "tool-result") return [];
-    return part.content.flatMap((inner) => (inner.kind === "text" ? [inner.text] : []));
-  });
-  const calls = parts.flatMap((part) =>
-    part.kind === "tool-call" ? [`[call ${part.name}]\n${argumentLines(part.input)}`] : [],
-  );
-  return [[texts.join("\n"), ...calls].join("\n")];
-}
-
-function argumentLines(input: string): string {
-  try {
-    return valueLines(JSON.parse(input) as JsonValue).join("\n");
-  } catch {
-    return input;
-  }
-}
-
-function valueLines(value: JsonValue): readonly string[] {
-  if (value === null) return [];
-  if (Array.isArray(value)) return value.flatMap(valueLines);
-  if (!isObject(value)) return [String(value)];
-  return Object.entries(value).flatMap(([key, item]) => [`${key}:`, ...valueLines(item ?? null)]);
 }
 
 function openOnce(flags: Flags): Promise<Plimsoll> {

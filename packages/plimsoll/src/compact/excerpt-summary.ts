@@ -3,14 +3,17 @@
 import type { Choice } from "./choose.ts";
 import { digestText, type Notice, noticeFor } from "./digest.ts";
 import type { Room } from "./duties.ts";
+import { type Fact, readEvidence } from "./evidence.ts";
 import { summaryBody } from "./notice.ts";
 import type { Scales } from "./scales.ts";
 import type { Shown } from "./shown.ts";
 import type { Slots } from "./slots.ts";
 import type { SeenConversation } from "./strategy.ts";
 import { estimateTokens } from "./stretch.ts";
-import { summarise } from "./summary.ts";
+import { itemOf, summariseEvidence } from "./summary.ts";
+import { formatSummary } from "./summary-format.ts";
 import { isTalk } from "./task.ts";
+import { rulesOf, rulesTokens, unsaidRules } from "./user-rules.ts";
 
 /** Of the room, for what the ledger calls important and the view no longer says. */
 const digestShare = 0.02;
@@ -21,18 +24,23 @@ const danglingShare = 0.01;
 /** What is set aside for it before anything is chosen. */
 export interface Reserve {
   readonly notice: Notice;
+  /** Of the user, all of them. */
+  readonly rules: readonly Fact[];
   /** For lines of summary. */
   readonly summary: number;
   /** For all of it. */
   readonly tokens: number;
 }
 
-export function reserveFor(conversation: SeenConversation, room: Room): Reserve {
+/** `duties`: what is shown before anything is chosen. */
+export function reserveFor(conversation: SeenConversation, room: Room, duties: Shown): Reserve {
   const notice = noticeFor(room.tokens, conversation.hasArchive);
-  const summary = summaryRoom(conversation, room);
+  const rules = rulesOf(conversation, room.headLength);
+  const ruled = rulesTokens(unsaidRules(rules, duties, room.tokens));
+  const summary = summaryRoom(conversation, room) + ruled;
   const names = room.tokens < roomForNames || isTalk(conversation) ? 0 : danglingShare;
   const tokens = notice.tokens + room.tokens * (digestShare + names) + summary;
-  return { notice, summary, tokens };
+  return { notice, rules, summary, tokens };
 }
 
 export interface SummaryTask {
@@ -50,19 +58,23 @@ export async function writeSummary(
   shown: Shown,
   { conversation, slots, room, reserve, tokens }: SummaryTask,
 ): Promise<string> {
-  const { notice, summary } = reserve;
+  const { notice, rules, summary } = reserve;
   // Where there is no handle to show, nothing need be said when there is no room for it.
   if (!conversation.hasArchive && tokens < notice.tokens) return "";
   const isSaid = (atom: number): boolean => choice.isSaid(atom);
   const dangling = room.tokens < roomForNames ? [] : danglingIn(choice, slots);
-  const body = summary === 0 ? "" : summaryOf(conversation, shown, { room, tokens: summary });
+  const first = unsaidRules(rules, shown, room.tokens);
+  const body =
+    summary === 0 ? "" : summaryOf(conversation, shown, { room, tokens: summary, first });
   const left = tokens - estimateTokens(body);
   for (let size = left; size > notice.tokens; size = Math.floor(size * 0.9) - 2) {
     const names = digestText(notice, slots.ledger, { isSaid, dangling }, size);
     const text = [names, body].join("\n").trim();
     if ((await scales.weighText(text)) <= tokens) return text;
   }
-  return digestText(notice, slots.ledger, { isSaid, dangling: [] }, 0);
+  const bare = digestText(notice, slots.ledger, { isSaid, dangling: [] }, 0);
+  const text = [bare, body].join("\n").trim();
+  return (await scales.weighText(text)) <= tokens ? text : bare;
 }
 
 /** Atoms whose first mention that is shown is not the first there was. */
@@ -96,26 +108,38 @@ function summaryRoom({ prepared, summary, messages }: SeenConversation, { tokens
   return Math.min(summaryShare.most, tokens * summaryShare.ofRoom);
 }
 
+interface SummaryLines {
+  readonly room: Room;
+  readonly tokens: number;
+  /** Rules that are said nowhere else: before anything else. */
+  readonly first: readonly Fact[];
+}
+
 /** By a model where one has been at work; else by structure, from what is no longer whole, and from what was said before. */
 function summaryOf(
   conversation: SeenConversation,
   { messages }: Shown,
-  { room, tokens }: { readonly room: Room; readonly tokens: number },
+  { room, tokens, first }: SummaryLines,
 ): string {
   const { prepared, summary } = conversation;
   if (prepared !== undefined) return prepared;
+  if (summaryRoom(conversation, room) === 0) return formatSummary(first.map(itemOf));
   const cut = conversation.messages.filter((_, index) => {
     const shown = messages.get(index);
     return index >= room.headLength && (shown === undefined || shown.changes.length > 0);
   });
   const earlier = summaryBody(summary);
-  return summarise({
-    messages: cut.map(({ message, number, original }) => ({
+  const evidence = readEvidence(
+    cut.map(({ message, number, original }) => ({
       message: original?.message ?? message,
       number,
     })),
+  );
+  return summariseEvidence({
+    evidence,
     tokens: Math.floor(tokens),
     count: estimateTokens,
+    first,
     ...(earlier === undefined ? {} : { earlier }),
   }).text;
 }

@@ -482,6 +482,15 @@ test("a recent call that alone takes too much is shortened too, and stays an obj
   expect(conversation.tokens).toBeLessThanOrEqual(goalOf(before, 0.3).tokens);
 });
 
+test("a rule that the user laid down long ago is still said, word for word", async () => {
+  const rule = "Never rename the column cargo_total, the billing export reads it.";
+  const before = seenFrom(workOf(60, { 8: rule }));
+  const { conversation, texts } = await shorten(before, 0.1);
+  const shown = conversation.messages.map(({ message }) => messageText(message));
+  const said = [...texts.map(({ text }) => text), ...shown];
+  expect(said.join("\n")).toContain(rule);
+});
+
 describe("summaries", () => {
   const rule = "Never touch the tests.";
 

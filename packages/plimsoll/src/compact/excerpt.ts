@@ -77,7 +77,7 @@ async function chooseWithin(
   room: Room,
 ): Promise<Excerpt> {
   const scales = new Scales(conversation);
-  const reserve = reserveFor(conversation, room);
+  const reserve = reserveFor(conversation, room, render(choice, conversation, slots));
   const leftNow = async (): Promise<number> =>
     room.tokens - reserve.tokens - (await scales.tokensOf(render(choice, conversation, slots)));
   let left = await leftNow();
