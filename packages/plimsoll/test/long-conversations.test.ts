@@ -272,17 +272,27 @@ describe.each([
     }
   });
 
-  test.each(CAST)("$name: system prompt and tools never change", (role) => {
-    const { turns } = scene.talkOf(role);
-    const headOf = (body: string): readonly unknown[] => [
-      memberText(body, "system"),
-      memberText(body, "instructions"),
-      memberText(body, "tools"),
-      role.wire === "openai-chat" ? messageTexts(role.wire, body)[0] : undefined,
-    ];
-    const heads = new Set(turns.map((turn) => JSON.stringify(headOf(sentIn(turn)))));
-    expect(heads.size).toBe(1);
-  });
+  test.each(CAST)(
+    "$name: system prompt and tools never change, but that ours come in behind them with the first handle",
+    (role) => {
+      const { turns } = scene.talkOf(role);
+      const headOf = (body: string): readonly unknown[] => [
+        memberText(body, "system"),
+        memberText(body, "instructions"),
+        role.wire === "openai-chat" ? messageTexts(role.wire, body)[0] : undefined,
+      ];
+      const heads = new Set(turns.map((turn) => JSON.stringify(headOf(sentIn(turn)))));
+      expect(heads.size).toBe(1);
+      const tools = turns.map((turn) => memberText(sentIn(turn), "tools") ?? "");
+      const first = turns.findIndex((turn) => handlesIn(sentIn(turn)).length > 0);
+      expect(first).toBeGreaterThan(0);
+      const [clients = "", both = ""] = [tools[0], tools[first]];
+      expect(new Set(tools.slice(0, first))).toEqual(new Set([clients]));
+      expect(new Set(tools.slice(first))).toEqual(new Set([both]));
+      expect(both.startsWith(clients.slice(0, -1))).toBe(true);
+      expect(both.match(/"(read_result|recall|compact_context)"/g)).toHaveLength(3);
+    },
+  );
 
   test.each(CAST)("$name: every cut is explained, and leaves its handle in the request", (role) => {
     const talk = scene.talkOf(role);

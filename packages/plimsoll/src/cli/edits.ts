@@ -46,6 +46,8 @@ function subjectOf({ action, reason }: Edit): string {
       return `${action.handle ?? ""} ${reason}`;
     case "insert":
       return action.text;
+    case "expand":
+      return `with ${action.inner.length} messages of lookups`;
     case "pin":
       return "stays as it is";
     case "checkpoint":

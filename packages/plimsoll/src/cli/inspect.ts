@@ -7,6 +7,7 @@ import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
 import { decodeMessage } from "../session/appended.ts";
 import { type Config, type Flags, loadSettings } from "../session/config.ts";
+import { loadInner } from "../session/inner-messages.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
 import {
   addMessages,
@@ -124,7 +125,8 @@ async function viewOfSnapshot(
     log.record.id,
     nodes.map(({ seq }) => seq),
   );
-  const path = pathOfNodes(nodes, bodies);
+  await loadInner(store, log);
+  const path = pathOfNodes(log, nodes, bodies);
   const view = foldView(indexOn(path, log), log.edits);
   const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
   const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));

@@ -6,6 +6,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Flags } from "../session/config.ts";
 import type { CompactFlags } from "./compact.ts";
 import { clients, printEnvironment } from "./env.ts";
+import type { RecallFlags } from "./recall.ts";
 import { harmless } from "./terminal.ts";
 
 const version: string = readVersion();
@@ -104,6 +105,10 @@ function program(): Command {
   addTimeTravel(root);
   addCompaction(root);
 
+  example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
+    .description("MCP server on standard input and output: read, search and compact your sessions")
+    .action(async (flags: Flags) => (await import("./mcp.ts")).runMcp(flags, version));
+
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
     .option("--json", "as JSON")
@@ -136,14 +141,16 @@ function addCompaction(root: Command): void {
       (await import("./receipts.ts")).runReceipts(session, flags),
     );
 
-  example(root.command("recall"), "plimsoll recall --jsonl < cases.jsonl")
-    .description("search what left the window")
+  example(withData(root.command("recall")), 'plimsoll recall "which port does the proxy use"')
+    .description("search a session for what answers a query, also what left the window")
+    .argument("[query]", "what to look for")
+    .option("--session <id>", "session id; without: the newest session")
+    .option("--budget <tokens>", "how many tokens the passages may have", countOf, 2000)
+    .option("--json", "as JSON")
     .option("--jsonl", "archives and queries on standard input, passages on standard output")
-    .action(async ({ jsonl }: { jsonl?: boolean }) => {
-      if (jsonl !== true)
-        throw new PlimsollError("USAGE", "Give archives and queries on standard input: --jsonl.");
-      await (await import("./recall.ts")).runRecallJsonl(process.stdin, process.stdout);
-    });
+    .action(async (query: string | undefined, flags: RecallFlags) =>
+      (await import("./recall.ts")).runRecall(query, flags),
+    );
 }
 
 function addTimeTravel(root: Command): void {

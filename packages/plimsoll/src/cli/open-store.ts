@@ -13,19 +13,22 @@ export async function withStore<T>(
   work: (store: Store, settings: Settings) => Promise<T>,
 ): Promise<T> {
   const settings = loadSettings(flags, process.env);
-  const file = join(settings.data, databaseName);
-  if (!existsSync(file)) {
-    throw new PlimsollError(
-      "NOT_FOUND",
-      `Nothing is recorded in ${settings.data} yet: run \`plimsoll serve\` and point an agent at it, or name another folder with --data.`,
-    );
-  }
-  const store = await openSqliteStore({ file, isReadOnly: true });
+  const store = await openToRead(settings);
   try {
     return await work(store, settings);
   } finally {
     await store.close();
   }
+}
+
+/** Contract: rejects with NOT_FOUND while nothing is recorded. */
+export async function openToRead({ data }: Settings): Promise<Store> {
+  const file = join(data, databaseName);
+  if (existsSync(file)) return openSqliteStore({ file, isReadOnly: true });
+  throw new PlimsollError(
+    "NOT_FOUND",
+    `Nothing is recorded in ${data} yet: run \`plimsoll serve\` and point an agent at it, or name another folder with --data.`,
+  );
 }
 
 /** The session that was asked for, or the newest. */

@@ -1,14 +1,62 @@
-/** `plimsoll recall --jsonl`: archives and queries as lines of JSON in, passages as lines of JSON out. */
+/** `plimsoll recall`: passages of a session for a query; or archives and queries as lines of JSON in, passages out. */
 
 import type { Writable } from "node:stream";
 import { loadTokenizer } from "../budget/tokenizer.ts";
+import { PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import type { Flags } from "../session/config.ts";
+import { createOwnAnswers, type FoundPassage } from "../session/own-answers.ts";
 import { buildRecall, type RecallIndex, type RecallParts, recall } from "../session/recall.ts";
 import { loadWordVectors } from "../session/word-vectors.ts";
 import { wires } from "../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
+import { chooseSession, withStore } from "./open-store.ts";
+import { harmless, harmlessJson } from "./terminal.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
+
+export type RecallFlags = Flags & {
+  readonly session?: string;
+  readonly budget: number;
+  readonly json?: boolean;
+  readonly jsonl?: boolean;
+};
+
+export async function runRecall(query: string | undefined, flags: RecallFlags): Promise<void> {
+  if (flags.jsonl === true) return runRecallJsonl(process.stdin, process.stdout);
+  if (query === undefined || query.trim() === "")
+    throw new PlimsollError(
+      "USAGE",
+      'Say what to look for, like `plimsoll recall "the port of the proxy"`; with --jsonl archives and queries come on standard input.',
+    );
+  const items = await withStore(flags, async (store) => {
+    const session = await chooseSession(store, flags.session);
+    const tokenizer = await loadTokenizer(tokenizerId);
+    const vectors = await loadWordVectors();
+    const own = createOwnAnswers({
+      store,
+      count: (text) => tokenizer.count(text).tokens,
+      ...(vectors === undefined ? {} : { vectors }),
+    });
+    try {
+      return await own.search(undefined, session, query, { budgetTokens: flags.budget });
+    } finally {
+      await own.close();
+    }
+  });
+  console.log(flags.json === true ? harmlessJson({ items }) : passagesText(items));
+}
+
+function passagesText(items: readonly FoundPassage[]): string {
+  if (items.length === 0)
+    return "Nothing matches: try other words, or names and paths as they were written.";
+  return items
+    .map(({ number, role, score, text }) =>
+      harmless(`#${number} ${role} (${score.toFixed(2)})\n${text}`),
+    )
+    .join("\n\n");
+}
+
 /**
  * Contract: answers in the order of the lines, each from the lines before it only; holds one line and the newest
  * archive. A bad line throws USAGE with its number, after the answers to those before it went out.

@@ -5,15 +5,15 @@ import { isObject } from "../message/json.ts";
 import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
-import type { RestorePoint, Steered, Steering } from "../session/steer.ts";
+import type { Compacted, RestorePoint, Steered, Steering } from "../session/steer.ts";
 import { chooseSession, withStore } from "./open-store.ts";
 import { findService } from "./running.ts";
 import { harmlessJson } from "./terminal.ts";
 
-interface Steer {
+interface Steer<T extends Steered> {
   readonly action: "undo" | "restore" | "compact";
   readonly wish: Readonly<Record<string, string | number>>;
-  readonly directly: (steering: Steering, session: string) => Promise<Steered>;
+  readonly directly: (steering: Steering, session: string) => Promise<T>;
 }
 
 type SteerFlags = Flags & { readonly json?: boolean };
@@ -66,14 +66,22 @@ function pointOf(text: string): RestorePoint {
   );
 }
 
-async function steer(id: string | undefined, flags: SteerFlags, wanted: Steer): Promise<void> {
+/** To half of the limit. */
+export function compactStored(settings: Settings, session: string): Promise<Compacted> {
+  return steerStored(settings, session, {
+    action: "compact",
+    wish: {},
+    directly: (steering) => steering.compact(session, {}),
+  });
+}
+
+async function steer(
+  id: string | undefined,
+  flags: SteerFlags,
+  wanted: Steer<Steered>,
+): Promise<void> {
   const session = await withStore(flags, (store) => chooseSession(store, id));
-  const settings = loadSettings(flags, process.env);
-  const running = await findService(settings.data);
-  const steered =
-    running === undefined
-      ? await steerFolder(settings, session, wanted)
-      : await steerService(running.url, settings, session, wanted);
+  const steered = await steerStored(loadSettings(flags, process.env), session, wanted);
   if (flags.json === true) {
     console.log(harmlessJson(steered));
     return;
@@ -84,11 +92,22 @@ async function steer(id: string | undefined, flags: SteerFlags, wanted: Steer): 
   );
 }
 
-async function steerFolder(
+async function steerStored<T extends Steered>(
+  settings: Settings,
+  session: string,
+  wanted: Steer<T>,
+): Promise<T> {
+  const running = await findService(settings.data);
+  return running === undefined
+    ? steerFolder(settings, session, wanted)
+    : steerService(running.url, settings, session, wanted);
+}
+
+async function steerFolder<T extends Steered>(
   { data, config }: Settings,
   session: string,
-  { directly }: Steer,
-): Promise<Steered> {
+  { directly }: Steer<T>,
+): Promise<T> {
   const plimsoll = await openPlimsoll({ data, config });
   try {
     return await directly(plimsoll.steering, session);
@@ -98,12 +117,12 @@ async function steerFolder(
 }
 
 /** Two writers on one folder would overtake each other: the one that runs does it. */
-async function steerService(
+async function steerService<T extends Steered>(
   url: string,
   settings: Settings,
   session: string,
-  { action, wish }: Steer,
-): Promise<Steered> {
+  { action, wish }: Steer<T>,
+): Promise<T> {
   const token = settings.token ?? openDataFolder(settings.data).token;
   const response = await fetch(`${url}/api/sessions/${session}/${action}`, {
     method: "POST",
@@ -111,7 +130,7 @@ async function steerService(
     body: JSON.stringify(wish),
   });
   const answer: unknown = await response.json();
-  if (response.ok) return answer as Steered;
+  if (response.ok) return answer as T;
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
   throw new PlimsollError(
     "INTERNAL",

@@ -29,6 +29,8 @@ export interface SeenConversation {
   readonly mustAlternate: boolean;
   /** Whether what is taken out will have a handle: not where nothing is kept, as for a file on the command line. */
   readonly hasArchive: boolean;
+  /** Tools that open handles, where the model has them: what reading is called, and what they add as soon as a handle stands here. */
+  readonly ownTools?: { readonly readingTool: string; readonly tokens: number };
   /** The summary of an earlier step, where one stands in the view. */
   readonly summary?: string;
   /** A summary that a model has made of the older part, and that was held against it. */

@@ -29,6 +29,13 @@ export type EditAction =
       readonly text: string;
       readonly handle?: string;
     }
+  /** An answer, both ends included, as the model gave it: with its calls of our tools, and our results, by their numbers in the log. */
+  | {
+      readonly kind: "expand";
+      readonly first: string;
+      readonly last: string;
+      readonly inner: readonly number[];
+    }
   /** These messages stay as they are until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Nothing but a point to come back to. */

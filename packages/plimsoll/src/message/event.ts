@@ -70,8 +70,28 @@ export interface TurnEndEvent extends Base {
   /** What the client's own request would have taken. */
   readonly tokensBefore: number;
   readonly limit: number;
+  /** Of all rounds together. */
   readonly usage?: Usage;
+  /** Rounds with the upstream that the client does not know of. */
+  readonly innerRounds?: number;
   readonly error?: string;
+}
+
+/** The model called a tool of ours, and was answered. */
+export interface OwnCallEvent extends Base {
+  readonly type: "own-call";
+  readonly turn: string;
+  readonly tool: string;
+  /** Of the answer. */
+  readonly tokens: number;
+  readonly isError: boolean;
+}
+
+/** A tool of the client's has a name of ours: ours go by these. */
+export interface OwnToolsRenamedEvent extends Base {
+  readonly type: "own-tools-renamed";
+  readonly turn: string;
+  readonly names: readonly string[];
 }
 
 /** The conversation has grown past the warning; once per crossing. */
@@ -167,6 +187,8 @@ export type PlimsollEvent =
   | BranchStartEvent
   | TurnStartEvent
   | TurnEndEvent
+  | OwnCallEvent
+  | OwnToolsRenamedEvent
   | ContextWarningEvent
   | CompactionEndEvent
   | RecoveryEvent

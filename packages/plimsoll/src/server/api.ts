@@ -8,7 +8,14 @@ import { looksLikeId } from "../session/ids.ts";
 import { pathInSnapshot } from "../session/log.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
 import { receiptsOf } from "../session/receipts.ts";
-import type { ArchiveRecord, NodeRecord, Page, SessionRecord, Store } from "../store/store.ts";
+import type {
+  ArchiveRecord,
+  NodeRecord,
+  Page,
+  SessionRecord,
+  Store,
+  TurnRecord,
+} from "../store/store.ts";
 import type { Caller } from "./checks.ts";
 
 export interface ApiRequest {
@@ -18,6 +25,7 @@ export interface ApiRequest {
 }
 
 const pageLimit = { usual: 100, max: 1000 };
+const searchBudget = { usual: 2000, max: 32_000 };
 const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 
 /** Contract: rejects with a PlimsollError that carries the status. */
@@ -29,6 +37,7 @@ export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promis
   if (area === "errors" && id === "") return listErrors(plimsoll.store, request);
   if (area === "archive" && id !== "" && view === "")
     return answerArchive(plimsoll.store, request, id);
+  if (area === "search" && id === "") return answerSearch(plimsoll, request);
   throw notFound();
 }
 
@@ -158,7 +167,31 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
   const [turn] = await store.turns(session.id, 1);
   if (turn === undefined) throw notFound();
   const branches = (await store.snapshot(session.id))?.branches ?? [];
-  const { measurement, limit, window, usage, model } = turn;
+  const { usage } = turn;
+  return {
+    ...figuresOf(turn),
+    counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
+    ...(usage === undefined ? {} : { reported: usage }),
+  };
+}
+
+/** What a turn took of the window. */
+export interface TurnFigures {
+  readonly model: string;
+  readonly window: number;
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** Of the limit. */
+  readonly percentage: number;
+  readonly certainty: TurnRecord["measurement"]["certainty"];
+  readonly components: Pick<
+    TurnRecord["measurement"],
+    "system" | "skills" | "tools" | "conversation"
+  >;
+}
+
+export function figuresOf({ measurement, limit, window, model }: TurnRecord): TurnFigures {
   const { system, skills, tools, conversation, total, certainty } = measurement;
   return {
     model,
@@ -169,8 +202,6 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
     percentage: limit === 0 ? 100 : Math.round((total / limit) * 1000) / 10,
     certainty,
     components: { system, skills, tools, conversation },
-    counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
-    ...(usage === undefined ? {} : { reported: usage }),
   };
 }
 
@@ -214,6 +245,21 @@ async function answerMessage(
       },
     );
   return { handle: record.handle, number: message, message: parse(body) };
+}
+
+/** Passages of a session that answer a query; without a session, of the newest one of the caller's. */
+async function answerSearch(
+  { store, own }: Plimsoll,
+  { query, caller }: ApiRequest,
+): Promise<unknown> {
+  const wanted = query.get("q")?.trim() ?? "";
+  if (wanted === "") throw invalid("`q` must say what to look for.");
+  const tenant = caller.isOwner ? undefined : caller.tenant;
+  const id =
+    query.get("session") ??
+    (await store.sessions({ ...(tenant === undefined ? {} : { tenant }), limit: 1 }))[0]?.id;
+  const budgetTokens = countOf(query, "budget", searchBudget);
+  return { items: id === undefined ? [] : await own.search(tenant, id, wanted, { budgetTokens }) };
 }
 
 async function listErrors(store: Store, { query, caller }: ApiRequest): Promise<unknown> {

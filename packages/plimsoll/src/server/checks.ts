@@ -73,7 +73,7 @@ export function checkJson(request: IncomingMessage): void {
   );
 }
 
-/** For /api, /events and /metrics. */
+/** For /api, /events, /mcp and /metrics. */
 export function checkBearer(request: IncomingMessage, access: Access): Caller {
   const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
   const caller = bearer === undefined ? undefined : callerOfToken(bearer, access);

@@ -107,6 +107,13 @@ function countEvents(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["rung"],
     registers,
   });
+  const ownCalls = new Counter({
+    name: "plimsoll_own_calls_total",
+    help: "Calls of Plimsoll's own tools that were answered, by tool.",
+    labelNames: ["tool", "failed"],
+    registers,
+  });
+  plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
   plimsoll.on("compaction-end", ({ reason }) => compactions.inc({ reason }));
   plimsoll.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
   plimsoll.on("degraded", ({ rung }) => degraded.inc({ rung }));

@@ -9,6 +9,7 @@ import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { type ReadBody, readBody } from "./body.ts";
 import { type Caller, checkJson } from "./checks.ts";
+import { converse } from "./converse.ts";
 import { readHints, readWishes } from "./hints.ts";
 import { holdForOverflow } from "./overflow-hold.ts";
 import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
@@ -70,6 +71,13 @@ async function send(
   route: Extract<Route, { kind: "model" }>,
 ): Promise<void> {
   const wire = wires[route.wire];
+  const rounds = turn?.rounds;
+  if (turn !== undefined && rounds !== undefined) {
+    const url = gateway.upstream(route.provider, route.path);
+    const call = (): Call => ({ url, method: "POST", ...outgoing(request, body, turn.body) });
+    const headers = turnHeaders(turn);
+    return converse({ agent: gateway.agent, turn, rounds, wire, response, call, headers });
+  }
   for (;;) {
     const relayed = await relay(
       gateway.agent,

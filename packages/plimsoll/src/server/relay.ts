@@ -63,8 +63,8 @@ const upstreamTimeoutMs = 10 * 60 * 1000;
 const connectTimeoutMs = 10_000;
 const connectionsPerUpstream = 512;
 /** What opens an answer may be held back this long and this far: a client must see that something lives. */
-const maxHoldMs = 5000;
-const maxHoldBytes = 256 * 1024;
+export const maxHoldMs = 5000;
+export const maxHoldBytes: number = 256 * 1024;
 
 export function createUpstreamAgent(): Agent {
   return new Agent({
@@ -380,11 +380,11 @@ export function isStream(headers: IncomingHttpHeaders): boolean {
   return String(headers["content-type"] ?? "").includes("text/event-stream");
 }
 
-function clientLeft(): PlimsollError {
+export function clientLeft(): PlimsollError {
   return new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
 }
 
-function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+export function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const kept: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && !droppedAnswerHeaders.has(name)) kept[name] = value;
@@ -392,7 +392,7 @@ function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | st
   return kept;
 }
 
-function upstreamError(error: Error): PlimsollError {
+export function upstreamError(error: Error): PlimsollError {
   if (PlimsollError.is(error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code.includes("TIMEOUT")) {

@@ -22,7 +22,7 @@ export type Route =
   /** Anything else of a provider's: passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   | { readonly kind: "api"; readonly segments: readonly string[] }
-  | { readonly kind: "events" | "metrics" | "health" | "root" | "unknown" };
+  | { readonly kind: "events" | "metrics" | "mcp" | "health" | "root" | "unknown" };
 
 export interface Routed {
   readonly route: Route;
@@ -79,6 +79,8 @@ function routePath(input: RouteInput, path: string, search: string): Route {
       return { kind: "metrics" };
     case "/events":
       return { kind: "events" };
+    case "/mcp":
+      return { kind: "mcp" };
   }
   const segments = path.split("/").slice(1);
   if (segments[0] === "api") return { kind: "api", segments: segments.slice(1) };

@@ -1,4 +1,4 @@
-/** The service on one port: model routes, API, events, metrics. Limits and shutdown are here. */
+/** The service on one port: model routes, API, events, MCP, metrics. Limits and shutdown are here. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,6 +17,7 @@ import {
   isLoopbackHost,
 } from "./checks.ts";
 import { serveEvents } from "./events.ts";
+import type { McpRoute } from "./mcp-route.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { type Gateway, handleCount, handleModel, handleRelay } from "./model-route.ts";
 import { createUpstreamAgent } from "./relay.ts";
@@ -58,6 +59,7 @@ const shutdownMs = 2500;
 interface Service extends ServerOptions {
   readonly access: Access;
   readonly metrics: Metrics;
+  readonly mcp: () => Promise<McpRoute>;
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
   readonly gateway: Gateway;
@@ -68,6 +70,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const agent = createUpstreamAgent();
   const upstreams = upstreamsOf(options.config);
   const metrics = createMetrics(options.plimsoll);
+  const mcp = openMcp(options);
   const closing = new AbortController();
   const service: Service = {
     ...options,
@@ -80,6 +83,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
     },
     metrics,
+    mcp: mcp.route,
     closing: closing.signal,
     providers: new Map([...upstreams].map(([name, { wire }]) => [name, wire])),
     gateway: {
@@ -109,9 +113,27 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     port,
     close: async () => {
       closing.abort();
+      await mcp.close();
       await closeServer(server);
       await agent.destroy();
     },
+  };
+}
+
+/** Loaded with its first request: most services are never asked. */
+function openMcp({ plimsoll, version, warn }: ServerOptions): {
+  readonly route: () => Promise<McpRoute>;
+  readonly close: () => Promise<void>;
+} {
+  let opening: Promise<McpRoute> | undefined;
+  const open = async (): Promise<McpRoute> =>
+    (await import("./mcp-route.ts")).createMcpRoute(plimsoll, { version, warn });
+  return {
+    route: () => {
+      opening ??= open();
+      return opening;
+    },
+    close: async () => (await opening?.catch(() => undefined))?.close(),
   };
 }
 
@@ -202,7 +224,7 @@ async function answer(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
   const { plimsoll, access, metrics, gateway } = service;
-  const mayWrite = ["model", "count", "relay", "unknown", "api"].includes(route.kind);
+  const mayWrite = ["model", "count", "relay", "unknown", "api", "mcp"].includes(route.kind);
   if (!mayWrite) checkReading(request);
   switch (route.kind) {
     case "model":
@@ -234,6 +256,10 @@ async function answer(
         { request, response, caller: checkBearer(request, access), closing: service.closing },
         query,
       );
+    case "mcp": {
+      const caller = checkBearer(request, access);
+      return (await service.mcp()).handle({ request, response, caller });
+    }
     case "api": {
       const caller = checkBearer(request, access);
       if (request.method === "POST") {

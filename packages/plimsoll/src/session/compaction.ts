@@ -3,30 +3,21 @@
  * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
  */
 
-import { setImmediate as nextTick } from "node:timers/promises";
-import type {
-  Goal,
-  Proposal,
-  SeenConversation,
-  SeenMessage,
-  Strategy,
-} from "../compact/strategy.ts";
+import type { Goal, Proposal, Strategy } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Sign } from "../message/handle.ts";
-import type { JsonObject } from "../message/json.ts";
-import type { Message } from "../message/message.ts";
-import { type PriorityArea, splitUnits } from "../message/unit.ts";
+import type { PriorityArea } from "../message/unit.ts";
 import type { ArchiveRecord, Store } from "../store/store.ts";
-import { parseJson } from "../wire/slices.ts";
 import type { Finding, Judged } from "../wire/validate/validate.ts";
-import type { Wire } from "../wire/wire.ts";
-import { type Draft, ownTextStands, type Sized, sizeView } from "./draft.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { judge } from "./judge-view.ts";
+import { withoutLookups } from "./lookups.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
 import { anchorOf, indexOn } from "./path.ts";
-import { replaceParts } from "./render.ts";
-import { foldView, isInside } from "./view.ts";
+import { see } from "./seen.ts";
+import { foldView } from "./view.ts";
 
 /** The strategy of notes that the window fills. */
 export const warning = "warning";
@@ -60,14 +51,14 @@ export interface CompactionTask {
 }
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
-  let state: Compaction = {
+  let state = await withoutLookups(world, task, {
     edits: [],
     archive: [],
     wordings: [],
     strategies: [],
     sized: task.start,
     failures: [],
-  };
+  });
   for (const strategy of task.strategies) {
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
     if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
@@ -113,8 +104,6 @@ async function tryStrategy(
   return judgement.kind === "valid" ? proposed : failed(judgement.reason);
 }
 
-const decoder = new TextDecoder();
-
 /** A request must not wait for ever. */
 const proposalTimeoutMs = 10_000;
 
@@ -134,71 +123,6 @@ async function inTime<T>(work: T | Promise<T>): Promise<T> {
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
   const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
   return hasFewer || one.measured.total < other.measured.total;
-}
-
-type Judgement =
-  | { readonly kind: "valid" }
-  | { readonly kind: "invalid"; readonly reason: string }
-  | { readonly kind: "unknown"; readonly reason: string };
-
-/** Only for what the client's own body does not have. */
-export function judge(
-  { validate }: Pick<CompactionWorld, "validate">,
-  draft: Draft,
-  { patches }: Sized,
-): Judgement {
-  return judgement(() => {
-    const originalText = decoder.decode(draft.compose({ patches: [] }));
-    const { headers } = draft;
-    return validate({
-      ...sentBody(draft, patches),
-      original: JSON.parse(originalText) as JsonObject,
-      originalText,
-      ...(headers === undefined ? {} : { originalHeaders: headers }),
-    });
-  });
-}
-
-/**
- * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
- * sends. Only what looks wrong is compared with the client's own body.
- */
-export function judgeAgain(
-  world: Pick<CompactionWorld, "validate">,
-  draft: Draft,
-  sized: Sized,
-): Judgement {
-  const alone = judgement(() => world.validate(sentBody(draft, sized.patches)));
-  return alone.kind === "valid" ? alone : judge(world, draft, sized);
-}
-
-function sentBody(draft: Draft, patches: Sized["patches"]): Judged {
-  const bodyText = decoder.decode(draft.compose({ patches }));
-  const [target] = draft.targets;
-  return {
-    wire: draft.wire.name,
-    body: JSON.parse(bodyText) as JsonObject,
-    bodyText,
-    ...(draft.headers === undefined ? {} : { headers: draft.headers }),
-    ...(target.profile === undefined ? {} : { profile: target.profile }),
-    model: target.model,
-    synthetic: [],
-  };
-}
-
-function judgement(find: () => readonly Finding[]): Judgement {
-  try {
-    const findings = find();
-    const [first] = findings;
-    if (first === undefined) return { kind: "valid" };
-    const more = findings.length === 1 ? "" : `, and ${findings.length - 1} more`;
-    return {
-      kind: "invalid",
-      reason: `rule ${first.rule} would be broken (${first.message})${more}`,
-    };
-  } catch (error) {
-    return { kind: "unknown", reason: `the validator failed: ${errorMessage(error)}` };
-  }
 }
 
 /** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
@@ -341,81 +265,4 @@ async function withSizes(
   );
   const sizes = await facts.learn(wire, messages, targets[0].ruler);
   return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));
-}
-
-/** Others get their turn while a long conversation is read. */
-const messagesPerTick = 500;
-
-interface Seen {
-  readonly conversation: SeenConversation;
-  /** Path index of each message. */
-  readonly seen: readonly number[];
-}
-
-/**
- * The messages that the model would see, in the neutral form. Texts of ours are left out: a notice inside a message
- * does not make it one in which the user spoke.
- */
-export async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
-  const { path, wire, targets } = draft;
-  const { gaps, replacements, pins, edits } = sized.view;
-  const byHand = pins.filter(({ isByHand }) => isByHand);
-  const replaced = new Map(
-    [...replacements].map(([index, parts]) => [
-      index,
-      replaceParts(wire, path.contentAt(index), parts),
-    ]),
-  );
-  const sizes = await world.facts.learn(wire, [...replaced.values()], targets[0].ruler);
-  const tokensOf = new Map([...replaced.keys()].map((index, at) => [index, sizes[at]?.tokens]));
-  const seen: number[] = [];
-  const messages: SeenMessage[] = [];
-  for (let index = 0; index < path.length; index++) {
-    if (isInside(gaps, index)) continue;
-    const bytes = replaced.get(index) ?? path.contentAt(index);
-    const message = decoded(wire, bytes);
-    if (message === undefined) continue;
-    const whole = path.sumOf({ first: index, last: index }).tokens;
-    const original = replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined;
-    seen.push(index);
-    messages.push({
-      message,
-      tokens: tokensOf.get(index) ?? whole,
-      bytes: bytes.length,
-      isPinned: isInside(pins, index),
-      mayGiveWay: !isInside(byHand, index),
-      number: path.seqAt(index) ?? index,
-      ...(original === undefined ? {} : { original: { message: original, tokens: whole } }),
-    });
-    if (index % messagesPerTick === 0) await nextTick();
-  }
-  const units = splitUnits(
-    messages.map(({ message }) => message),
-    world.areas,
-  );
-  const summary = edits.findLast(
-    ({ action }) => action.kind === "insert" && action.handle !== undefined,
-  )?.action;
-  const conversation: SeenConversation = {
-    messages,
-    units,
-    tokens: sized.measured.total,
-    mustAlternate: ownTextStands(draft) === "inside",
-    hasArchive: world.hasArchive !== false,
-    weigh: (wanted) => world.facts.weigh(wanted, targets[0].ruler),
-    ...(summary?.kind === "insert" ? { summary: summary.text } : {}),
-    ...preparedFor(draft),
-  };
-  return { conversation, seen };
-}
-
-/** Only where the path still passes through what it was made of. */
-function preparedFor({ branch: { prepared }, path, log }: Draft): { readonly prepared?: string } {
-  const isReady = prepared?.kind === "ready" && indexOn(path, log)(prepared.chain) !== undefined;
-  return isReady ? { prepared: prepared.text } : {};
-}
-
-function decoded(wire: Wire, bytes: Uint8Array): Message | undefined {
-  const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
-  return json && wire.decode(json);
 }

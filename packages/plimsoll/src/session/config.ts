@@ -112,6 +112,7 @@ const schema = z.strictObject({
   defaults: z
     .strictObject({
       toolResponseMaxBytes: tokens.optional(),
+      tool_output_mode: z.enum(["auto", "read-grep", "truncate", "full-chunked"]).optional(),
       contextWindowBufferTokens: tokens.optional(),
       maxOutputTokens: tokens.optional(),
     })

@@ -7,6 +7,7 @@ import type { WhoAsks } from "./limits.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { Head } from "./measure-turn.ts";
 import type { FactsReader } from "./message-facts.ts";
+import { type OwnOffer, offeredWith } from "./own-offer.ts";
 import type { Path, Sum } from "./path.ts";
 import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
 import type { Target } from "./target.ts";
@@ -31,6 +32,16 @@ export interface Draft {
   readonly headers?: Readonly<Record<string, string>>;
   /** The provider holds part of the conversation: any edit would mean to write all of it out. */
   readonly isHeld?: boolean;
+  /** Whoever appends a result to a library session decides how much of it: none leaves on arrival. */
+  readonly isOfLibrary?: boolean;
+  /** Tools of ours, where the request can have them. */
+  readonly offer?: OwnOffer;
+  /** The caller says that the conversation must end with this turn. */
+  readonly isLast?: boolean;
+  /** The provider keeps nothing of its answers. */
+  readonly isForgotten?: boolean;
+  /** The client sends no tools: no call of ours may stand in the conversation. */
+  readonly isPlain?: boolean;
 }
 
 /** A view as messages, and how large it is. */
@@ -42,6 +53,8 @@ export interface Sized {
   /** Of the messages. */
   readonly bytes: number;
   readonly media: number;
+  /** The tools of ours that go with it. */
+  readonly tools: readonly Uint8Array[];
 }
 
 export async function sizeView(
@@ -52,8 +65,11 @@ export async function sizeView(
 ): Promise<Sized> {
   if (view !== wholeView || lastWords !== undefined) await draft.path.load();
   const patches = renderView(view, draft.path, renderingOf(draft, lastWords));
-  const { measured, sum } = draft;
-  if (patches.length === 0) return { view, patches, measured, ...sum };
+  const { sum } = draft;
+  const offer = offeredWith(draft.offer, view);
+  const tools = offer?.elements ?? [];
+  const measured = withTools(draft.measured, offer);
+  if (patches.length === 0) return { view, patches, measured, ...sum, tools };
   const elements = patches.flatMap((patch) => patch.elements);
   const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
   let { tokens, bytes, media } = sum;
@@ -76,7 +92,14 @@ export async function sizeView(
     measured: measurement({ ...components, conversation }),
     bytes: added.reduce((all, message) => all + message.bytes, bytes),
     media: added.reduce((all, message) => all + (message.media ?? 0), media),
+    tools,
   };
+}
+
+function withTools(measured: Measurement, offer: OwnOffer | undefined): Measurement {
+  if (offer === undefined) return measured;
+  const { components } = measured;
+  return measurement({ ...components, tools: addCounts([components.tools, offer.count]) });
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */
@@ -89,5 +112,6 @@ function renderingOf(draft: Draft, lastWords?: string): Rendering {
     wire: draft.wire,
     ownTextStands: ownTextStands(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
+    ...(draft.isPlain === undefined ? {} : { isPlain: draft.isPlain }),
   };
 }

@@ -5,14 +5,16 @@ import type { ErrorCode } from "../message/error.ts";
 import type { PlimsollEvent, Rung } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { ArchiveRecord, Write } from "../store/store.ts";
-import { type Compaction, type CompactionWorld, judge, warning } from "./compaction.ts";
+import { type Compaction, type CompactionWorld, warning } from "./compaction.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { judge } from "./judge-view.ts";
 import type { SessionLog } from "./log.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
+import type { OwnOffer } from "./own-offer.ts";
 import { indexOn, viewOf } from "./path.ts";
 import { announce } from "./record.ts";
 import type { LogSaver, Saved } from "./save-log.ts";
-import { foldView } from "./view.ts";
+import { countOfEdits, foldView } from "./view.ts";
 
 interface EditStore {
   readonly saver: LogSaver;
@@ -90,12 +92,12 @@ export async function addNote(
       {
         kind: "insert",
         after: 0,
-        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the context window. Its older part will soon be replaced by a short notice; everything stays readable under a handle.]`,
+        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the context window. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`,
         reason: "The window fills.",
       },
     ],
   );
-  branch.warnedEdits = start.view.edits.length;
+  branch.warnedEdits = countOfEdits(start.view);
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const noted = await sizeView(world.facts, draft, view);
   // Where there is no room behind the last message, or nothing of ours may stand there, nothing is said.
@@ -106,6 +108,12 @@ export async function addNote(
   return noted;
 }
 
+/** Only where the model has the tool. */
+function wayOut({ offer }: Draft, { tools }: Sized): string {
+  if (offer === undefined || tools.length === 0) return "";
+  return ` Call ${offer.own.nameOf("compact_context")} to make room now, at a point of your choice.`;
+}
+
 export function reportWarning({ log, turn }: Draft, filled: number, limit: number): void {
   announce(log, {
     type: "context-warning",
@@ -114,6 +122,20 @@ export function reportWarning({ log, turn }: Draft, filled: number, limit: numbe
     turn: turn.id,
     filled,
     limit,
+  });
+}
+
+/** Once per conversation: the names stay. */
+export function reportRenamed({ log, branch, turn }: Draft, { own }: OwnOffer): void {
+  const names = own.definitions.map(({ name }) => name);
+  if (branch.renamed === names.join(" ")) return;
+  branch.renamed = names.join(" ");
+  announce(log, {
+    type: "own-tools-renamed",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    names,
   });
 }
 

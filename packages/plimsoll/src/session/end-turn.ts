@@ -10,7 +10,9 @@ import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
+import { expandAnswer } from "./expand-answer.ts";
 import { shortHash } from "./ids.ts";
+import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
 import type { Fitted } from "./last-resort.ts";
 import { type LogMessage, moveTip, pathTo } from "./log.ts";
 import { announceOverflow } from "./overflowed.ts";
@@ -29,6 +31,8 @@ export interface SentTurn {
   readonly draft: Draft;
   readonly placed: Placed;
   readonly fitted: Fitted;
+  /** What the client does not know of. */
+  readonly rounds?: KeptRounds | undefined;
 }
 
 export async function endTurn(
@@ -40,10 +44,12 @@ export async function endTurn(
   const { log, branch } = placed;
   const { answerTokens, result } = await recordAnswer(context, sent, given);
   branch.inFlight--;
-  const usage = result.answer?.usage;
-  if (usage !== undefined)
-    context.calibrations.observe(log, fitted.target.key, fitted.measured, usage.inputTokens);
-  takeBasis(sent, usage);
+  const usage = usageOf(sent, result);
+  // What was reported of the first round is of what was measured.
+  const first = sent.rounds?.usages[0] ?? usage;
+  if (first !== undefined)
+    context.calibrations.observe(log, fitted.target.key, fitted.measured, first.inputTokens);
+  takeBasis(sent, first);
   noteOverflow(context, sent, result);
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };
@@ -64,6 +70,7 @@ export async function endTurn(
     tokensBefore: fitted.tokensBefore,
     limit: record.limit,
     ...(usage === undefined ? {} : { usage }),
+    ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
   context.debug("context-guard/build-metrics", () => ({
@@ -75,6 +82,11 @@ export async function endTurn(
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
   return context.saver.save(log);
+}
+
+/** The client is shown the last round's input; what was paid for is the sum. */
+function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefined {
+  return sumUsage(rounds?.usages ?? []) ?? answer?.usage;
 }
 
 /** The window was full before the answer was: it has passed, and the next turn makes room. */
@@ -105,9 +117,10 @@ async function recordAnswer(
 /** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
 async function appendAnswers(
   context: TurnContext,
-  { placed, draft, fitted }: SentTurn,
+  sent: SentTurn,
   result: TurnResult,
 ): Promise<number> {
+  const { placed, draft, fitted } = sent;
   const isComplete = result.status === "complete";
   const { turn, wire } = draft;
   const appending = { turn: turn.id, source: "answer", isComplete, at: context.now() } as const;
@@ -125,6 +138,7 @@ async function appendAnswers(
     for (const { message } of messages) tokens += message.tokens;
   }
   const [first] = tips;
+  if (first !== undefined && isComplete) await expandAnswer(context, sent, first);
   // Another request may have moved the branch on meanwhile.
   if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
     moveTip(placed.branch, first.seq);
@@ -183,14 +197,12 @@ function takeBasis({ placed, draft, fitted }: SentTurn, usage?: Usage): void {
   };
 }
 
-function recordOf(
-  { draft, placed, fitted }: SentTurn,
-  result: TurnResult,
-  endedAt: number,
-): TurnRecord {
+function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnRecord {
+  const { draft, placed, fitted } = sent;
   const { turn, head } = draft;
   const { target } = fitted;
-  const { usage, stopReason } = result.answer ?? {};
+  const { stopReason } = result.answer ?? {};
+  const usage = usageOf(sent, result);
   return {
     id: turn.id,
     branch: placed.branch.record.id,

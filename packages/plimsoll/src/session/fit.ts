@@ -1,7 +1,7 @@
 /**
  * The load line: what is done to a request so that it fits, and is valid.
  *
- *   view ─► guard ─► strategies ─► validator ─► commit ─► what is sent
+ *   view ─► results on arrival ─► guard ─► strategies ─► validator ─► commit ─► what is sent
  *
  * Each step may fail, and then the next lower rung is taken: the last valid view; truncation, if the store can
  * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
@@ -9,10 +9,11 @@
 
 import { effectiveLimit, type Verdict } from "../budget/guard.ts";
 import { compactTurn } from "./compact-turn.ts";
-import { judge, judgeAgain } from "./compaction.ts";
 import { debugGuard } from "./debug.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { addNote, reportDegraded, reportWarning } from "./edit-log.ts";
+import { offloadFresh } from "./fresh-results.ts";
+import { judge, judgeAgain } from "./judge-view.ts";
 import {
   addedTokens,
   type Fitted,
@@ -26,7 +27,7 @@ import { viewOf } from "./path.ts";
 import { prepareSummary } from "./prepared-summary.ts";
 import { asGuarded, guardOf, type JudgedView, judged, judgedNew } from "./projection.ts";
 import { mustRecover } from "./recovery.ts";
-import { type View, wholeView } from "./view.ts";
+import { countOfEdits, type View, wholeView } from "./view.ts";
 
 /** Nothing was found to take out: not tried again before the request has grown by this. */
 const growthBeforeRetry = 1.03;
@@ -35,7 +36,7 @@ const growthBeforeRetry = 1.03;
 const afterCutOff = 0.7;
 
 export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
-  const start = await lastValidView(world, draft);
+  const start = await offloadFresh(world, draft, await lastValidView(world, draft));
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
   debugGuard(world.debug, draft, { ...before, own: guard.own });
@@ -150,11 +151,11 @@ async function settle(
 
 /** Since the last time that something was taken out. */
 function isWarned({ branch }: Draft, { view }: Sized): boolean {
-  const last = view.edits.findLast(
-    ({ action }) => action.kind !== "pin" && action.kind !== "checkpoint",
-  );
-  return last?.action.kind === "insert" || branch.warnedEdits === view.edits.length;
+  const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
+  return last?.action.kind === "insert" || branch.warnedEdits === countOfEdits(view);
 }
+
+const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
 
 /** After a provider's own "too long": smaller by at least a tenth, or not at all. */
 export async function refit(

@@ -164,6 +164,9 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
   /** So many tokens that no cut can help, and that the window without its buffer still holds. */
   const between = (tokens: number): string => tokensOfText(tokens);
 
+  /** A result of this size would leave on arrival. */
+  const nothingLeaves = { config: { agent: { result_offload_threshold: 1_000_000 } } };
+
   const expectLast = (passed: Passed): void => {
     expect(passed.turn.fitted).toMatchObject({ outcome: "final", isFinal: true });
     expect(lastMessage(passed)).toContain("Do not call any tool");
@@ -188,7 +191,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
     }));
 
   test("behind results too, and only for this turn", () =>
-    openedWith({ parts: { strategies: [truncate] } }, async (plimsoll) => {
+    openedWith({ ...nothingLeaves, parts: { strategies: [truncate] } }, async (plimsoll) => {
       const tools = [tool(wire)];
       const messages = [said("look"), called(wire, "c1"), result(wire, "c1", between(LIMIT + 50))];
       expectLast(await pass(plimsoll, wire, requestOf(wire, messages, { tools })));

@@ -6,11 +6,11 @@ import type { Measurement } from "../budget/measure.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import type { Outcome } from "../message/event.ts";
 import type { Calibrations } from "./calibrations.ts";
-import { judge } from "./compaction.ts";
 import type { Config } from "./config.ts";
 import { type Debug, targetFields } from "./debug.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { reportDegraded, reportEnforced } from "./edit-log.ts";
+import { judge } from "./judge-view.ts";
 import { type Guard, type JudgedView, judged } from "./projection.ts";
 import type { Patch } from "./render.ts";
 import type { ReportWorld } from "./report-compaction.ts";
@@ -36,6 +36,8 @@ export interface Fitted {
   readonly outcome: Outcome;
   readonly target: Target;
   readonly patches: readonly Patch[];
+  /** Tools of ours that go with it. */
+  readonly tools: readonly Uint8Array[];
   /** The model may call nothing any more, and is told so. */
   readonly isFinal: boolean;
   /** Before correction, of what is sent. */
@@ -142,13 +144,15 @@ export interface Settled extends Omit<JudgedView, "verdict"> {
   readonly outcome: Outcome;
 }
 
-export function fitted({ measured }: Draft, settled: Settled): Fitted {
-  const { sized, target, outcome, measurement, projection, limit } = settled;
+export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
+  const { sized, target, measurement, projection, limit } = settled;
+  const outcome = isLast === true && settled.outcome !== "refused" ? "final" : settled.outcome;
   const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
   return {
     outcome,
     target,
     patches: sized.patches,
+    tools: sized.tools,
     isFinal: false,
     measured: sized.measured,
     measurement,

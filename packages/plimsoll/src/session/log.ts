@@ -25,6 +25,8 @@ export interface SessionLog {
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
   nextSeq: number;
+  /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
+  readonly inner: Map<number, Uint8Array>;
   /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
   readonly edits: Edit[];
   /** By target: what a provider that gave no figure was found to refuse. */
@@ -66,6 +68,8 @@ export interface BranchState {
     | { readonly kind: "ready"; readonly chain: string; readonly text: string };
   /** Why the next turn starts afresh. */
   mustRecover?: string;
+  /** Names that our tools go by, where a client has taken the usual ones and that was said. */
+  renamed?: string;
   /** Of the caller's own, for a handover. */
   task?: string;
   /** Turns that have begun on this branch and not ended. */
@@ -130,6 +134,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     nodes: new Map(),
     seqByChain: new Map(),
     indexByChain: new Map(),
+    inner: new Map(),
     edits: [],
     calibrations: new Map(),
     windows: new Map(),

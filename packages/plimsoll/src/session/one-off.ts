@@ -125,7 +125,7 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
     log,
     branch,
     wire,
-    path: pathOfNodes(nodes, bySeq, learned),
+    path: pathOfNodes(log, nodes, bySeq, learned),
     head: { bytes: new Uint8Array(), system: none, tools: none },
     targets: [target],
     who: { provider: wire.name, model },

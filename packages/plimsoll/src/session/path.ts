@@ -16,6 +16,8 @@ export interface Path extends Conversation {
   contentAt(index: number): Uint8Array;
   /** Contract: to be awaited before any bytes are asked for. */
   load(): Promise<void>;
+  /** A message of a round that the client does not know of, by its number, once it is loaded. */
+  innerAt(seq: number): Uint8Array | undefined;
   /** The name of a message in edits. */
   chainAt(index: number): string | undefined;
   seqAt(index: number): number | undefined;
@@ -50,6 +52,7 @@ export function pathOf(source: PathSource): Path {
     bytesAt,
     contentAt: source.contentAt ?? bytesAt,
     load: source.load ?? loaded,
+    innerAt: (seq) => log.inner.get(seq),
     mayHoldMark: source.mayHoldMark ?? (() => false),
     chainAt: (index) => links[index]?.looseChain,
     seqAt: (index) => log.seqByChain.get(links[index]?.chain ?? ""),
@@ -89,6 +92,7 @@ function subtract(from: Sum, what: Sum): Sum {
 }
 
 export function pathOfNodes(
+  log: Pick<SessionLog, "inner">,
   nodes: readonly NodeRecord[],
   bodies: ReadonlyMap<number, Uint8Array> = new Map(),
   messages: readonly PathMessage[] = nodes,
@@ -100,6 +104,7 @@ export function pathOfNodes(
     bytesAt,
     contentAt: bytesAt,
     load: loaded,
+    innerAt: (seq) => log.inner.get(seq),
     mayHoldMark: () => true,
     chainAt: (index) => {
       const node = nodes[index];

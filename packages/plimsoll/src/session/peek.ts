@@ -1,9 +1,14 @@
 /** What would be sent of a request, without recording it: for clients that only want to know how much it is. */
 
+import { effectiveLimit } from "../budget/guard.ts";
 import { readSlices } from "../wire/slices.ts";
+import { loadInner } from "./inner-messages.ts";
+import { ownLimitsOf } from "./limits.ts";
 import { extendLinks } from "./log.ts";
+import { type OwnOffer, offeredWith, worthItsRoom } from "./own-offer.ts";
 import { indexOn, pathOf } from "./path.ts";
-import { patchBody, renderView } from "./render.ts";
+import { asGuarded } from "./projection.ts";
+import { type Patch, patchBody, renderView } from "./render.ts";
 import type { Incoming, TurnContext } from "./turn.ts";
 import { foldView, wholeView } from "./view.ts";
 
@@ -29,7 +34,18 @@ export async function peekBody(
     },
     hints: { ...(request.clientSession && { clientKey: request.clientSession }), ...hints },
   });
-  if (log === undefined || log.edits.length === 0) return undefined;
+  const head = await context.heads.read(body, request, target);
+  const asked = { body, slices, request, head: head.hash, target };
+  const who = { provider, model: request.model, ...(hints.agent && { agent: hints.agent }) };
+  const limit = effectiveLimit(asGuarded(target), ownLimitsOf(context.config, who));
+  const offer = worthItsRoom(await context.offers.read(asked), limit);
+  const withTools = (offered: OwnOffer | undefined, patches: readonly Patch[] = []) => {
+    const tools = offered?.elements ?? [];
+    const isSame = tools.length === 0 && patches.length === 0;
+    return isSame ? undefined : patchBody(body, slices, wire.messagesField, { patches, tools });
+  };
+  if (log === undefined || log.edits.length === 0) return withTools(offeredWith(offer, wholeView));
+  await loadInner(context.store, log);
   const path = pathOf({
     log,
     links,
@@ -38,7 +54,7 @@ export async function peekBody(
     mayHoldMark: () => true,
   });
   const view = foldView(indexOn(path, log), log.edits);
-  if (view === wholeView) return undefined;
-  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
-  return patchBody(body, slices, wire.messagesField, { patches });
+  const isPlain = (slices.elements.get("tools") ?? []).length === 0;
+  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands, isPlain });
+  return withTools(offeredWith(offer, view), patches);
 }

@@ -7,6 +7,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import type { Sign } from "../message/handle.ts";
 import type { JsonObject } from "../message/json.ts";
+import { answeredResults } from "../offload/answered-results.ts";
 import type { Embedder } from "../search/embed.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
@@ -26,12 +27,19 @@ import { createHeadReader } from "./measure-turn.ts";
 import { createFactsReader } from "./message-facts.ts";
 import { loadMiniLm } from "./minilm.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
+import { createOwnAnswers, type OwnAnswers } from "./own-answers.ts";
+import { createOfferReader } from "./own-offer.ts";
 import { peekBody } from "./peek.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
 import { createReferences } from "./references.ts";
 import { retrying, retryPolicyOf } from "./retry.ts";
 import { createLogSaver } from "./save-log.ts";
-import { createSession, type Session, type WireOfProvider } from "./session.ts";
+import {
+  createSession,
+  type Session,
+  type SessionContext,
+  type WireOfProvider,
+} from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
 import { createSteering, type Steering } from "./steer.ts";
 import { createSummariser, type SummariserSettings } from "./summariser.ts";
@@ -82,6 +90,8 @@ export interface Plimsoll {
   readonly sign: Sign;
   /** A new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
+  /** What the tools of our own answer, and the search of a session. */
+  readonly own: OwnAnswers;
   /** Undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
   /** A request as a client sent it over the wire: the proxy's way in. */
@@ -118,29 +128,37 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
   for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
-  const usual = strategiesFor(config.context_config?.breaking_strategy, {
+  const chosen = strategiesFor(config.context_config?.breaking_strategy, {
     count,
     now: () => performance.now(),
     ...(vectors === undefined ? {} : { vectors }),
     ...embedderOf(config),
   });
   const closing = new AbortController();
+  const opened = options.parts?.store ?? (await openStore(config, folder));
   const context = assemble({
     config,
     closing: closing.signal,
-    store: options.parts?.store ?? (await openStore(config, folder)),
+    store: opened,
+    own: createOwnAnswers({
+      store: opened,
+      count,
+      ready: () => counter.prepare(usualTokenizer),
+      ...(vectors === undefined ? {} : { vectors }),
+    }),
     counter,
     count,
     sign: (text) => createHmac("sha256", key).update(text).digest(),
-    strategies: chainOf(options.parts?.strategies, usual),
+    strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
     validate: options.parts?.validate ?? newViolations,
   });
-  const { bus, store, sign, openTurns, saver } = context;
+  const { bus, store, sign, openTurns, saver, own } = context;
 
   return {
     store,
     targets: context.targets,
     sign,
+    own,
     steering: createSteering(context),
     compactMessages: (task) => compactOnce(context, task),
     peek: (incoming) => peekBody(context, incoming),
@@ -171,6 +189,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       closing.abort();
       await openTurns.close(closeTimeoutMs);
       await context.background.idle();
+      await own.close();
       await saver.close();
       await counter.close();
       await store.close();
@@ -187,6 +206,15 @@ function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder
     return loading;
   };
   return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };
+}
+
+function offloadFirst({ agent, context_config }: Config): Strategy {
+  const order = context_config?.breaking_strategy?.chain_order ?? [];
+  return answeredResults({
+    threshold: agent?.result_offload_threshold,
+    // Excerpts, the default, are chosen from the originals.
+    isAllOrNothing: order.length === 0,
+  });
 }
 
 function chainOf(
@@ -210,9 +238,9 @@ function openStore(config: Config, folder: DataFolder | undefined): Promise<Stor
   });
 }
 
-type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count" | "closing">;
+type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own">;
 
-function assemble(parts: Assembly): TurnContext & { readonly openTurns: ClosableTurns } {
+function assemble(parts: Assembly): SessionContext & { readonly openTurns: ClosableTurns } {
   const { config, store, counter, sign } = parts;
   const bus = createEventBus();
   const now = (): number => Date.now();
@@ -227,7 +255,9 @@ function assemble(parts: Assembly): TurnContext & { readonly openTurns: Closable
     sign,
     saver: createLogSaver({ store, bus, now, forget: sessions.forget }),
     openTurns: createOpenTurns(),
+    tokenizers: tokenizersOf(config),
     heads: createHeadReader(facts),
+    offers: createOfferReader(facts, config),
     prefixes: createPrefixMemory(),
     targets: createTargets(config, now),
     references: createReferences(store),
@@ -328,7 +358,11 @@ function wireOfProvider(config: Config): WireOfProvider {
   };
 }
 
-async function resumeSession(context: TurnContext, config: Config, id: string): Promise<Session> {
+async function resumeSession(
+  context: SessionContext,
+  config: Config,
+  id: string,
+): Promise<Session> {
   const log = await context.sessions.byId(id);
   if (log === undefined) {
     throw new PlimsollError(

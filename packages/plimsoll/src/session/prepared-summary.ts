@@ -4,10 +4,10 @@ import { readEvidence } from "../compact/evidence.ts";
 import { speechOf } from "../compact/evidence-speech.ts";
 import { summaryBody } from "../compact/notice.ts";
 import { type GateTask, judgeSummary } from "../compact/survival.ts";
-import { see } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { announce } from "./record.ts";
+import { see } from "./seen.ts";
 import type { ModelSummary } from "./summariser.ts";
 
 /** The newest part stays as it is, and is not summed up. */

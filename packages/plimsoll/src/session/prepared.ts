@@ -2,6 +2,7 @@
 
 import type { Limit } from "../budget/limit.ts";
 import type { Measurement } from "../budget/measure.ts";
+import { isToolAllowed, type ToolRules } from "../budget/tool-budget.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Outcome } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
@@ -10,16 +11,16 @@ import type { ToolDefinition } from "../message/tool.ts";
 import type { Wire, WireName } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import type { Draft } from "./draft.ts";
-import type { Link, LogMessage, SessionLog } from "./log.ts";
-import { type Head, measureTurn, type Totals } from "./measure-turn.ts";
-import type { Ruler } from "./message-facts.ts";
-import { nothing, pathOf, type Sum } from "./path.ts";
-import type { Tip } from "./record.ts";
+import { type Head, measureTurn } from "./measure-turn.ts";
+import type { OwnOffer } from "./own-offer.ts";
+import { nothing, type Path, pathOf } from "./path.ts";
 import { type Patch, patchList } from "./render.ts";
+import type { SessionState } from "./session-state.ts";
 import type { Target } from "./target.ts";
 import type { Turn } from "./turn.ts";
 
-export interface PrepareOptions {
+/** `toolsAllowed` and `toolsDenied`: of `tools`, only these are offered; calls of others are denied by the tool budget. */
+export interface PrepareOptions extends ToolRules {
   /** `provider/model`, e.g. `anthropic/claude-sonnet-5`. */
   readonly target: string;
   /** Where a provider speaks several: openai-responses instead of openai-chat. */
@@ -48,33 +49,6 @@ export interface PreparedTurn<Request = JsonObject> {
   toolCalls(answer: unknown): readonly ToolCallPart[];
 }
 
-/** What a session has in memory. */
-export interface SessionState {
-  log: SessionLog;
-  readonly agent?: string;
-  readonly priority?: 1 | 2 | 3;
-  readonly pending: (JsonObject | Message)[];
-  /** Everything that was said, in the session's wire. */
-  readonly said: JsonObject[];
-  /** Of each message that was said; the sums are of all before it. */
-  readonly links: Link[];
-  readonly messages: LogMessage[];
-  readonly sumsBefore: Sum[];
-  hasMarks: boolean;
-  wire: Wire | undefined;
-  tip: Tip | undefined;
-  ruler: Ruler | undefined;
-  totals: Totals;
-  head: { readonly key: readonly unknown[]; readonly value: Head } | undefined;
-  open: OpenRequest | undefined;
-}
-
-interface OpenRequest {
-  readonly turn: Turn;
-  readonly wire: Wire;
-  readonly prepared: () => PreparedTurn;
-}
-
 interface Drafting {
   readonly turn: Draft["turn"];
   readonly branch: Draft["branch"];
@@ -82,10 +56,15 @@ interface Drafting {
   readonly targets: Draft["targets"];
   readonly options: PrepareOptions;
   readonly wire: Wire;
+  /** Those that may be called. */
+  readonly tools: readonly ToolDefinition[];
+  readonly offer?: OwnOffer;
+  readonly load: Path["load"];
+  readonly isLast: boolean;
 }
 
 export function draftOf(state: SessionState, drafting: Drafting): Draft {
-  const { options, wire, targets } = drafting;
+  const { options, wire, targets, tools, offer, load } = drafting;
   const { log, said, links, messages, sumsBefore, agent, priority } = state;
   const { length } = said;
   const [{ provider, model }] = targets;
@@ -98,6 +77,7 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
       messages,
       sumsBefore,
       bytesAt: (index) => encodeMessage(said[index] ?? {}),
+      load,
       mayHoldMark: () => state.hasMarks,
     }),
     who: {
@@ -108,15 +88,33 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
     },
     measured: measureTurn(drafting.head, state.totals),
     sum: sumsBefore[length] ?? nothing,
-    compose: ({ patches }) =>
+    compose: ({ patches, tools: own = [] }) =>
       encodeMessage(
         bodyOf(
           wire,
-          { options, targets, tools: options.tools ?? [] },
+          { options, targets, tools: own.length === 0 ? tools : withOwn(tools, offer) },
           patchList(said.slice(0, length), patches, decodeMessage),
         ),
       ),
+    isPlain: tools.length === 0,
+    isOfLibrary: true,
   };
+}
+
+/** Ours stand behind the caller's. */
+function withOwn(
+  tools: readonly ToolDefinition[],
+  offer: OwnOffer | undefined,
+): readonly ToolDefinition[] {
+  return offer === undefined ? tools : [...tools, ...offer.own.definitions];
+}
+
+/** Of the caller's tools, those that may be called. */
+export function allowedTools({
+  tools = [],
+  ...rules
+}: Pick<PrepareOptions, "tools" | "toolsAllowed" | "toolsDenied">): readonly ToolDefinition[] {
+  return tools.filter(({ name }) => isToolAllowed(rules, name));
 }
 
 interface Composing {
@@ -141,7 +139,7 @@ function bodyOf(
 }
 
 /** Offered alone in a turn that must be the last one. */
-const finalReport: ToolDefinition = {
+export const finalReport: ToolDefinition = {
   name: "agent__final_report",
   description: "Report the final result of the work: what was done, what is left, and where it is.",
   parameters: {
@@ -156,19 +154,24 @@ interface Preparing {
   readonly draft: Draft;
   readonly wire: Wire;
   readonly options: PrepareOptions;
+  readonly tools: readonly ToolDefinition[];
+  /** Whatever fits: the tool budget is used up. */
+  readonly mustEnd: boolean;
 }
 
 export function preparedTurn(
   state: SessionState,
-  { opened, draft, wire, options }: Preparing,
+  { opened, draft, wire, options, tools, mustEnd }: Preparing,
 ): PreparedTurn {
   const { fitted } = opened;
-  const { outcome: kind, tokensBefore, tokensAfter, isFinal, target } = fitted;
-  const tools = isFinal ? [finalReport] : (options.tools ?? []);
+  const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
+  const isFinal = fitted.isFinal || mustEnd;
+  const offered = fitted.tools.length === 0 ? tools : withOwn(tools, draft.offer);
+  const shown = { options, targets: [target], tools: isFinal ? [finalReport] : offered } as const;
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
-    request: withMessages(bodyOf(wire, { options, targets: [target], tools }, []), wire, state, {
+    request: withMessages(bodyOf(wire, shown, []), wire, state, {
       length: draft.path.length,
       patches: fitted.patches,
     }),

@@ -10,6 +10,7 @@ import type { Message, Role } from "../message/message.ts";
 import { createTermIndex, type TermIndex } from "../search/bm25.ts";
 import { type Candidate, coverGreedily } from "../search/cover.ts";
 import { queryTerms, type Synonyms, synonymsAmong } from "../search/expand.ts";
+import { byLargest } from "../search/fuse.ts";
 import { type Items, itemsOf } from "../search/items.ts";
 import { searchableText } from "../search/message-text.ts";
 import { piecesOf } from "../search/pieces.ts";
@@ -41,6 +42,8 @@ export interface RecallIndex {
 export interface RecallLimits {
   readonly budgetTokens: number;
   readonly countTokens: (text: string) => number;
+  /** Messages, by their index, of which nothing is given: whoever asks sees them. */
+  readonly isLeftOut?: (message: number) => boolean;
 }
 
 export interface Passage {
@@ -89,7 +92,7 @@ export function recall(
   query: string,
   limits: RecallLimits,
 ): readonly Passage[] {
-  const relevance = relevanceOf(index, query);
+  const relevance = relevanceOf(index, query, limits.isLeftOut);
   if (!relevance.some((value) => value > 0)) return [];
   const asked = new Set([...referencesOf(query)].map((name) => index.items.reference(name)));
   const isKnown = (item: number): boolean => asked.has(item) || index.inHead.has(item);
@@ -137,19 +140,28 @@ function candidate(
 /** Who is asked about has more to say on it than who answers. */
 const speakerFactor = 1.3;
 
-function relevanceOf(index: RecallIndex, query: string): Float64Array {
+function relevanceOf(
+  index: RecallIndex,
+  query: string,
+  isLeftOut: (message: number) => boolean = () => false,
+): Float64Array {
   const words = ` ${allWords(query)} `;
   const named = new Set(
     index.speakers.filter((name) => name !== "" && words.includes(` ${name} `)),
   );
   const ignored = new Set([...named].flatMap(plainWords));
   const scores = index.terms.scores(queryTerms(query, index.synonyms, ignored));
-  return spreadRelevance(
+  const isOut = index.places.map(({ message }) => isLeftOut(message));
+  const spread = spreadRelevance(
     scores.map((score, i) => {
+      if (isOut[i] === true) return 0;
       const speaker = index.speakers[index.places[i]?.message ?? -1];
       return speaker !== undefined && named.has(speaker) ? score * speakerFactor : score;
     }),
   );
+  return isOut.includes(true)
+    ? byLargest(spread.map((value, i) => (isOut[i] === true ? 0 : value)))
+    : spread;
 }
 
 function allWords(text: string): string {

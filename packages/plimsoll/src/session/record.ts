@@ -2,7 +2,7 @@
 
 import type { PlimsollEvent, Relation } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
-import type { Write } from "../store/store.ts";
+import type { NodeRecord, Write } from "../store/store.ts";
 import { newId } from "./ids.ts";
 import {
   appendNode,
@@ -36,7 +36,7 @@ export interface MessageToAppend {
 
 export interface Appending {
   readonly turn: string;
-  readonly source: "request" | "answer";
+  readonly source: NodeRecord["source"];
   readonly isComplete: boolean;
   readonly at: number;
 }

@@ -3,10 +3,11 @@
  * is not named in a patch stays in the client's own bytes.
  */
 
+import type { JsonValue } from "../message/json.ts";
 import type { BodySlices, Slice } from "../wire/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../wire/splice.ts";
 import type { OwnText, Wire } from "../wire/wire.ts";
-import type { Gap, Replacement, View } from "./view.ts";
+import type { Expansion, Gap, Replacement, Stretch, View } from "./view.ts";
 
 /** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
 export interface Patch {
@@ -18,6 +19,8 @@ export interface Patch {
 export interface Conversation {
   readonly length: number;
   bytesAt(index: number): Uint8Array;
+  /** A message that the client does not know of, by its number in the log. */
+  innerAt(seq: number): Uint8Array | undefined;
   /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
   mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
 }
@@ -28,6 +31,8 @@ export interface Rendering {
   readonly ownTextStands: Wire["ownTextStands"];
   /** Text behind the last message that is not an edit: it is gone with the next request. */
   readonly lastWords?: string;
+  /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
+  readonly isPlain?: boolean;
 }
 
 const encoder = new TextEncoder();
@@ -51,6 +56,8 @@ export function renderView(
   }
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
+  // Last, because what is owed of our results joins the next message as it stands then.
+  if (rendering.isPlain !== true) for (const expansion of view.expansions) canvas.expand(expansion);
   return canvas.patches();
 }
 
@@ -128,6 +135,37 @@ class Canvas {
       this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
   }
 
+  /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
+  expand({ first, last, inner }: Expansion): void {
+    const elements = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    const final = elements.at(-1);
+    if (elements.length !== inner.length || final === undefined) return;
+    const mark = this.#markIn({ first, last });
+    const marked = mark === undefined ? elements : this.#marked(elements, mark);
+    const joined = this.#isGone(last + 1) ? undefined : this.#owed(final, last + 1);
+    for (let index = first; index <= last + (joined === undefined ? 0 : 1); index++)
+      this.#changed.delete(index);
+    this.#patches.push({
+      first,
+      end: last + (joined === undefined ? 1 : 2),
+      elements: joined === undefined ? marked : [...marked.slice(0, -1), joined],
+    });
+  }
+
+  /** Where roles must alternate, results of ours and of the client's to one answer are one message. */
+  #owed(results: Uint8Array, next: number): Uint8Array | undefined {
+    const bytes = this.#rendering.ownTextStands === "inside" ? this.#bytesAt(next) : undefined;
+    return bytes && this.#rendering.wire.joinMessages(results, bytes);
+  }
+
+  #marked(elements: readonly Uint8Array[], mark: JsonValue): readonly Uint8Array[] {
+    const { wire } = this.#rendering;
+    const at = elements.findLastIndex((bytes) => wire.withMark(bytes, mark) !== undefined);
+    return elements.map((bytes, index) =>
+      index === at ? (wire.withMark(bytes, mark) ?? bytes) : bytes,
+    );
+  }
+
   /** Only into a message that is there. */
   #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
     const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
@@ -144,7 +182,7 @@ class Canvas {
   }
 
   /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */
-  #markIn(gap: Gap): OwnText["mark"] {
+  #markIn(gap: Stretch): OwnText["mark"] {
     if (!this.#conversation.mayHoldMark(gap)) return undefined;
     for (let index = gap.last; index >= gap.first; index--) {
       const mark = this.#rendering.wire.cacheMark(this.#conversation.bytesAt(index));
@@ -170,6 +208,11 @@ class Canvas {
   }
 }
 
+/** With one more behind them all. */
+export function withPatch(patches: readonly Patch[], last: Patch): readonly Patch[] {
+  return mergeNeighbours([...patches, last]);
+}
+
 /** One behind the other is one: then no two of them share a comma. */
 function mergeNeighbours(patches: readonly Patch[]): readonly Patch[] {
   const merged: Patch[] = [];
@@ -187,6 +230,8 @@ export interface BodyChanges {
   readonly patches: readonly Patch[];
   /** JSON text of top-level fields that get another value. */
   readonly fields?: ReadonlyMap<string, string>;
+  /** Behind the client's own, of which there is at least one. */
+  readonly tools?: readonly Uint8Array[];
 }
 
 /** The client's body with other messages, and nothing else different. */
@@ -194,13 +239,29 @@ export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
   messagesField: string,
-  { patches, fields }: BodyChanges,
+  changes: BodyChanges,
 ): Uint8Array {
   const elements = slices.elements.get(messagesField) ?? [];
   return applySplices(body, [
-    ...patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
-    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+    ...changes.patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
+    ...splicesBeside(slices, messagesField, changes),
   ]);
+}
+
+/** What changes outside of the conversation. */
+function splicesBeside(
+  slices: BodySlices,
+  messagesField: string,
+  { fields, tools = [] }: BodyChanges,
+): readonly Splice[] {
+  const last = slices.elements.get("tools")?.at(-1);
+  const isAdding = last !== undefined && tools.length > 0;
+  return [
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+    ...(isAdding
+      ? [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...tools]) }]
+      : []),
+  ];
 }
 
 /** The client's body with its whole conversation inside: what the provider held stands there in its own words. */
@@ -208,14 +269,14 @@ export function expandBody(
   body: Uint8Array,
   slices: BodySlices,
   messagesField: string,
-  { patches, fields, elements }: BodyChanges & { readonly elements: readonly Uint8Array[] },
+  { elements, ...changes }: BodyChanges & { readonly elements: readonly Uint8Array[] },
 ): Uint8Array {
-  const list = patchList(elements, patches, (bytes) => bytes);
+  const list = patchList(elements, changes.patches, (bytes) => bytes);
   const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
   const known = slices.fields.get(messagesField);
   return applySplices(body, [
     ...(known === undefined ? [] : [{ ...known, text: messages }]),
-    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+    ...splicesBeside(slices, messagesField, changes),
   ]);
 }
 

@@ -7,10 +7,11 @@ import type { SeenConversation } from "../compact/strategy.ts";
 import { type Message, messageText } from "../message/message.ts";
 import type { Receipt } from "../message/receipt.ts";
 import type { Background } from "./background.ts";
-import { type Compaction, type CompactionWorld, see } from "./compaction.ts";
+import type { Compaction, CompactionWorld } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { announce } from "./record.ts";
 import type { LogSaver } from "./save-log.ts";
+import { see } from "./seen.ts";
 
 export interface ReportWorld extends CompactionWorld {
   readonly saver: LogSaver;

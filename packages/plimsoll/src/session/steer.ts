@@ -161,7 +161,7 @@ async function placeOf(
         : `There is no branch ${wanted ?? ""} in this session: GET /api/sessions/${session} lists them.`,
       { status: 404 },
     );
-  const path = pathOfNodes(pathTo(log, branch.record.tipSeq));
+  const path = pathOfNodes(log, pathTo(log, branch.record.tipSeq));
   const turns = await context.store.turns(session, 50);
   return {
     log,
@@ -197,7 +197,7 @@ async function undo(
   const { view } = place;
   const made = editsOn(place);
   const isOfView = ({ action }: Edit): boolean =>
-    action.kind !== "pin" && action.kind !== "checkpoint";
+    action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
   const edit =
     wanted === undefined ? view.edits.findLast(isOfView) : made.find(({ seq }) => seq === wanted);
   if (edit === undefined)
@@ -251,6 +251,15 @@ function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePoint): n
   );
 }
 
+const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
+  "replace",
+  "remove",
+  "fold",
+  "insert",
+  "revert",
+  "restore",
+]);
+
 /** Those that were set, and one before each step that took something out. */
 export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
   const points = new Map<string, Checkpoint>();
@@ -260,7 +269,7 @@ export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
       points.set(`cp_${seq}`, { id: `cp_${seq}`, at, branch, label: action.label });
     const isFirst = !steps.has(step);
     steps.add(step);
-    if (!isFirst || action.kind === "checkpoint" || action.kind === "pin") continue;
+    if (!isFirst || !tookOut.has(action.kind)) continue;
     const id = `cp_${seq - 1}`;
     const main = edits.find((edit) => edit.step === step && edit.action.kind !== "revert");
     const label = `before ${main?.strategy ?? strategy}`;

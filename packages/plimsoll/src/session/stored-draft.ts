@@ -10,6 +10,7 @@ import { wires } from "../wire/wires.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { newId } from "./ids.ts";
+import { loadInner } from "./inner-messages.ts";
 import { type BranchState, pathTo, type SessionLog } from "./log.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "./path.ts";
 import { patchList } from "./render.ts";
@@ -42,6 +43,7 @@ export async function storedDraft(
     log.record.id,
     nodes.map(({ seq }) => seq),
   );
+  await loadInner(context.store, log);
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   const target = context.targets.resolve(provider, wire, { model });
   const learned = await context.facts.learn(
@@ -49,7 +51,7 @@ export async function storedDraft(
     nodes.map(({ seq }) => bodies.get(seq) ?? new Uint8Array()),
     target.ruler,
   );
-  const path = pathOfNodes(nodes, bodies, learned);
+  const path = pathOfNodes(log, nodes, bodies, learned);
   const sum = learned.reduce(addMessage, nothing);
   const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
   const system = lastTurn?.measurement.system ?? 0;

@@ -14,6 +14,7 @@ import type { Store } from "../store/store.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
+import { compactAsAsked } from "./compact-as-asked.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
@@ -22,6 +23,8 @@ import { fitTurn, untouched } from "./fit.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { type Placement, placeInSession, type SessionHints } from "./identify.ts";
 import { newId } from "./ids.ts";
+import { loadInner } from "./inner-messages.ts";
+import { type InnerRounds, openRounds } from "./inner-rounds.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
 import { extendLinks, type Link, looseChainOf, moveTip, rootLink, type SessionLog } from "./log.ts";
 import {
@@ -32,12 +35,16 @@ import {
   measureTurn,
 } from "./measure-turn.ts";
 import { fitAgain } from "./overflowed.ts";
+import type { OwnAnswers } from "./own-answers.ts";
+import { type OfferReader, withOffer } from "./own-offer.ts";
 import { addMessage, nothing, pathOf } from "./path.ts";
 import type { PrefixMemory } from "./prefix-memory.ts";
+import { guardOf } from "./projection.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "./record.ts";
 import type { References } from "./references.ts";
 import { expandBody, patchBody } from "./render.ts";
 import type { Saved } from "./save-log.ts";
+import { bodyToSend } from "./sent-body.ts";
 import type { SessionCache } from "./session-cache.ts";
 import type { Target, Targets } from "./target.ts";
 
@@ -57,6 +64,8 @@ export interface TurnContext extends FitWorld {
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
   /** Turns that have begun and not ended: whoever closes waits for them. */
   readonly openTurns: OpenTurns;
+  readonly offers: OfferReader;
+  readonly own: OwnAnswers;
 }
 
 export interface OpenTurns {
@@ -93,6 +102,8 @@ export interface Turn {
    * provider's word stands.
    */
   overflowed(overflow: Overflow): Promise<boolean>;
+  /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
+  readonly rounds: InnerRounds | undefined;
   /** Stores the turn. Contract: never rejects; call it once. */
   end(result: TurnResult): Promise<Saved>;
 }
@@ -148,7 +159,10 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
   const placed = await context.exclusively(`${tenant}\0${hints.clientKey ?? ""}`, () =>
     appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
-  const draft = draftOf(context, {
+  const isOff = incoming.isOff === true || whole.isUnknown;
+  const asked = { body, slices: recalled.slices, request, head: head.hash, target };
+  const offer = isOff ? undefined : await context.offers.read(asked);
+  const bare = draftOf(context, {
     incoming: { ...incoming, hints },
     request,
     slices: recalled.slices,
@@ -159,11 +173,11 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     targets,
     bytes,
   });
+  const draft = withOffer(bare, offer, guardOf(context, bare).limit);
   if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
-  const isOff = incoming.isOff === true || whole.isUnknown;
   const opened = await openTurn(context, { draft, placed, isOff });
   return Object.defineProperty(opened, "body", {
-    get: () => bodyToSend(opened.fitted, draft, request),
+    get: () => bodyToSend(opened, draft, request),
   }) as ReceivedTurn;
 }
 
@@ -200,6 +214,7 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
       bytesAt,
       contentAt: (index) => heldAt(index) ?? bytesAt(index),
       load: async () => {
+        await loadInner(context.store, log);
         if (nodes.size === bodies.size) return;
         const seqs = [...nodes.values()].map(({ seq }) => seq);
         for (const [seq, bytesOf] of await context.store.bodies(log.record.id, seqs))
@@ -228,6 +243,8 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     },
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
     isHeld: heldCount > 0,
+    isForgotten: request.isForgotten === true,
+    isPlain: (slices.elements.get("tools") ?? []).length === 0,
   };
 }
 
@@ -261,19 +278,6 @@ function mayHoldMark(
 ): boolean {
   const range = body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
   return Buffer.from(range.buffer, range.byteOffset, range.length).includes("cache_");
-}
-
-/** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
-function bodyToSend(
-  { patches, target, isFinal }: Fitted,
-  { wire, targets, compose }: Draft,
-  request: WireRequest,
-): Uint8Array | undefined {
-  const fields = new Map<string, string>();
-  if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
-  if (isFinal && request.tools !== undefined)
-    fields.set("tool_choice", JSON.stringify(wire.noTools));
-  return patches.length === 0 && fields.size === 0 ? undefined : compose({ patches, fields });
 }
 
 /** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
@@ -369,11 +373,22 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
   context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
   const end = async (result: TurnResult): Promise<Saved> => {
     try {
-      return await endTurn(context, { draft, placed, fitted }, result);
+      return await endTurn(context, { draft, placed, fitted, rounds: rounds?.kept }, result);
     } finally {
       context.openTurns.delete(unended);
     }
   };
+  const rounds = openRounds(context, draft, {
+    fitted: () => fitted,
+    compact: async () => {
+      const before = fitted;
+      const done = await context.exclusively(`edits\0${session}`, () =>
+        compactAsAsked(context, draft, before),
+      );
+      fitted = done.fitted;
+      return done.text;
+    },
+  });
   const unended: Unended = {
     abort: begun.isLeftOpen ? () => end({ status: "aborted" }) : undefined,
   };
@@ -394,6 +409,7 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
       if (smaller !== undefined) fitted = smaller;
       return smaller !== undefined;
     },
+    rounds,
     end,
   };
 }

@@ -23,6 +23,13 @@ export interface Gap extends Stretch {
   readonly edit: Edit;
 }
 
+/** An answer in more words than the client knows of. */
+export interface Expansion extends Stretch {
+  /** Numbers in the log. */
+  readonly inner: readonly number[];
+  readonly edit: number;
+}
+
 export interface View {
   /** The edits that hold, in order. */
   readonly edits: readonly Edit[];
@@ -33,6 +40,8 @@ export interface View {
   /** Texts of ours behind a message, by its index. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
   readonly pins: readonly Pin[];
+  /** Apart from each other, never inside a gap. */
+  readonly expansions: readonly Expansion[];
 }
 
 /** By hand it holds whatever comes; what an undo pinned gives way before a turn would be the last. */
@@ -49,6 +58,7 @@ export const wholeView: View = {
   replacements: new Map(),
   notes: new Map(),
   pins: [],
+  expansions: [],
 };
 
 /** Edits that hold on a path: anchored on it, and not reverted. A revert can be reverted in its turn. */
@@ -71,13 +81,20 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   const reverted = new Set<number>();
   let restoredTo = Number.POSITIVE_INFINITY;
   for (const { seq, action } of edits.toReversed()) {
-    if (seq > restoredTo) reverted.add(seq);
-    else restoredTo = Number.POSITIVE_INFINITY;
+    // What the model said and was told is no choice of ours: it stays said.
+    if (seq > restoredTo) {
+      if (action.kind !== "expand") reverted.add(seq);
+    } else restoredTo = Number.POSITIVE_INFINITY;
     if (reverted.has(seq)) continue;
     if (action.kind === "revert") reverted.add(action.edit);
     if (action.kind === "restore") restoredTo = action.to;
   }
   return reverted;
+}
+
+/** Without what the model looked up: that changes nothing of what it was told. */
+export function countOfEdits({ edits }: Pick<View, "edits">): number {
+  return edits.filter(({ action }) => action.kind !== "expand").length;
 }
 
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
@@ -97,6 +114,11 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
     pins: active.flatMap(({ action, strategy }) => {
       const stretch = action.kind === "pin" ? stretchOf(action, indexOf) : undefined;
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
+    }),
+    expansions: active.flatMap(({ seq, action }) => {
+      const stretch = action.kind === "expand" ? stretchOf(action, seenAt) : undefined;
+      if (action.kind !== "expand" || stretch === undefined) return [];
+      return [{ ...stretch, inner: action.inner, edit: seq }];
     }),
   };
 }

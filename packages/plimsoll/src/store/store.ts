@@ -40,8 +40,8 @@ export interface NodeRecord {
   readonly seq: number;
   readonly parent: number | null;
   readonly role: Role;
-  /** request: as a client sent it; answer: as an upstream answered it. */
-  readonly source: "request" | "answer";
+  /** request: as a client sent it; answer: as it was answered; inner: of a round that the client does not know of. */
+  readonly source: "request" | "answer" | "inner";
   readonly turn: string;
   /** Hash of the canonical content. */
   readonly identity: string;

@@ -113,8 +113,9 @@ export function joinAnthropicMessages(
   second: Uint8Array,
 ): Uint8Array | undefined {
   const [one, other] = [contentOf(first), contentOf(second)];
+  if (one === undefined || other === undefined) return undefined;
   // Results must come first, and these would not.
-  if (one === undefined || other === undefined || other.hasResults) return undefined;
+  if (other.hasResults && !one.isAllResults) return undefined;
   const blocks = Buffer.concat([one.blocks, Buffer.from(","), other.blocks]);
   const text = Buffer.concat([Buffer.from("["), blocks, Buffer.from("]")]);
   return applySplices(first, [{ ...one.content, text }]);
@@ -126,6 +127,7 @@ function contentOf(message: Uint8Array):
       readonly content: Slice;
       readonly blocks: Uint8Array;
       readonly hasResults: boolean;
+      readonly isAllResults: boolean;
     }
   | undefined {
   const { fields, elements } = readSlices(message);
@@ -138,14 +140,21 @@ function contentOf(message: Uint8Array):
     if (message[content.start] !== quote) return undefined;
     const text = message.subarray(content.start, content.end);
     const block = [Buffer.from('{"type":"text","text":'), text, Buffer.from("}")];
-    return { content, blocks: Buffer.concat(block), hasResults: false };
+    return {
+      content,
+      blocks: Buffer.concat(block),
+      hasResults: false,
+      isAllResults: false,
+    };
   }
   const [start, end] = [slices[0]?.start, slices.at(-1)?.end];
   if (start === undefined || end === undefined) return undefined;
+  const results = slices.filter((slice) => isResult(parseJson(message, slice))).length;
   return {
     content,
     blocks: message.subarray(start, end),
-    hasResults: slices.some((slice) => isResult(parseJson(message, slice))),
+    hasResults: results > 0,
+    isAllResults: results === slices.length,
   };
 }
 
@@ -159,6 +168,19 @@ export function anthropicCacheMark(message: Uint8Array): JsonValue | undefined {
   const json = parseJson(message, { start: 0, end: message.length });
   return isObject(json) ? markInside(json["content"])["mark"] : undefined;
 }
+
+/** On its last block; thinking takes none. */
+export function markAnthropicMessage(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
+  const last = readSlices(message).elements.get("content")?.at(-1);
+  const block = last && parseJson(message, last);
+  if (last === undefined || !isObject(block) || unmarked.has(stringOr(block["type"], "")))
+    return undefined;
+  const at = last.end - 1;
+  const text = `,"cache_control":${JSON.stringify(mark)}`;
+  return applySplices(message, [{ start: at, end: at, text }]);
+}
+
+const unmarked = new Set(["thinking", "redacted_thinking"]);
 
 function markInside(content: JsonValue | undefined): { readonly mark?: JsonValue } {
   let found: { readonly mark?: JsonValue } = {};

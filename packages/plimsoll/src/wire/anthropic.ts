@@ -8,14 +8,17 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
 import {
   anthropicCacheMark,
   carryAnthropicText,
   joinAnthropicMessages,
+  markAnthropicMessage,
   replaceAnthropicPart,
   textBlock,
 } from "./anthropic-edit.ts";
+import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { readFields } from "./body-fields.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
@@ -37,12 +40,23 @@ export const anthropicWire: Wire = {
   carryText: carryAnthropicText,
   joinMessages: joinAnthropicMessages,
   cacheMark: anthropicCacheMark,
+  withMark: markAnthropicMessage,
   noTools: { type: "none" },
   decodeSystem: decodeContent,
   encode,
   composeBody,
   openAnswer: createAnthropicAccumulator,
   readAnswer: readAnthropicAnswer,
+  openRounds: openAnthropicRounds,
+  mergeRounds: mergeAnthropicRounds,
+  withoutOwnCalls: withoutOwnBlocks,
+  repeatable: (messages) => messages,
+  errorEvent: (status, message) => ({
+    name: "error",
+    data: JSON.stringify(errorBody(status, message)),
+  }),
+  encodeTool,
+  toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
   toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
   ownIds: () => [],
   referenceTo: () => undefined,
@@ -68,7 +82,12 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
     ...(clientSession === undefined ? {} : { clientSession }),
+    ...(isFreeChoice(fields.value("tool_choice")) ? {} : { hasOtherPlans: true }),
   };
+}
+
+function isFreeChoice(choice: JsonValue | undefined): boolean {
+  return !isObject(choice) || choice["type"] === "auto" || choice["type"] === "none";
 }
 
 /** Claude Code puts its session id at the end of `metadata.user_id`, as text or as a JSON object. */
@@ -245,20 +264,20 @@ function encodeSource(media: Media): JsonObject {
   }
 }
 
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return {
+    name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: parameters,
+  };
+}
+
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
     max_tokens: parts.maxOutputTokens,
     ...(parts.system === undefined ? {} : { system: parts.system }),
-    ...(parts.tools.length === 0
-      ? {}
-      : {
-          tools: parts.tools.map((tool) => ({
-            name: tool.name,
-            ...(tool.description === undefined ? {} : { description: tool.description }),
-            input_schema: tool.parameters,
-          })),
-        }),
+    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages: parts.messages,
     ...parts.extra,
   };

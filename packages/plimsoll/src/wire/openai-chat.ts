@@ -8,7 +8,8 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
-import { readFields } from "./body-fields.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import { type FieldReader, readFields } from "./body-fields.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
   carryChatText,
@@ -17,6 +18,7 @@ import {
   ownChatMessage,
   replaceChatPart,
 } from "./openai-chat-edit.ts";
+import { mergeChatRounds, openChatRounds, withoutOwnChatCalls } from "./openai-chat-rounds.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
@@ -33,23 +35,28 @@ export const openaiChatWire: Wire = {
   carryText: carryChatText,
   joinMessages: joinChatMessages,
   cacheMark: chatCacheMark,
+  withMark: () => undefined,
   noTools: "none",
   decodeSystem: () => [],
   encode: (messages) => joinAnswers(messages).flatMap(encodeMessage),
   composeBody,
   openAnswer: createChatAccumulator,
   readAnswer: readChatAnswer,
+  openRounds: openChatRounds,
+  mergeRounds: mergeChatRounds,
+  withoutOwnCalls: withoutOwnChatCalls,
+  repeatable: (messages) => messages,
+  errorEvent: (status, message) => ({ name: "", data: JSON.stringify(errorBody(status, message)) }),
+  encodeTool,
+  maxTools: 128,
+  toolName: (tool) => {
+    const called = isObject(tool) ? (tool["function"] ?? tool["custom"]) : undefined;
+    return isObject(called) ? stringOr(called["name"], "") || undefined : undefined;
+  },
   toolCalls: decodeCalls,
   ownIds: () => [],
   referenceTo: () => undefined,
-  errorBody: (status, message) => ({
-    error: {
-      message,
-      type: status < 500 ? "invalid_request_error" : "server_error",
-      param: null,
-      code: null,
-    },
-  }),
+  errorBody,
   overflowBody: (needTokens, limitTokens) => ({
     error: {
       message: `This model's maximum context length is ${limitTokens} tokens. However, your messages resulted in ${needTokens} tokens. Please reduce the length of the messages.`,
@@ -59,6 +66,17 @@ export const openaiChatWire: Wire = {
     },
   }),
 };
+
+function errorBody(status: number, message: string): JsonObject {
+  return {
+    error: {
+      message,
+      type: status < 500 ? "invalid_request_error" : "server_error",
+      param: null,
+      code: null,
+    },
+  };
+}
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const fields = readFields(body, slices);
@@ -70,7 +88,15 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     messages: fields.array("messages"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(tools === undefined ? {} : { tools }),
+    ...(isPlainTurn(fields) ? {} : { hasOtherPlans: true }),
   };
+}
+
+/** One answer, with or without calls as the model likes. */
+function isPlainTurn(fields: FieldReader): boolean {
+  const choice = fields.value("tool_choice") ?? "auto";
+  const count = fields.value("n") ?? 1;
+  return (choice === "auto" || choice === "none") && count === 1;
 }
 
 /** Compatible servers show their reasoning; clients echo all, some or none of it. */
@@ -309,22 +335,16 @@ function urlOfMedia(media: Media): string {
   }
 }
 
+function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  const described = description === undefined ? {} : { description };
+  return { type: "function", function: { name, ...described, parameters } };
+}
+
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
     max_completion_tokens: parts.maxOutputTokens,
-    ...(parts.tools.length === 0
-      ? {}
-      : {
-          tools: parts.tools.map((tool) => ({
-            type: "function",
-            function: {
-              name: tool.name,
-              ...(tool.description === undefined ? {} : { description: tool.description }),
-              parameters: tool.parameters,
-            },
-          })),
-        }),
+    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages:
       parts.system === undefined
         ? parts.messages

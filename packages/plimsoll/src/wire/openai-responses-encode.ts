@@ -2,6 +2,7 @@
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
 import type { BodyParts } from "./wire.ts";
 
 /** Tells an opaque part that is an item of its own from one inside a message. */
@@ -105,22 +106,18 @@ function encodeMedia(media: Media, dataField: string, urlField: string): JsonObj
 }
 
 /** Tools without `strict` would be held to a stricter schema here than on the other wires. */
+export function encodeResponsesTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
+  const described = description === undefined ? {} : { description };
+  return { type: "function", name, ...described, parameters, strict: false };
+}
+
 export function composeResponsesBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
     max_output_tokens: parts.maxOutputTokens,
     ...(parts.system === undefined ? {} : { instructions: parts.system }),
-    ...(parts.tools.length === 0
-      ? {}
-      : {
-          tools: parts.tools.map((tool) => ({
-            type: "function",
-            name: tool.name,
-            ...(tool.description === undefined ? {} : { description: tool.description }),
-            parameters: tool.parameters,
-            strict: false,
-          })),
-        }),
+    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeResponsesTool) }),
     input: parts.messages,
     ...parts.extra,
   };

@@ -18,8 +18,14 @@ import {
 import {
   composeResponsesBody,
   encodeResponsesMessage,
+  encodeResponsesTool,
   wholeItem,
 } from "./openai-responses-encode.ts";
+import {
+  mergeResponsesRounds,
+  openResponsesRounds,
+  withoutOwnItems,
+} from "./openai-responses-rounds.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Wire, WireRequest } from "./wire.ts";
 
@@ -36,12 +42,31 @@ export const openaiResponsesWire: Wire = {
   carryText: () => undefined,
   joinMessages: () => undefined,
   cacheMark: responsesCacheMark,
+  withMark: () => undefined,
   noTools: "none",
   decodeSystem: decodeContent,
   encode: (messages) => messages.flatMap(encodeResponsesMessage),
   composeBody: composeResponsesBody,
   openAnswer: createResponsesAccumulator,
   readAnswer: readResponsesAnswer,
+  openRounds: openResponsesRounds,
+  mergeRounds: mergeResponsesRounds,
+  withoutOwnCalls: withoutOwnItems,
+  repeatable: (items) =>
+    items.filter(
+      ({ type, encrypted_content: sealed }) => type !== "reasoning" || typeof sealed === "string",
+    ),
+  errorEvent: (status, message) => ({
+    name: "error",
+    data: JSON.stringify({
+      type: "error",
+      code: status < 500 ? "invalid_request_error" : "server_error",
+      message,
+      param: null,
+    }),
+  }),
+  encodeTool: encodeResponsesTool,
+  toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
   toolCalls,
   ownIds,
   referenceTo,
@@ -79,7 +104,15 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(tools === undefined ? {} : { tools }),
     ...(clientSession === undefined ? {} : { clientSession }),
     ...(continues === undefined ? {} : { continues }),
+    ...(fields.value("store") === false ? { isForgotten: true } : {}),
+    ...(isPlainTurn(fields) ? {} : { hasOtherPlans: true }),
   };
+}
+
+/** Answered while the client waits, with or without calls as the model likes. */
+function isPlainTurn(fields: FieldReader): boolean {
+  const choice = fields.value("tool_choice") ?? "auto";
+  return (choice === "auto" || choice === "none") && fields.value("background") !== true;
 }
 
 const quote = 0x22;

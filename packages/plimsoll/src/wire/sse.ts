@@ -17,6 +17,7 @@ export interface SseReader {
 /** An event larger than this is passed over: the stream goes on. */
 export const maxEventBytes: number = 16 * 1024 * 1024;
 
+const colon = 0x3a;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const byteOrderMark = [0xef, 0xbb, 0xbf];
@@ -35,7 +36,11 @@ interface State {
   data: string[];
 }
 
-export function createSseReader(onEvent: (event: SseEvent) => void): SseReader {
+/** `onComment`: a line that says only that somebody is there. */
+export function createSseReader(
+  onEvent: (event: SseEvent) => void,
+  onComment: () => void = () => undefined,
+): SseReader {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const state: State = {
     pending: [],
@@ -62,7 +67,8 @@ export function createSseReader(onEvent: (event: SseEvent) => void): SseReader {
       state.data = [];
       return;
     }
-    readLine(state, decoder.decode(bytes));
+    if (bytes[0] === colon) onComment();
+    else readLine(state, decoder.decode(bytes));
   };
 
   return {
@@ -136,13 +142,18 @@ function keepRest(state: State, rest: Uint8Array): void {
 }
 
 function readLine(state: State, line: string): void {
-  const colon = line.indexOf(":");
-  if (colon === 0) return;
-  const field = colon < 0 ? line : line.slice(0, colon);
-  const raw = colon < 0 ? "" : line.slice(colon + 1);
+  const end = line.indexOf(":");
+  const field = end < 0 ? line : line.slice(0, end);
+  const raw = end < 0 ? "" : line.slice(end + 1);
   const value = raw.startsWith(" ") ? raw.slice(1) : raw;
   if (field === "data") state.data.push(value);
   else if (field === "event") state.name = value;
+}
+
+/** An event as text again. */
+export function writeSse({ name, data }: Pick<SseEvent, "name" | "data">): string {
+  const lines = data.split("\n").map((line) => `data: ${line}\n`);
+  return `${name === "" ? "" : `event: ${name}\n`}${lines.join("")}\n`;
 }
 
 function dispatch(state: State, onEvent: (event: SseEvent) => void): void {

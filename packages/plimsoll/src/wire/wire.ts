@@ -20,6 +20,10 @@ export interface WireRequest {
   readonly clientSession?: string;
   /** The provider keeps what came before; the body names it and carries only what is new. */
   readonly continues?: string;
+  /** The provider keeps nothing of the answer: names in it mean nothing later. */
+  readonly isForgotten?: true;
+  /** The model may not choose freely among the tools, or gives several answers at once: none of ours belong here. */
+  readonly hasOtherPlans?: true;
 }
 
 export interface AnswerError {
@@ -43,6 +47,31 @@ export interface Answer {
   readonly error?: AnswerError;
 }
 
+/** One server-sent event. */
+export interface StreamEvent {
+  readonly name: string;
+  readonly data: string;
+}
+
+/** Whether a call by this name is answered by Plimsoll itself. */
+export type IsOwn = (toolName: string) => boolean;
+
+/**
+ * Several rounds with the upstream as the one answer that a client sees: without our calls, numbered on, with the ids of the
+ * first round and the end of the last.
+ */
+export interface RoundMerger {
+  /**
+   * An event of the running round; what goes on to the client now, the very same object where nothing is different. What ends
+   * a round well is held back; an error is not.
+   */
+  take(event: StreamEvent): readonly StreamEvent[];
+  /** The running round has ended, and another one follows. */
+  next(): void;
+  /** What was held back of the last round: the end of the answer. */
+  end(): readonly StreamEvent[];
+}
+
 export type Progress = "opening" | "content" | "terminal";
 
 /** Contract: never throws on what an upstream may send; unknown events are passed over. */
@@ -51,7 +80,7 @@ export interface AnswerAccumulator {
    * opening: nothing of what the model says has come yet; terminal: after this event the client considers
    * the answer finished, well or badly.
    */
-  take(event: { readonly name: string; readonly data: string }): Progress;
+  take(event: StreamEvent): Progress;
   finish(): Answer;
 }
 
@@ -108,6 +137,8 @@ export interface Wire {
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
   /** The last cache mark that a client put on this message, as it stands there. */
   cacheMark(message: Uint8Array): JsonValue | undefined;
+  /** The message with a cache mark at its end; undefined where none can stand. */
+  withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
   /** The value of `tool_choice` that lets the model call nothing. */
   readonly noTools: JsonValue;
   /** The provider's own words for a conversation that is too long. */
@@ -118,6 +149,20 @@ export interface Wire {
   composeBody(parts: BodyParts): JsonObject;
   openAnswer(): AnswerAccumulator;
   readAnswer(response: JsonValue): Answer;
+  openRounds(isOwn: IsOwn): RoundMerger;
+  /** The same for rounds that were answered in one piece each. */
+  mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
+  /** An answer's messages without our calls; a message of which nothing is left is gone. */
+  withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];
+  /** An answer as it can be sent back to a provider that has kept nothing of it. */
+  repeatable(messages: readonly JsonObject[]): readonly JsonObject[];
+  /** The event that tells a client, in mid-stream, that something went wrong. */
+  errorEvent(status: number, message: string): StreamEvent;
+  encodeTool(tool: ToolDefinition): JsonObject;
+  /** More tools than this a provider refuses. */
+  readonly maxTools?: number;
+  /** Under which name the model calls a tool of a request; undefined for tools that have none. */
+  toolName(tool: JsonValue): string | undefined;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
   /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
   ownIds(message: JsonObject): readonly string[];

@@ -1,0 +1,193 @@
+/**
+ * Large results that the model has answered to leave the window, each behind a handle of its own. Nothing is lost, so this
+ * comes before anything that chooses. Where it leaves more room than it must, the newest show their first and last lines.
+ */
+
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../compact/strategy.ts";
+import type { Message, Part } from "../message/message.ts";
+import { describeResult, utf8Bytes } from "./describe.ts";
+import { leastTruncated, truncateText } from "./shorten.ts";
+
+export interface AnsweredResultsOptions {
+  /** `result_offload_threshold`: a text of more bytes than this leaves. */
+  readonly threshold?: number | undefined;
+  /**
+   * Whoever comes next chooses lines from the originals, and has one handle for all of them: a reference would only be in its
+   * way. So where references are not enough by themselves, nothing is proposed.
+   */
+  readonly isAllOrNothing?: boolean;
+}
+
+const defaultThreshold = 4096;
+
+/** Stands for the handle until it is known: as long as any. */
+const anyHandle = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
+/** Of a result at most so much is shown behind its reference. */
+const preview = { ofResult: 0.8, bytes: 16 * 1024 };
+
+export function answeredResults(options: AnsweredResultsOptions = {}): Strategy {
+  const { threshold = defaultThreshold, isAllOrNothing = false } = options;
+  return {
+    name: "offload_results",
+    propose: async (conversation, goal) => {
+      if (!conversation.hasArchive || conversation.tokens <= goal.tokens) return [];
+      const readingTool = conversation.ownTools?.readingTool;
+      const leaving = resultsIn(conversation, threshold).map((result) => {
+        const described = { ...result, handle: anyHandle, readingTool };
+        return {
+          ...result,
+          reference: describeResult(described),
+          lead: describeResult({ ...described, followedBy: "its first and last lines follow" }),
+        };
+      });
+      const tokens = await tokensAfter(conversation, leaving);
+      if (isAllOrNothing && tokens > goal.tokens) return [];
+      return withPreviews(conversation, goal.floorTokens - tokens, leaving).map(
+        proposalFor(threshold),
+      );
+    },
+  };
+}
+
+function proposalFor(threshold: number): (result: LeavingResult) => Proposal {
+  return ({ message, part, inner, bytes, reference }) => ({
+    kind: "replace",
+    message,
+    part,
+    inner,
+    place: "no-file-read",
+    reason: `A result of ${bytes} bytes, over ${threshold}, that the model has answered to.`,
+    handle: "own",
+    textFor: ({ handle }) => reference.replace(anyHandle, handle),
+  });
+}
+
+interface LargeResult {
+  readonly message: number;
+  readonly part: number;
+  readonly inner: number;
+  readonly text: string;
+  readonly bytes: number;
+  readonly tool: string | undefined;
+}
+
+interface LeavingResult extends LargeResult {
+  /** What stands in its place. */
+  readonly reference: string;
+  /** The same, where lines of it follow. */
+  readonly lead: string;
+}
+
+/** Not what is pinned or of the highest priority, nor what says less already. */
+function resultsIn(
+  { messages, units }: SeenConversation,
+  threshold: number,
+): readonly LargeResult[] {
+  const isKept = messages.map(({ isPinned }) => isPinned);
+  for (const { first, last, priority } of units)
+    if (priority === 1) isKept.fill(true, first, last + 1);
+  const tools = new Map<string, string>();
+  return messages.slice(0, answeredBefore(messages)).flatMap((seen, message) => {
+    for (const part of seen.message.parts)
+      if (part.kind === "tool-call") tools.set(part.id, part.name);
+    const texts = isKept[message] === true ? [] : textsOf(seen);
+    return texts
+      .filter(({ bytes }) => bytes > threshold)
+      .map(({ callId, ...found }) => ({ ...found, message, tool: tools.get(callId) }));
+  });
+}
+
+/** Where the model's last answer stands. One that ends the conversation may only be begun: what it answers to stays. */
+function answeredBefore(messages: readonly SeenMessage[]): number {
+  const isModel = (seen: SeenMessage | undefined): boolean => seen?.message.role === "assistant";
+  let end = messages.length;
+  while (end > 0 && isModel(messages[end - 1])) end--;
+  const last = messages.findLastIndex((seen, index) => index < end && isModel(seen));
+  return Math.max(0, last);
+}
+
+type ResultText = Omit<LargeResult, "message" | "tool"> & { readonly callId: string };
+
+function textsOf({ message, original }: SeenMessage): readonly ResultText[] {
+  return message.parts.flatMap((part, at) => {
+    if (part.kind !== "tool-result") return [];
+    const source = original?.message.parts[at];
+    return part.content.flatMap((content, inner): readonly ResultText[] => {
+      if (content.kind !== "text" || isReplaced(content.text, source, inner)) return [];
+      const { text } = content;
+      return [{ part: at, inner, text, bytes: utf8Bytes(text), callId: part.callId }];
+    });
+  });
+}
+
+function isReplaced(text: string, source: Part | undefined, inner: number): boolean {
+  if (source === undefined) return false;
+  const before = source.kind === "tool-result" ? source.content[inner] : undefined;
+  return before?.kind !== "text" || before.text !== text;
+}
+
+/** What the request would come to with references alone. */
+async function tokensAfter(
+  { messages, tokens, weigh, ownTools }: SeenConversation,
+  leaving: readonly LeavingResult[],
+): Promise<number> {
+  const texts = new Map(
+    leaving.map(({ message, part, inner, reference }) => [
+      `${message}.${part}.${inner}`,
+      reference,
+    ]),
+  );
+  const changed = [...new Set(leaving.map(({ message }) => message))];
+  const after = await weigh(
+    changed.flatMap((index) => {
+      const seen = messages[index];
+      return seen === undefined
+        ? []
+        : [replaced(seen.message, (part, inner) => texts.get(`${index}.${part}.${inner}`))];
+    }),
+  );
+  const before = changed.reduce((sum, index) => sum + (messages[index]?.tokens ?? 0), 0);
+  return after.reduce((sum, own) => sum + own, tokens - before + (ownTools?.tokens ?? 0));
+}
+
+function replaced(
+  { role, parts }: Message,
+  textAt: (part: number, inner: number) => string | undefined,
+): Message {
+  return {
+    role,
+    parts: parts.map((part, at): Part => {
+      if (part.kind !== "tool-result") return part;
+      const content = part.content.map((own, inner): Part => {
+        const text = textAt(at, inner);
+        return text === undefined ? own : { kind: "text", text };
+      });
+      return { ...part, content };
+    }),
+  };
+}
+
+/** The newest first, as far as the room goes. */
+function withPreviews(
+  { messages }: SeenConversation,
+  room: number,
+  leaving: readonly LeavingResult[],
+): readonly LeavingResult[] {
+  let left = room;
+  return leaving
+    .toReversed()
+    .map((result) => {
+      const perByte = tokensPerByte(messages[result.message]);
+      const most = Math.min(preview.bytes, result.bytes * preview.ofResult, left / perByte);
+      if (most < leastTruncated) return result;
+      const lines = truncateText(result.text, Math.floor(most));
+      left -= utf8Bytes(lines) * perByte;
+      return { ...result, reference: `${result.lead}\n${lines}` };
+    })
+    .toReversed();
+}
+
+/** Of the message in which it stands: off by a little, a little more or less is shown. */
+function tokensPerByte(seen: SeenMessage | undefined): number {
+  return Math.max(0.05, (seen?.tokens ?? 1) / Math.max(1, seen?.bytes ?? 1));
+}

@@ -1,0 +1,128 @@
+/** The reference that stands in place of a result: how large it was, what it is, how it begins, and where all of it is. */
+
+import { isObject, type JsonValue } from "../message/json.ts";
+import { grouped } from "./text-bytes.ts";
+
+export interface DescribedResult {
+  readonly text: string;
+  /** Of the text, in UTF-8. */
+  readonly bytes: number;
+  /** What was called; absent where no call is known. */
+  readonly tool?: string | undefined;
+  readonly handle: string;
+  /** What the tool that reads it is called here: read_result. */
+  readonly readingTool?: string | undefined;
+  /** What stands behind the reference, in a few words; then it does not quote the beginning. */
+  readonly followedBy?: string | undefined;
+}
+
+/** Of the beginning: so many characters, and no more bytes, because other scripts cost more. */
+const preview = { chars: 200, bytes: 300 };
+const toolChars = 64;
+/** Larger texts are not parsed to say what keys they have. */
+const parsedChars = 4 * 1024 * 1024;
+const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
+
+const usualReadingTool = "read_result";
+
+/** Contract: one line, whatever the result is; usually some 110 tokens, and never many more than 200. */
+export function describeResult(result: DescribedResult): string {
+  const { text, bytes, handle, followedBy, readingTool = usualReadingTool } = result;
+  const of = result.tool === undefined ? "" : ` of ${harmless(result.tool).slice(0, toolChars)}`;
+  const keys = shapeOf(text);
+  const facts = [
+    `result${of}, ${grouped(bytes)} bytes, ${linesIn(text)}`,
+    ...(keys === undefined ? [] : [`JSON: ${keys}`]),
+    followedBy ?? `it begins: "${beginningOf(text)}"`,
+  ].join("; ");
+  return `[Plimsoll: ${facts}. All of it: ${readingTool} with ref_id "${handle}".]`;
+}
+
+function linesIn(text: string): string {
+  let lines = text === "" || text.endsWith("\n") ? 0 : 1;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines++;
+  return lines === 1 ? "1 line" : `${grouped(lines)} lines`;
+}
+
+/** White space shrinks, so more than is shown is looked at. */
+const lookedAt = 5;
+
+function beginningOf(text: string): string {
+  const line = harmless(text.slice(0, preview.chars * lookedAt)).replaceAll('"', "'");
+  const isCut = text.length > preview.chars * lookedAt;
+  let [shown, bytes, chars] = ["", 0, 0];
+  for (const character of line) {
+    bytes += utf8Bytes(character);
+    chars++;
+    if (bytes > preview.bytes || chars > preview.chars) return `${shown}…`;
+    shown += character;
+  }
+  return isCut ? `${shown}…` : shown;
+}
+
+const encoder = new TextEncoder();
+
+export function utf8Bytes(text: string): number {
+  return encoder.encode(text).length;
+}
+
+/** Controls, bidi marks, zero-width characters, tags, variation selectors, private use, halves of pairs, blank letters. */
+const unseen =
+  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Variation_Selector}\u115F\u1160\u17B4\u17B5\u2800\u3164\uFFA0]/gu;
+
+/** One line of what can be seen, in which nothing looks like ours. */
+function harmless(text: string): string {
+  return withoutOurMarks(text.replace(/[\s\u0085]+/g, " ").replace(unseen, "")).trim();
+}
+
+/** Handles, notices and gaps are for us to write: what somebody else wrote must not pass for them. Never longer than before. */
+export function withoutOurMarks(text: string): string {
+  return text
+    .replace(/pl_[0-9A-Za-z]{22}/g, "pl_…")
+    .replace(/\[(?=\s*Plimsoll\b)/gi, "(")
+    .replace(/\[(?=\s?…)/g, "(");
+}
+
+/** The keys of JSON with their types, as far as there is room; undefined for what is not an object or a list. */
+function shapeOf(text: string): string | undefined {
+  if (!/^\s*[[{]/.test(text) || text.length > parsedChars) return undefined;
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isObject(value) || Array.isArray(value) ? shapeIn(value, shape.keys) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function shapeIn(value: JsonValue, mostKeys: number, room = shape.chars): string {
+  if (Array.isArray(value)) {
+    const [first] = value as readonly JsonValue[];
+    const count = `${grouped(value.length)} × `;
+    return first === undefined
+      ? "[]"
+      : `${count}${shapeIn(first, shape.innerKeys, room - count.length)}`;
+  }
+  if (!isObject(value)) return value === null ? "null" : typeof value;
+  return mostKeys === 0 ? "object" : objectShape(value, mostKeys, room);
+}
+
+function objectShape(
+  value: Readonly<Record<string, JsonValue | undefined>>,
+  mostKeys: number,
+  room: number,
+): string {
+  const keys = Object.keys(value);
+  const members: string[] = [];
+  let left = room - 4;
+  for (const key of keys.slice(0, mostKeys)) {
+    const name = harmless(key).slice(0, shape.keyChars);
+    const inner = value[key] ?? null;
+    const type = shapeIn(inner, Array.isArray(inner) ? shape.innerKeys : 0, left - name.length - 2);
+    const member = `${name}: ${type}`;
+    left -= member.length + 2;
+    if (left < 0) break;
+    members.push(member);
+  }
+  const rest = members.length < keys.length ? ["…"] : [];
+  return `{${[...members, ...rest].join(", ")}}`;
+}

@@ -1,0 +1,212 @@
+/** One value of a JSON text by its path: found in the bytes, which are neither parsed as a whole nor copied. */
+
+export type JsonSelection =
+  | { readonly kind: "found"; readonly start: number; readonly end: number }
+  /** What is there instead, for the model. */
+  | { readonly kind: "absent"; readonly sentence: string };
+
+const stepsMax = 100;
+
+/**
+ * `a.b[3].c`, also with `$` before it and names in quotes (`a["x.y"]`), or a JSON pointer (`/a/b/3`). Names and indexes
+ * are not told apart: what a step means depends on what it is taken in. Undefined: it is no path.
+ */
+export function readJsonPath(text: string): readonly string[] | undefined {
+  const path = text.trim();
+  const steps = path.startsWith("/") ? pointerSteps(path) : dottedSteps(path);
+  return steps === undefined || steps.length > stepsMax ? undefined : steps;
+}
+
+/** RFC 6901: ~1 is a slash, ~0 a tilde. */
+function pointerSteps(path: string): readonly string[] {
+  return path
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+const dottedStep =
+  /(?:^|\.)([^.[\]"'\s][^.[\]]*)|\[\s*(\d+)\s*\]|\[\s*("(?:[^"\\]|\\.)*")\s*\]|\[\s*'([^']*)'\s*\]/y;
+
+function dottedSteps(path: string): readonly string[] | undefined {
+  const start = path.startsWith("$") ? 1 : 0;
+  // As jq writes it: `.a`, `.[0]`, `.`
+  const body = path.slice(start).replace(/^\.(?=\[|$)/, "");
+  const steps: string[] = [];
+  dottedStep.lastIndex = 0;
+  while (dottedStep.lastIndex < body.length) {
+    const found = dottedStep.exec(body);
+    if (found === null) return undefined;
+    const [, name, index, quoted, single] = found;
+    const step = name ?? index ?? single ?? unquoted(quoted);
+    if (step === undefined) return undefined;
+    steps.push(step);
+  }
+  return steps;
+}
+
+function unquoted(text: string | undefined): string | undefined {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as string);
+  } catch {
+    return undefined;
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+
+const noJson: JsonSelection = {
+  kind: "absent",
+  sentence: "The content is no JSON, or not all of it: use `lines` or `grep` instead.",
+};
+/** Thrown and caught in this file only: where brackets or quotes do not close. */
+const broken = Symbol("broken");
+
+/** Contract: one pass up to the value; of two members with one name the first counts. Never throws. */
+export function selectJson(bytes: Uint8Array, steps: readonly string[]): JsonSelection {
+  try {
+    let at = afterSpace(bytes, hasMark(bytes) ? 3 : 0);
+    for (const [index, step] of steps.entries()) {
+      const found = stepInto(bytes, at, step);
+      if (typeof found !== "number") {
+        const path = index === 0 ? "The content" : `\`${nameOf(steps.slice(0, index))}\``;
+        return { kind: "absent", sentence: `${path} ${found.instead}` };
+      }
+      at = found;
+    }
+    return { kind: "found", start: at, end: endOfValue(bytes, at) };
+  } catch (error) {
+    if (error === broken) return noJson;
+    throw error;
+  }
+}
+
+function hasMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
+function nameOf(steps: readonly string[]): string {
+  return steps.join(".").slice(0, 200);
+}
+
+interface Absence {
+  readonly instead: string;
+}
+
+function stepInto(bytes: Uint8Array, at: number, step: string): number | Absence {
+  if (bytes[at] === openBrace) return memberOf(bytes, at, step);
+  if (bytes[at] === openBracket) return elementOf(bytes, at, step);
+  endOfValue(bytes, at);
+  return { instead: "is a single value, there is nothing inside it: leave the rest of the path." };
+}
+
+/** So many names are told when the one that was asked for is not there. */
+const toldNames = 20;
+
+function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence {
+  const wanted = new TextEncoder().encode(name);
+  const told: string[] = [];
+  let members = 0;
+  let next = afterSpace(bytes, at + 1);
+  while (bytes[next] !== closeBrace) {
+    if (bytes[next] !== quote) throw broken;
+    const keyEnd = endOfString(bytes, next);
+    const key = bytes.subarray(next + 1, keyEnd - 1);
+    const value = afterSpace(bytes, afterSpace(bytes, keyEnd) + 1);
+    if (isKey(key, wanted, name)) return value;
+    members += 1;
+    if (told.length < toldNames) told.push(new TextDecoder().decode(key).slice(0, 80));
+    next = afterValue(bytes, endOfValue(bytes, value), closeBrace);
+  }
+  if (members === 0) return { instead: "is an object without members." };
+  const more = members > told.length ? ` and ${members - told.length} more` : "";
+  return { instead: `has no \`${name.slice(0, 200)}\`. It has: ${told.join(", ")}${more}.` };
+}
+
+function isKey(key: Uint8Array, wanted: Uint8Array, name: string): boolean {
+  if (key.includes(backslash)) {
+    try {
+      return JSON.parse(`"${new TextDecoder().decode(key)}"`) === name;
+    } catch {
+      throw broken;
+    }
+  }
+  return key.length === wanted.length && key.every((byte, index) => byte === wanted[index]);
+}
+
+function elementOf(bytes: Uint8Array, at: number, step: string): number | Absence {
+  const wanted = /^\d{1,15}$/.test(step) ? Number(step) : -1;
+  let elements = 0;
+  let next = afterSpace(bytes, at + 1);
+  while (bytes[next] !== closeBracket) {
+    if (elements === wanted) return next;
+    elements += 1;
+    next = afterValue(bytes, endOfValue(bytes, next), closeBracket);
+  }
+  if (elements === 0) return { instead: "is an empty array." };
+  return { instead: `is an array: its elements are [0] to [${elements - 1}].` };
+}
+
+/** Where the next member or element begins, or the bracket that closes. */
+function afterValue(bytes: Uint8Array, end: number, close: number): number {
+  const next = afterSpace(bytes, end);
+  if (bytes[next] === close) return next;
+  if (bytes[next] !== comma) throw broken;
+  return afterSpace(bytes, next + 1);
+}
+
+function afterSpace(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length && isSpace(bytes[at] ?? 0)) at++;
+  return at;
+}
+
+/** Brackets are counted, and not compared: whoever reads the value sees what it is. */
+function endOfValue(bytes: Uint8Array, from: number): number {
+  const first = bytes[from];
+  if (first === quote) return endOfString(bytes, from);
+  if (first !== openBrace && first !== openBracket) return endOfWord(bytes, from);
+  let depth = 0;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === quote) at = endOfString(bytes, at) - 1;
+    else if (byte === openBrace || byte === openBracket) depth++;
+    else if (byte === closeBrace || byte === closeBracket) depth--;
+    if (depth === 0) return at + 1;
+  }
+  throw broken;
+}
+
+function endOfString(bytes: Uint8Array, from: number): number {
+  for (let at = from + 1; at < bytes.length; at++) {
+    if (bytes[at] === quote) return at + 1;
+    // Whatever is escaped ends nothing.
+    if (bytes[at] === backslash) at++;
+  }
+  throw broken;
+}
+
+const word = /^(?:true|false|null|-?\d[\d.eE+-]*)$/;
+/** No number that means anything is longer. */
+const wordMax = 400;
+
+function endOfWord(bytes: Uint8Array, from: number): number {
+  let end = from;
+  while (end < bytes.length && end - from < wordMax && isOfWord(bytes[end] ?? 0)) end++;
+  if (!word.test(new TextDecoder().decode(bytes.subarray(from, end)))) throw broken;
+  return end;
+}
+
+function isOfWord(byte: number): boolean {
+  return !isSpace(byte) && byte !== comma && byte !== closeBrace && byte !== closeBracket;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}

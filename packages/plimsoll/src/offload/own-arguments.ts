@@ -1,0 +1,85 @@
+/** The arguments that a model wrote, field by field: lenient where the meaning is clear, else one sentence. */
+
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { readJsonPath } from "./json-path.ts";
+
+/** 1-based, both inclusive. */
+export interface LineRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** A longer pattern is no pattern but content. */
+const patternMax = 1000;
+
+/** No arguments are none; a model that wraps its JSON into a string means the JSON. */
+export function fieldsOf(input: string): JsonObject | undefined {
+  if (input.trim() === "") return {};
+  const value = parsed(input);
+  if (isObject(value)) return value;
+  const inner = typeof value === "string" ? parsed(value) : undefined;
+  return isObject(inner) ? inner : undefined;
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is null or empty counts as absent: some models fill in every field. */
+export type Field<T> =
+  | { readonly kind: "given"; readonly value: T }
+  | { readonly kind: "absent" }
+  | { readonly kind: "wrong"; readonly sentence: string };
+
+const absent = { kind: "absent" } as const;
+
+function wrong(sentence: string): { readonly kind: "wrong"; readonly sentence: string } {
+  return { kind: "wrong", sentence };
+}
+
+export function textOf(fields: JsonObject, name: string): Field<string> {
+  const value = fields[name];
+  if (value === undefined || value === null) return absent;
+  if (typeof value !== "string") return wrong(`\`${name}\` must be text.`);
+  return value.trim() === "" ? absent : { kind: "given", value };
+}
+
+export function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<number> {
+  const value = fields[name];
+  if (value === undefined || value === null || value === "") return absent;
+  const isDigits = typeof value === "string" && /^\s*\d{1,15}\s*$/.test(value);
+  const number = isDigits ? Number(value) : value;
+  if (typeof number === "number" && Number.isSafeInteger(number) && number >= least)
+    return { kind: "given", value: number };
+  return wrong(`\`${name}\` must be a whole number from ${least} on.`);
+}
+
+export function patternOf(fields: JsonObject): Field<string> {
+  const value = fields["grep"];
+  // White space alone may well be what is looked for.
+  if (typeof value !== "string" || value === "") return textOf(fields, "grep");
+  return value.length > patternMax
+    ? wrong(`\`grep\` must have at most ${patternMax} characters: search for a part of it.`)
+    : { kind: "given", value };
+}
+
+export function linesOf(fields: JsonObject): Field<LineRange> {
+  const value = fields["lines"];
+  const text = textOf(typeof value === "number" ? { lines: String(value) } : fields, "lines");
+  if (text.kind !== "given") return text;
+  const [, from, to] = /^\s*(\d{1,12})(?:\s*[-–:]\s*(\d{1,12}))?\s*$/.exec(text.value) ?? [];
+  const range = { first: Number(from), last: Number(to ?? from) };
+  return range.first >= 1 && range.last >= range.first
+    ? { kind: "given", value: range }
+    : wrong('`lines` must be a line or a range of lines, counted from 1, like "120" or "120-180".');
+}
+
+export function pathOf(fields: JsonObject): Field<string> {
+  const text = textOf(fields, "json");
+  if (text.kind !== "given" || readJsonPath(text.value) !== undefined) return text;
+  return wrong("`json` must be a path, like items[3].name or /items/3/name.");
+}

@@ -1,0 +1,207 @@
+/** The lines of a content that match a pattern, with their numbers and what stands around them. */
+
+import type { Chosen, Page, PageRoom } from "./read-result.ts";
+import {
+  countFeeds,
+  endOfCharacter,
+  grouped,
+  lineEnd,
+  lineStart,
+  oneLine,
+  startOfCharacter,
+  textBetween,
+} from "./text-bytes.ts";
+
+/** Places in the bytes that were searched. */
+export interface LineMatch {
+  /** 0 for the first line. */
+  readonly line: number;
+  /** Of the line, without its line feed. */
+  readonly start: number;
+  readonly end: number;
+  /** Of the match in it. */
+  readonly from: number;
+}
+
+export type LineMatches =
+  | {
+      readonly kind: "matched";
+      /** The first ones, in order. One for each line; of a line over `longLineBytes`, one for each match. */
+      readonly matches: readonly LineMatch[];
+      /** Of all that were counted. */
+      readonly total: number;
+      /** There are more than were counted. */
+      readonly isMore: boolean;
+      /** The pattern is no valid regular expression, so its characters were searched. */
+      readonly isLiteral: boolean;
+    }
+  | { readonly kind: "too-slow" }
+  | { readonly kind: "failed" };
+
+/** Contract: never rejects, and ends in bounded time whatever the pattern is. `most`: so many matches are given back. */
+export type MatchLines = (bytes: Uint8Array, pattern: string, most: number) => Promise<LineMatches>;
+
+/** A line like that is data without line ends: each match in it is worth showing. */
+export const longLineBytes = 1_000;
+/** More in one answer nobody reads; there is a next page. */
+const shownMax = 50;
+
+export interface MatchRequest {
+  readonly pattern: string;
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export async function readMatches(
+  chosen: Chosen,
+  request: MatchRequest,
+  room: PageRoom,
+  matchLines: MatchLines,
+): Promise<Page> {
+  const { bytes, title, firstLine } = chosen;
+  const start = startOfCharacter(bytes, request.offset);
+  const found = await matchLines(bytes.subarray(start), request.pattern, shownMax + 1);
+  const name = `/${oneLine(request.pattern, 80)}/`;
+  if (found.kind === "too-slow")
+    return {
+      kind: "refused",
+      text: `[${title}: the pattern ${name} took too long, use a simpler one]`,
+    };
+  if (found.kind === "failed")
+    return {
+      kind: "refused",
+      text: `[${title}: the search could not be made now, use lines or offset, or try again]`,
+    };
+  const as = found.isLiteral ? " (taken literally: it is no valid regular expression)" : "";
+  if (found.matches.length === 0)
+    return { kind: "page", text: `[${title}: nothing matches ${name}${as}]` };
+  const line = firstLine + countFeeds(bytes, 0, start);
+  const matches = found.matches.map((match) => ({
+    line: line + match.line,
+    start: start + match.start,
+    end: start + match.end,
+    from: start + match.from,
+  }));
+  const count = `${found.isMore ? "more than " : ""}${grouped(found.total)} ${found.total === 1 ? "match" : "matches"}`;
+  const since = start === 0 ? "" : ` from byte ${start} on`;
+  const head = `${title}: ${count} of ${name}${as}${since}`;
+  return fitting({ bytes, matches, head, limit: request.limit, total: found.total }, room);
+}
+
+interface Answer {
+  readonly bytes: Uint8Array;
+  readonly matches: readonly LineMatch[];
+  readonly head: string;
+  readonly limit: number;
+  readonly total: number;
+}
+
+/** Lines around a match, and bytes shown of a line. Where there is little room, less of both. */
+interface Style {
+  readonly around: number;
+  readonly width: number;
+}
+const styles: readonly Style[] = [
+  { around: 2, width: 400 },
+  { around: 0, width: 200 },
+  { around: 0, width: 60 },
+];
+
+function fitting(answer: Answer, room: PageRoom): Page {
+  for (const style of styles) {
+    let most = Math.min(shownMax, answer.matches.length);
+    while (most > 0) {
+      const text = written(answer, most, style);
+      const tokens = room.count(text);
+      const isSmall = new TextEncoder().encode(text).length <= answer.limit || most === 1;
+      if (tokens <= room.tokens && isSmall) return { kind: "page", text };
+      // Less around a single match is tried before none of it is shown.
+      most = most === 1 ? 0 : Math.max(1, Math.floor(most * 0.7));
+    }
+  }
+  return { kind: "refused", text: `[${answer.head}; there is no room to show one]` };
+}
+
+function written({ bytes, matches, head, total }: Answer, most: number, style: Style): string {
+  const shown = matches.slice(0, most);
+  const next = matches[most];
+  const here = total === shown.length ? "" : `, here the first ${shown.length}`;
+  const rest = next === undefined ? "" : `; next offset ${offsetOf(next)}`;
+  return [`[${head}${here}${rest}]`, ...rowsOf(bytes, shown, style)].join("\n");
+}
+
+/** From where a search finds this match and none before it. */
+function offsetOf({ start, end, from }: LineMatch): number {
+  return end - start > longLineBytes ? from : start;
+}
+
+/** As grep writes them: `12:` a match, `11-` a line beside it, `--` where lines are left out. */
+function rowsOf(
+  bytes: Uint8Array,
+  matches: readonly LineMatch[],
+  { around, width }: Style,
+): readonly string[] {
+  const rows: string[] = [];
+  let shownTo = 0;
+  const write = (line: number, row: string): void => {
+    if (shownTo > 0 && line > shownTo + 1) rows.push("--");
+    rows.push(row);
+    shownTo = line;
+  };
+  for (const [index, match] of matches.entries()) {
+    for (const { line, start, end } of linesBefore(bytes, match, around))
+      if (line > shownTo) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
+    write(match.line, matchRow(bytes, match, width));
+    const until = matches[index + 1]?.line ?? Number.POSITIVE_INFINITY;
+    for (const { line, start, end } of linesAfter(bytes, match, around))
+      if (line < until) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
+  }
+  return rows;
+}
+
+interface Line {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+function linesBefore(bytes: Uint8Array, match: LineMatch, around: number): readonly Line[] {
+  const lines: Line[] = [];
+  let { line } = match;
+  let first = lineStart(bytes, match.start);
+  for (let step = 0; step < around && first > 0; step++) {
+    const end = first - 1;
+    first = lineStart(bytes, end);
+    line -= 1;
+    lines.unshift({ line, start: first, end });
+  }
+  return lines;
+}
+
+function linesAfter(bytes: Uint8Array, match: LineMatch, around: number): readonly Line[] {
+  const lines: Line[] = [];
+  let { line, end } = match;
+  for (let step = 0; step < around && end + 1 < bytes.length; step++) {
+    const start = end + 1;
+    end = lineEnd(bytes, start);
+    line += 1;
+    lines.push({ line, start, end });
+  }
+  return lines;
+}
+
+function cutLine(bytes: Uint8Array, start: number, end: number, width: number): string {
+  if (end - start <= width) return textBetween(bytes, start, end);
+  return `${textBetween(bytes, start, startOfCharacter(bytes, start + width))}…`;
+}
+
+/** Of a line that is cut, what stands around the match, and where: `12@48231:` is line 12, byte 48231. */
+function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
+  const { line, start, end, from } = match;
+  if (end - start <= width) return `${line}:${textBetween(bytes, start, end)}`;
+  const first = Math.max(start, Math.min(endOfCharacter(bytes, from - width / 4), from));
+  const last = Math.min(end, startOfCharacter(bytes, first + width));
+  const before = first > start ? "…" : "";
+  const after = last < end ? "…" : "";
+  return `${line}@${from}:${before}${textBetween(bytes, first, last)}${after}`;
+}

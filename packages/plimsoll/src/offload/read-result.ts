@@ -1,0 +1,172 @@
+/** From content to the page that was asked for. Pages, put together, are the content byte for byte. */
+
+import { readJsonPath, selectJson } from "./json-path.ts";
+import type { LineRange } from "./own-arguments.ts";
+import { type MatchLines, readMatches } from "./read-matches.ts";
+import {
+  countFeeds,
+  countLines,
+  endOfCharacter,
+  grouped,
+  lineEnd,
+  oneLine,
+  startOfCharacter,
+  textBetween,
+} from "./text-bytes.ts";
+
+/** Text as UTF-8: 50 MB of it are read where they lie. */
+export interface PageContent {
+  /** What the model called it by: `pl_…`, `#12`. */
+  readonly name: string;
+  /** What it is, in a few words. */
+  readonly what?: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface PageRequest {
+  readonly offset?: number;
+  readonly limit?: number;
+  readonly grep?: string;
+  readonly lines?: LineRange;
+  readonly json?: string;
+}
+
+/** What the answer may cost, its header included. */
+export interface PageRoom {
+  readonly tokens: number;
+  readonly count: (text: string) => number;
+}
+
+export type Page =
+  | { readonly kind: "page"; readonly text: string }
+  /** There is nothing to give: why, and what to ask for instead. */
+  | { readonly kind: "refused"; readonly text: string };
+
+const limitBytes = { usual: 16_384, max: 262_144 };
+
+/** Contract: `bytes` are UTF-8. A page begins and ends between characters, and costs at most the room. */
+export async function readPage(
+  content: PageContent,
+  request: PageRequest,
+  room: PageRoom,
+  matchLines: MatchLines,
+): Promise<Page> {
+  const chosen = choose(content, request);
+  if (chosen.kind === "refused") return chosen;
+  const limit = Math.min(request.limit ?? limitBytes.usual, limitBytes.max);
+  const offset = request.offset ?? 0;
+  const size = chosen.bytes.length;
+  if (offset > 0 && offset >= size)
+    return refused(
+      chosen.title,
+      `offset ${offset} is past the end, there are ${grouped(size)} bytes`,
+    );
+  if (request.grep !== undefined)
+    return readMatches(chosen, { pattern: request.grep, offset, limit }, room, matchLines);
+  return plainPage(chosen, offset, limit, room);
+}
+
+/** What is paged: the content, or what was chosen of it. */
+export interface Chosen {
+  readonly kind: "chosen";
+  /** Of the header. */
+  readonly title: string;
+  readonly bytes: Uint8Array;
+  /** The number of its first line in the content. */
+  readonly firstLine: number;
+}
+
+type Refused = Extract<Page, { kind: "refused" }>;
+type Choice = Chosen | Refused;
+
+function refused(title: string, sentence: string): Refused {
+  return { kind: "refused", text: `[${title}: ${sentence}]` };
+}
+
+/** First the value, then lines of it. */
+function choose(content: PageContent, { json, lines }: PageRequest): Choice {
+  const { name, what, bytes } = content;
+  const title = what === undefined ? name : `${name}, ${oneLine(what, 80)}`;
+  const value = json === undefined ? { title, bytes } : chooseValue(title, bytes, json);
+  if ("kind" in value) return value;
+  return lines === undefined
+    ? { kind: "chosen", ...value, firstLine: 1 }
+    : chooseLines(value.title, value.bytes, lines);
+}
+
+function chooseValue(
+  title: string,
+  bytes: Uint8Array,
+  path: string,
+): { readonly title: string; readonly bytes: Uint8Array } | Refused {
+  const found = selectJson(bytes, readJsonPath(path) ?? []);
+  if (found.kind === "absent") return refused(title, oneLine(found.sentence, 1000));
+  const value = bytes.subarray(found.start, found.end);
+  return { title: `${title}, ${oneLine(path, 80)}`, bytes: plainValue(value) };
+}
+
+const quote = 0x22;
+
+/** A string is given as its text: that has lines, and can be searched. A lone surrogate has no place in UTF-8. */
+function plainValue(value: Uint8Array): Uint8Array {
+  if (value[0] !== quote) return value;
+  try {
+    const text = JSON.parse(textBetween(value, 0, value.length)) as string;
+    return text.isWellFormed() ? new TextEncoder().encode(text) : value;
+  } catch {
+    return value;
+  }
+}
+
+function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRange): Choice {
+  let start = 0;
+  for (let line = 1; line < first && start < bytes.length; line++)
+    start = Math.min(bytes.length, lineEnd(bytes, start) + 1);
+  if (start >= bytes.length) {
+    const there = `there are ${grouped(countLines(bytes))} lines`;
+    return refused(title, `line ${first} is past the end, ${there}`);
+  }
+  let end = lineEnd(bytes, start);
+  let line = first;
+  for (; line < last && end + 1 < bytes.length; line++) end = lineEnd(bytes, end + 1);
+  const total = line + countFeeds(bytes, end, Math.max(end, bytes.length - 1));
+  const range = line === first ? `line ${first}` : `lines ${first}–${line}`;
+  return {
+    kind: "chosen",
+    title: `${title}, ${range} of ${grouped(total)}`,
+    bytes: bytes.subarray(start, end),
+    firstLine: first,
+  };
+}
+
+/** A text of some size never has more bytes per token; counting more than could fit would be for nothing. */
+const tokenBytesMax = 16;
+/** Each step brings it closer by a tenth at least. */
+const stepsMax = 100;
+
+function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room: PageRoom): Page {
+  if (bytes.length === 0) return { kind: "page", text: `[${title}: empty]` };
+  const start = startOfCharacter(bytes, offset);
+  let most = Math.min(limit, room.tokens * tokenBytesMax);
+  for (let step = 0; step < stepsMax; step++) {
+    const end = pageEnd(bytes, start, most);
+    const text = `${header(title, bytes.length, start, end)}\n${textBetween(bytes, start, end)}`;
+    const tokens = room.count(text);
+    if (tokens <= room.tokens) return { kind: "page", text };
+    if (end - start <= 4) break;
+    most = Math.floor((end - start) * Math.min(0.9, (0.97 * room.tokens) / tokens));
+  }
+  return refused(title, "there is no room for a page of it");
+}
+
+/** At least one character, or a model would ask for the same page for ever. */
+function pageEnd(bytes: Uint8Array, start: number, most: number): number {
+  const end = startOfCharacter(bytes, start + most);
+  return end > start ? end : endOfCharacter(bytes, start + 1);
+}
+
+function header(title: string, size: number, start: number, end: number): string {
+  if (start === 0 && end === size) return `[${title}: all ${grouped(size)} bytes]`;
+  const next = end < size ? `; next offset ${end}` : "; the end";
+  return `[${title}: bytes ${grouped(start)}–${grouped(end)} of ${grouped(size)}${next}]`;
+}

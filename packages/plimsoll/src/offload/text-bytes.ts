@@ -1,0 +1,56 @@
+/** Text as bytes of UTF-8: cut between characters, counted in lines, written as numbers for people. */
+
+const lineFeed = 0x0a;
+
+/** The bytes that continue a character are 10xxxxxx. */
+export function startOfCharacter(bytes: Uint8Array, index: number): number {
+  let at = Math.max(0, Math.min(bytes.length, index));
+  while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
+  return at;
+}
+
+export function endOfCharacter(bytes: Uint8Array, index: number): number {
+  let at = Math.max(0, Math.min(bytes.length, index));
+  while (at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
+  return at;
+}
+
+/** Line feeds between two places. */
+export function countFeeds(bytes: Uint8Array, start: number, end: number): number {
+  let feeds = 0;
+  for (let at = start; at < end; at++) if (bytes[at] === lineFeed) feeds++;
+  return feeds;
+}
+
+/** A line feed at the very end ends a line and begins none. */
+export function countLines(bytes: Uint8Array): number {
+  if (bytes.length === 0) return 0;
+  return countFeeds(bytes, 0, bytes.length - 1) + 1;
+}
+
+/** Without the line feed that ends it. */
+export function lineEnd(bytes: Uint8Array, from: number): number {
+  const feed = bytes.indexOf(lineFeed, from);
+  return feed < 0 ? bytes.length : feed;
+}
+
+export function lineStart(bytes: Uint8Array, from: number): number {
+  return from === 0 ? 0 : bytes.lastIndexOf(lineFeed, from - 1) + 1;
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+export function textBetween(bytes: Uint8Array, start: number, end: number): string {
+  return decoder.decode(bytes.subarray(start, end));
+}
+
+/** 48231 as 48,231. */
+export function grouped(number: number): string {
+  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** On one line, and no longer than this. */
+export function oneLine(text: string, chars: number): string {
+  const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");
+  return line.length > chars ? `${line.slice(0, chars).replace(/[\ud800-\udbff]$/, "")}…` : line;
+}

@@ -1,0 +1,286 @@
+/**
+ * Rounds with the upstream that the client does not know of: the model calls a tool of ours, we answer, and it goes on.
+ *
+ *   answer ─► calls of ours? ─► answered here ─► another round, at most so many
+ *                           └► calls of the client's beside them: the client acts first, our results wait for its own
+ */
+
+import { errorMessage } from "../message/error.ts";
+import type { JsonObject } from "../message/json.ts";
+import type { Message, ToolCallPart, Usage } from "../message/message.ts";
+import { readOwnCall } from "../offload/own-tools.ts";
+import type { Answer, IsOwn } from "../wire/wire.ts";
+import { encodeMessage } from "./appended.ts";
+import type { Draft } from "./draft.ts";
+import { reportDegraded, reportRenamed } from "./edit-log.ts";
+import type { Fitted } from "./last-resort.ts";
+import type { OwnAnswer } from "./own-answers.ts";
+import type { OwnOffer } from "./own-offer.ts";
+import { viewOf } from "./path.ts";
+import { announce } from "./record.ts";
+import type { TurnContext } from "./turn.ts";
+import { isInside } from "./view.ts";
+
+/** What the model looks up in one turn; more than this is a loop. */
+const maxRounds = 8;
+const maxCallsPerRound = 16;
+/** Of the limit, for all answers of one round; and of what is left under it, because counts are not exact. */
+const roomShare = { ofLimit: 0.25, ofRest: 0.8 };
+
+const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
+const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
+
+/** Answers that stopped for want of room, or because they had to: a call at their end may be half of one. */
+const cutShort = new Set([
+  "max_tokens",
+  "length",
+  "max_output_tokens",
+  "content_filter",
+  "refusal",
+  "model_context_window_exceeded",
+  "pause_turn",
+]);
+
+export interface InnerRounds {
+  readonly isOwn: IsOwn;
+  /** The upstream has answered. again: there is more to send. Contract: never rejects. */
+  answered(answer: Answer): Promise<"done" | "again">;
+  /** What was said behind the client's own messages. */
+  readonly elements: readonly Uint8Array[];
+  /** The model may call nothing any more. */
+  readonly isLast: boolean;
+  /** What the turn consists of, where the client knows only a part. */
+  readonly kept: KeptRounds;
+}
+
+export interface KeptRounds {
+  /** Everything the model said and was told, in order; empty when the client knows all of it. */
+  readonly messages: readonly JsonObject[];
+  /** How often the upstream was asked more than once. */
+  readonly innerRounds: number;
+  /** What each round reported, where it did. */
+  readonly usages: readonly Usage[];
+}
+
+interface RoundsOf {
+  readonly draft: Draft;
+  readonly offer: OwnOffer;
+  readonly fitted: () => Fitted;
+  /** Makes the view smaller, for the model asked for it; says what came of it. */
+  readonly compact: () => Promise<string>;
+}
+
+/** Only where tools of ours went out: they stay in for all rounds of a turn. */
+export function openRounds(
+  context: TurnContext,
+  draft: Draft,
+  { fitted, compact }: Pick<RoundsOf, "fitted" | "compact">,
+): InnerRounds | undefined {
+  const { offer } = draft;
+  const { tools, isFinal } = fitted();
+  if (offer === undefined || tools.length === 0 || isFinal) return undefined;
+  if (offer.own.hasStepped) reportRenamed(draft, offer);
+  return openInnerRounds(context, { draft, offer, fitted, compact });
+}
+
+interface Spoken {
+  readonly messages: readonly JsonObject[];
+  readonly elements: readonly Uint8Array[];
+  readonly tokens: number;
+}
+
+const nothingSpoken: Spoken = { messages: [], elements: [], tokens: 0 };
+
+function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
+  const { draft, offer } = turn;
+  const { wire } = draft;
+  const isOwn: IsOwn = (name) => offer.own.named(name) !== undefined;
+  const usages: Usage[] = [];
+  /** Of the rounds that are over. */
+  let spoken = nothingSpoken;
+  /** What the client is told of the last answer. */
+  let said: readonly JsonObject[] = [];
+  let rounds = 0;
+  let isLast = false;
+  let isOwed = false;
+
+  const speak = async (before: Spoken, added: readonly JsonObject[]): Promise<Spoken> => {
+    const bytes = added.map(encodeMessage);
+    const facts = await context.facts.learn(wire, bytes, turn.fitted().target.ruler);
+    return {
+      messages: [...before.messages, ...added],
+      elements: [...before.elements, ...bytes],
+      tokens: facts.reduce((sum, { tokens }) => sum + tokens, before.tokens),
+    };
+  };
+
+  const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
+    const asked = await speak(spoken, draft.isForgotten ? wire.repeatable(heard) : heard);
+    const isEnough = rounds + 1 >= maxRounds;
+    const answers = await answerCalls(context, turn, own, asked.tokens);
+    const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
+    spoken = await speak(asked, wire.encode([resultsOf(own, [...answers, ...last])]));
+    isLast = isEnough;
+  };
+
+  return {
+    isOwn,
+    get elements() {
+      return spoken.elements;
+    },
+    get isLast() {
+      return isLast;
+    },
+    get kept() {
+      const { messages } = spoken;
+      const last = draft.isForgotten ? wire.repeatable(said) : said;
+      const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
+      return { messages: whole, innerRounds: rounds, usages };
+    },
+    answered: async (answer) => {
+      if (answer.usage !== undefined) usages.push(answer.usage);
+      const heard = answer.choices[0] ?? [];
+      said = wire.withoutOwnCalls(heard, isOwn);
+      const calls = heard.flatMap((message) => wire.toolCalls(message));
+      const others = new Set(said.flatMap((message) => wire.toolCalls(message)).map(idOf));
+      const own = calls.filter(({ id }) => !others.has(id));
+      const isCut = answer.outcome !== "message" || cutShort.has(answer.stopReason ?? "");
+      if (own.length === 0 || isCut || isLast) return "done";
+      try {
+        await goOn(heard, own);
+      } catch (error) {
+        // The client gets what there is: a call that nobody answered is not told.
+        reportDegraded(draft, "view", `a lookup failed: ${errorMessage(error)}`);
+        return "done";
+      }
+      isOwed = others.size > 0;
+      if (isOwed) return "done";
+      rounds++;
+      return "again";
+    },
+  };
+}
+
+function idOf({ id }: ToolCallPart): string {
+  return id;
+}
+
+/** One answer to each call; what stands behind the last is said with it. */
+function resultsOf(calls: readonly ToolCallPart[], answers: readonly OwnAnswer[]): Message {
+  const parts = calls.map(({ id }, index) => {
+    const { text = "", isError = false } = answers[index] ?? {};
+    const rest = index === calls.length - 1 ? answers.slice(calls.length) : [];
+    const whole = [text, ...rest.map((more) => more.text)].join("\n");
+    return {
+      kind: "tool-result",
+      callId: id,
+      content: [{ kind: "text", text: whole }],
+      isError,
+    } as const;
+  });
+  return { role: "tool", parts };
+}
+
+/** One after the other: each has what the ones before it left. */
+async function answerCalls(
+  context: TurnContext,
+  turn: RoundsOf,
+  calls: readonly ToolCallPart[],
+  innerTokens: number,
+): Promise<OwnAnswer[]> {
+  const answers: OwnAnswer[] = [];
+  let spent = 0;
+  for (const [index, call] of calls.entries()) {
+    if (index >= maxCallsPerRound) {
+      answers.push({ text: tooManyText, isError: true });
+      continue;
+    }
+    const room = roomFor(turn.fitted(), innerTokens + spent);
+    const share = Math.floor((room - spent) / (calls.length - index));
+    const answer = await answerCall(context, turn, call, Math.max(0, share));
+    const tokens = context.count(answer.text);
+    spent += tokens;
+    report(turn, call, { ...answer, tokens });
+    answers.push(answer);
+  }
+  return answers;
+}
+
+function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
+  const rest = (limit - tokensAfter - innerTokens) * roomShare.ofRest;
+  return Math.floor(Math.min(limit * roomShare.ofLimit, rest));
+}
+
+async function answerCall(
+  context: TurnContext,
+  { draft, offer, compact }: RoundsOf,
+  { name, input }: ToolCallPart,
+  roomTokens: number,
+): Promise<OwnAnswer> {
+  const tool = offer.own.named(name);
+  // What this very turn brought may be asked for.
+  await context.saver.save(draft.log);
+  if (tool === undefined) return { text: `There is no tool ${name}.`, isError: true };
+  const { tenant, id: session } = draft.log.record;
+  return context.own.answer(
+    {
+      tenant,
+      session,
+      roomTokens,
+      isShown: isShownIn(draft),
+      compact,
+      nameOf: offer.own.nameOf,
+    },
+    readOwnCall(tool, input),
+  );
+}
+
+/** What stands in the view as it was said need not be looked up. */
+export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolean {
+  let shown: Set<number> | undefined;
+  const find = (): Set<number> => {
+    const { gaps, replacements } = viewOf(log, branch, path);
+    const seqs = Array.from({ length: path.length }, (_, index) =>
+      isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
+    );
+    return new Set(seqs.filter((seq) => seq !== undefined));
+  };
+  return (seq) => {
+    shown ??= find();
+    return shown.has(seq);
+  };
+}
+
+function report(
+  { draft: { log, turn } }: RoundsOf,
+  { name }: ToolCallPart,
+  { tokens, isError }: { readonly tokens: number; readonly isError: boolean },
+): void {
+  announce(log, {
+    type: "own-call",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    tool: name,
+    tokens,
+    isError,
+  });
+}
+
+/** The true sum of what was read and written. */
+export function sumUsage(usages: readonly Usage[]): Usage | undefined {
+  const [first, ...others] = usages;
+  return first && others.reduce(addUsage, first);
+}
+
+function addUsage(one: Usage, other: Usage): Usage {
+  const sum = (name: keyof Usage): number => (one[name] ?? 0) + (other[name] ?? 0);
+  const optional = (["cacheReadTokens", "cacheWriteTokens", "reasoningTokens"] as const).filter(
+    (name) => one[name] !== undefined || other[name] !== undefined,
+  );
+  return {
+    inputTokens: sum("inputTokens"),
+    outputTokens: sum("outputTokens"),
+    ...Object.fromEntries(optional.map((name) => [name, sum(name)])),
+  };
+}

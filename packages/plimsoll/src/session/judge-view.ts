@@ -1,0 +1,74 @@
+/** The validator's word on a view: only what the client's own body does not break counts against it. */
+
+import { errorMessage } from "../message/error.ts";
+import type { JsonObject } from "../message/json.ts";
+import type { Finding, Judged } from "../wire/validate/validate.ts";
+import type { CompactionWorld } from "./compaction.ts";
+import type { Draft, Sized } from "./draft.ts";
+
+const decoder = new TextDecoder();
+
+export type Judgement =
+  | { readonly kind: "valid" }
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+/** Only for what the client's own body does not have. */
+export function judge(
+  { validate }: Pick<CompactionWorld, "validate">,
+  draft: Draft,
+  sized: Sized,
+): Judgement {
+  return judgement(() => {
+    const originalText = decoder.decode(draft.compose({ patches: [] }));
+    const { headers } = draft;
+    return validate({
+      ...sentBody(draft, sized),
+      original: JSON.parse(originalText) as JsonObject,
+      originalText,
+      ...(headers === undefined ? {} : { originalHeaders: headers }),
+    });
+  });
+}
+
+/**
+ * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
+ * sends. Only what looks wrong is compared with the client's own body.
+ */
+export function judgeAgain(
+  world: Pick<CompactionWorld, "validate">,
+  draft: Draft,
+  sized: Sized,
+): Judgement {
+  const alone = judgement(() => world.validate(sentBody(draft, sized)));
+  return alone.kind === "valid" ? alone : judge(world, draft, sized);
+}
+
+function sentBody(draft: Draft, { patches, tools }: Sized): Judged {
+  const bodyText = decoder.decode(draft.compose({ patches, tools }));
+  const [target] = draft.targets;
+  return {
+    wire: draft.wire.name,
+    body: JSON.parse(bodyText) as JsonObject,
+    bodyText,
+    ...(draft.headers === undefined ? {} : { headers: draft.headers }),
+    ...(target.profile === undefined ? {} : { profile: target.profile }),
+    model: target.model,
+    synthetic: [],
+  };
+}
+
+function judgement(find: () => readonly Finding[]): Judgement {
+  try {
+    const findings = find();
+    const [first] = findings;
+    if (first === undefined) return { kind: "valid" };
+    const more = findings.length === 1 ? "" : `, and ${findings.length - 1} more`;
+    return {
+      kind: "invalid",
+      reason: `rule ${first.rule} would be broken (${first.message})${more}`,
+    };
+  } catch (error) {
+    return { kind: "unknown", reason: `the validator failed: ${errorMessage(error)}` };
+  }
+}

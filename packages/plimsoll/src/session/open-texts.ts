@@ -1,0 +1,43 @@
+/** The last few texts that were opened: whoever reads one page reads the next. */
+
+import type { ArchivedText } from "./archived-text.ts";
+
+export interface OpenTexts {
+  /** Contract: whether the caller may see what the key names was decided before. */
+  open(key: string, read: () => Promise<ArchivedText>): Promise<ArchivedText>;
+  close(): void;
+}
+
+const textsMax = 4;
+const bytesMax = 64 * 1024 * 1024;
+const idleMs = 60_000;
+
+/** Only texts are kept: a message that is not there yet may come. */
+export function createOpenTexts(): OpenTexts {
+  const texts = new Map<string, Extract<ArchivedText, { kind: "text" }>>();
+  let timer: NodeJS.Timeout | undefined;
+
+  const keep = (key: string, text: Extract<ArchivedText, { kind: "text" }>): void => {
+    texts.delete(key);
+    texts.set(key, text);
+    for (const [oldest] of texts) {
+      const bytes = [...texts.values()].reduce((sum, one) => sum + one.bytes.length, 0);
+      if (texts.size <= textsMax && bytes <= bytesMax) break;
+      texts.delete(oldest);
+    }
+    clearTimeout(timer);
+    timer = setTimeout(() => texts.clear(), idleMs).unref();
+  };
+
+  return {
+    open: async (key, read) => {
+      const text = texts.get(key) ?? (await read());
+      if (text.kind === "text") keep(key, text);
+      return text;
+    },
+    close: () => {
+      clearTimeout(timer);
+      texts.clear();
+    },
+  };
+}

@@ -1,0 +1,201 @@
+/** From what was appended to a request that can be sent: recorded, measured, made to fit. */
+
+import type { ToolDefinition } from "../message/tool.ts";
+import { readSlices } from "../wire/slices.ts";
+import type { Wire, WireName } from "../wire/wire.ts";
+import { encodeMessage, usage } from "./appended.ts";
+import { targetFields } from "./debug.ts";
+import type { Draft } from "./draft.ts";
+import { recordError } from "./edit-log.ts";
+import { showReferences } from "./granted-handles.ts";
+import { newId } from "./ids.ts";
+import { loadInner } from "./inner-messages.ts";
+import type { Fitted } from "./last-resort.ts";
+import { moveTip } from "./log.ts";
+import type { Head } from "./measure-turn.ts";
+import { type OwnOffer, withOffer } from "./own-offer.ts";
+import {
+  allowedTools,
+  draftOf,
+  finalReport,
+  type PreparedTurn,
+  type PrepareOptions,
+  preparedTurn,
+} from "./prepared.ts";
+import { guardOf } from "./projection.ts";
+import { announce, announceSession, startNewBranch } from "./record.ts";
+import { appendPending, reopen } from "./said.ts";
+import { isFor, type SessionState } from "./session-state.ts";
+import type { Target } from "./target.ts";
+import type { TurnBudget } from "./tool-budget.ts";
+import { openTurn, type TurnContext } from "./turn.ts";
+
+export type WireOfProvider = (name: string, wanted?: WireName) => Wire;
+
+export async function prepare(
+  context: TurnContext,
+  state: SessionState,
+  options: PrepareOptions,
+  { wireOfProvider, budget }: { wireOfProvider: WireOfProvider; budget: TurnBudget },
+): Promise<PreparedTurn> {
+  const [provider = "", ...model] = options.target.split("/");
+  if (model.length === 0)
+    throw usage(`The target "${options.target}" must be written as provider/model.`);
+  const wire = wireOfProvider(provider, options.wire);
+  const { maxOutputTokens } = options;
+  const targets = context.targets.candidates(provider, wire, {
+    model: model.join("/"),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  });
+  const [target] = targets;
+  state.mustEnd ||= budget.face.isExceeded;
+  const { mustEnd } = state;
+  await state.open?.turn.end({ status: "aborted" });
+  if (state.log.isAbandoned) await reopen(context, state, target.ruler);
+  const tools = toolsOf(state, options);
+  const head = await headOf(context, state, { options, tools, wire, target });
+  const offer = await offerOf(context, state, { options, tools, wire, target });
+  const turn = { id: newId("turn"), at: context.now() };
+  const { tip, newMessages } = await appendPending(context, state, {
+    wire,
+    ruler: target.ruler,
+    turn,
+  });
+  const branch = mainBranch(state, turn.at);
+  moveTip(branch, tip.seq);
+  branch.inFlight++;
+  const placed = {
+    log: state.log,
+    branch,
+    relation: state.said.length === newMessages ? "new" : "extends",
+    tip,
+    newMessages,
+  } as const;
+  const bare = draftOf(state, {
+    turn,
+    branch,
+    head,
+    targets,
+    options,
+    wire: state.wire ?? wire,
+    tools,
+    load: () => loadInner(context.store, state.log),
+    isLast: mustEnd,
+    ...(offer === undefined ? {} : { offer }),
+  });
+  const draft = withOffer(bare, offer, guardOf(context, bare).limit);
+  await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
+  const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
+  if (mustEnd) reportEnd(context, draft, opened.fitted);
+  const prepared = (): PreparedTurn =>
+    preparedTurn(state, { opened, draft, wire, options, tools, mustEnd });
+  const begin = (): Promise<void> =>
+    budget.begin({
+      fitted: opened.fitted,
+      targets,
+      rules: options,
+      lastTool: mustEnd || opened.fitted.isFinal ? finalReport.name : undefined,
+      toolsToCome: opened.fitted.tools.length === 0 ? (draft.offer?.count.tokens ?? 0) : 0,
+    });
+  await begin();
+  state.draft = draft;
+  state.open = { turn: opened, wire, prepared, begin };
+  return prepared();
+}
+
+function mainBranch(state: SessionState, at: number): ReturnType<typeof startNewBranch> {
+  const { log, agent } = state;
+  const known = [...log.branches.values()].find(({ record }) => record.agent === agent);
+  if (known !== undefined) return known;
+  announceSession(log, agent, at);
+  return startNewBranch(log, { relation: "new", forkSeq: null, agent, at });
+}
+
+/** What a turn can be made from, beside what was said. */
+interface Heading {
+  readonly options: PrepareOptions;
+  readonly tools: readonly ToolDefinition[];
+  readonly wire: Wire;
+  readonly target: Target;
+}
+
+function toolsOf(state: SessionState, options: PrepareOptions): readonly ToolDefinition[] {
+  const key = [options.tools, options.toolsAllowed, options.toolsDenied];
+  if (!isFor(state.tools, key)) state.tools = { key, value: allowedTools(options) };
+  return state.tools.value;
+}
+
+async function headOf(
+  context: TurnContext,
+  state: SessionState,
+  { options: { system }, tools, wire, target }: Heading,
+): Promise<Head> {
+  const key = [system, tools, target.ruler.key, wire.name];
+  if (isFor(state.head, key)) return state.head.value;
+  const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
+  const value = await context.heads.make(
+    {
+      system: system === undefined ? undefined : JSON.stringify(system),
+      tools: tools.length === 0 ? undefined : JSON.stringify(body["tools"]),
+    },
+    target,
+  );
+  state.head = { key, value };
+  return value;
+}
+
+/** Tools of ours, where the request can have them. */
+async function offerOf(
+  context: TurnContext,
+  state: SessionState,
+  { options, tools, wire, target }: Heading,
+): Promise<OwnOffer | undefined> {
+  const key = [options.tools, tools, options.extra, target.ruler.key, wire.name];
+  if (isFor(state.offer, key)) return state.offer.value;
+  const isPossible = tools.length > 0 && !hasOtherPlans(wire, options);
+  const names = (options.tools ?? []).map(({ name }) => name);
+  const offer = isPossible ? await context.offers.beside(wire, names, target) : undefined;
+  const all = tools.length + (offer?.elements.length ?? 0);
+  const value = all > (wire.maxTools ?? Number.POSITIVE_INFINITY) ? undefined : offer;
+  state.offer = { key, value };
+  return value;
+}
+
+/** As in the proxy. What cannot be read has plans that we do not know. */
+function hasOtherPlans(wire: Wire, { extra }: PrepareOptions): boolean {
+  if (extra === undefined) return false;
+  try {
+    const bare = { model: "", messages: [], tools: [], maxOutputTokens: 1 };
+    const body = encodeMessage(wire.composeBody({ ...bare, extra }));
+    return wire.readRequest(body, readSlices(body)).hasOtherPlans === true;
+  } catch {
+    return true;
+  }
+}
+
+/** Before the next call of the model, as the guard does it. */
+function reportEnd({ debug }: TurnContext, draft: Draft, { tokensAfter, limit }: Fitted): void {
+  const { log, turn, targets } = draft;
+  debug("context-guard/enforce", () => ({
+    forcedFinalTurnReason: "context",
+    trigger: "tool_preflight",
+    action: "final",
+    blocked: [{ ...targetFields(targets[0]), limit, projected: tokensAfter }],
+  }));
+  announce(log, {
+    type: "guard-enforced",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    action: "final",
+    reason: "context",
+    tokens: tokensAfter,
+    limit,
+  });
+  recordError(
+    draft,
+    "RECOVERY_TRIGGERED",
+    "The context budget for tool results was used up: the turn goes as the last one.",
+    { tokens: tokensAfter, limit },
+  );
+}

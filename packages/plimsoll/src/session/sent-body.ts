@@ -1,0 +1,24 @@
+/** A turn as bytes: what goes to the upstream now. */
+
+import type { WireRequest } from "../wire/wire.ts";
+import type { Draft } from "./draft.ts";
+import { withPatch } from "./render.ts";
+import type { Turn } from "./turn.ts";
+
+/** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
+export function bodyToSend(
+  { fitted, rounds }: Turn,
+  { wire, path, targets, compose }: Draft,
+  request: WireRequest,
+): Uint8Array | undefined {
+  const { target, isFinal, tools } = fitted;
+  const fields = new Map<string, string>();
+  if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
+  if ((isFinal || rounds?.isLast === true) && request.tools !== undefined)
+    fields.set("tool_choice", JSON.stringify(wire.noTools));
+  const elements = rounds?.elements ?? [];
+  const behind = { first: path.length, end: path.length, elements };
+  const patches = elements.length === 0 ? fitted.patches : withPatch(fitted.patches, behind);
+  const isSame = patches.length === 0 && fields.size === 0 && tools.length === 0;
+  return isSame ? undefined : compose({ patches, fields, tools });
+}

@@ -1,0 +1,62 @@
+/** What a session of the library has in memory. */
+
+import type { JsonObject } from "../message/json.ts";
+import type { Message } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import type { Wire } from "../wire/wire.ts";
+import type { Draft } from "./draft.ts";
+import type { Link, LogMessage, SessionLog } from "./log.ts";
+import type { Head, Totals } from "./measure-turn.ts";
+import type { Ruler } from "./message-facts.ts";
+import type { OwnOffer } from "./own-offer.ts";
+import type { Sum } from "./path.ts";
+import type { PreparedTurn } from "./prepared.ts";
+import type { Tip } from "./record.ts";
+import type { Turn } from "./turn.ts";
+
+export interface SessionState {
+  log: SessionLog;
+  readonly agent?: string;
+  readonly priority?: 1 | 2 | 3;
+  readonly pending: (JsonObject | Message)[];
+  /** Everything that was said, in the session's wire. */
+  readonly said: JsonObject[];
+  /** Of each message that was said; the sums are of all before it. */
+  readonly links: Link[];
+  readonly messages: LogMessage[];
+  readonly sumsBefore: Sum[];
+  hasMarks: boolean;
+  wire: Wire | undefined;
+  tip: Tip | undefined;
+  ruler: Ruler | undefined;
+  totals: Totals;
+  tools: Remembered<readonly ToolDefinition[]> | undefined;
+  head: Remembered<Head> | undefined;
+  offer: Remembered<OwnOffer | undefined> | undefined;
+  open: OpenRequest | undefined;
+  /** Of the last turn that was prepared. */
+  draft: Draft | undefined;
+  /** The tool budget was used up, and no last turn has been answered since. */
+  mustEnd: boolean;
+}
+
+/** What is the same from turn to turn is made once. */
+export interface Remembered<T> {
+  readonly key: readonly unknown[];
+  readonly value: T;
+}
+
+export function isFor<T>(
+  remembered: Remembered<T> | undefined,
+  key: readonly unknown[],
+): remembered is Remembered<T> {
+  return remembered?.key.every((part, index) => part === key[index]) === true;
+}
+
+interface OpenRequest {
+  readonly turn: Turn;
+  readonly wire: Wire;
+  readonly prepared: () => PreparedTurn;
+  /** The tool budget begins, also anew when what is sent has changed. */
+  readonly begin: () => Promise<void>;
+}

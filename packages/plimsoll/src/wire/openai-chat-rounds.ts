@@ -1,0 +1,311 @@
+/** Several rounds with the upstream as one answer of the OpenAI Chat Completions wire. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  numberOr,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
+import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
+
+interface State {
+  round: number;
+  hasDropped: boolean;
+  /** Calls that the client has been told of. */
+  calls: number;
+  /** Of the running round: what the client knows a call by. Ours is nobody's; one without a name is not known yet. */
+  places: Map<number, Place>;
+  /** What every chunk of the answer says: taken from the first. */
+  frame: JsonObject;
+  /** Written in the rounds before. */
+  written: JsonObject;
+  usage: JsonObject | undefined;
+  held: StreamEvent[];
+}
+
+type Place =
+  | { readonly kind: "client"; readonly index: number }
+  | { readonly kind: "own" }
+  | { readonly kind: "unnamed"; readonly waiting: readonly JsonObject[] };
+
+/** A call whose name does not come in so many pieces is the client's. */
+const maxWaiting = 100;
+
+export function openChatRounds(isOwn: IsOwn): RoundMerger {
+  const state: State = {
+    round: 0,
+    hasDropped: false,
+    calls: 0,
+    places: new Map(),
+    frame: {},
+    written: {},
+    usage: undefined,
+    held: [],
+  };
+  return {
+    take: (event) => {
+      if (event.data.trim() === "[DONE]") {
+        state.held.push(event);
+        return [];
+      }
+      const chunk = parseObject(event.data);
+      if (chunk === undefined || (chunk["error"] ?? null) !== null) return [event];
+      return takeChunk(state, event, chunk, isOwn);
+    },
+    next: () => {
+      state.written = addWritten(state.written, state.usage);
+      state.round++;
+      state.places = new Map();
+      state.usage = undefined;
+      state.held = [];
+    },
+    end: () => end(state),
+  };
+}
+
+/** The fields by which a client knows that chunks belong together. */
+const frameFields = ["id", "created", "model", "system_fingerprint", "service_tier"];
+
+function takeChunk(
+  state: State,
+  event: StreamEvent,
+  chunk: JsonObject,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  if (Object.keys(state.frame).length === 0)
+    state.frame = Object.fromEntries(
+      frameFields.filter((name) => chunk[name] !== undefined).map((name) => [name, chunk[name]]),
+    );
+  if (isObject(chunk["usage"])) state.usage = chunk["usage"];
+  const choice = choiceOf(chunk);
+  // Without a choice it brings the usage, or nothing.
+  if (choice === undefined) {
+    if (!isObject(chunk["usage"])) return state.round === 0 ? [event] : [];
+    state.held.push(event);
+    return [];
+  }
+  const delta = isObject(choice["delta"]) ? choice["delta"] : {};
+  const kept = keptDelta(state, delta, isOwn);
+  const hasEnded = (choice["finish_reason"] ?? null) !== null;
+  if (!hasEnded) return said(state, event, { chunk, choice, delta, kept });
+  state.held.push(
+    kept === delta && isSilent(delta) ? event : withChoice(event, chunk, { ...choice, delta: {} }),
+  );
+  const words = { ...choice, finish_reason: null };
+  return isSilent(kept) ? [] : [framed(state, event, withDelta(chunk, words, kept))];
+}
+
+interface Said {
+  readonly chunk: JsonObject;
+  readonly choice: JsonObject;
+  readonly delta: JsonObject;
+  readonly kept: JsonObject;
+}
+
+function said(
+  state: State,
+  event: StreamEvent,
+  { chunk, choice, delta, kept }: Said,
+): readonly StreamEvent[] {
+  if (kept === delta && state.round === 0) return [event];
+  // The answer has been opened already; and what was only a call of ours says nothing.
+  const isFrame = state.round > 0 && isSilent(kept);
+  const isEmptied = kept !== delta && isSilent(kept) && kept["role"] === undefined;
+  if (isFrame || isEmptied) return [];
+  return [framed(state, event, withDelta(chunk, choice, kept))];
+}
+
+/** Only a role, or nothing. */
+function isSilent(delta: JsonObject): boolean {
+  return Object.entries(delta).every(
+    ([key, value]) => key === "role" || value === null || value === undefined || value === "",
+  );
+}
+
+/** The very same object where nothing is different. */
+function keptDelta(state: State, delta: JsonObject, isOwn: IsOwn): JsonObject {
+  const calls = delta["tool_calls"];
+  if (!Array.isArray(calls)) return delta;
+  const kept = calls.flatMap((call, at) => keptCall(state, call, at, isOwn));
+  const isSame = kept.length === calls.length && kept.every((call, at) => call === calls[at]);
+  if (isSame) return delta;
+  const { tool_calls: _calls, ...rest } = delta;
+  return kept.length === 0 ? rest : { ...rest, tool_calls: kept };
+}
+
+function keptCall(state: State, call: JsonValue, at: number, isOwn: IsOwn): readonly JsonValue[] {
+  if (!isObject(call)) return [call];
+  const index = numberOr(call["index"], at);
+  const known = state.places.get(index) ?? { kind: "unnamed", waiting: [] };
+  const place = known.kind === "unnamed" ? placeCall(state, call, known.waiting, isOwn) : known;
+  state.places.set(index, place);
+  if (place.kind !== "client") return [];
+  const waiting = known.kind === "unnamed" ? known.waiting : [];
+  return [...waiting, call].map((piece) => atIndex(piece, place.index, index));
+}
+
+function placeCall(
+  state: State,
+  call: JsonObject,
+  waiting: readonly JsonObject[],
+  isOwn: IsOwn,
+): Place {
+  const called = isObject(call["function"]) ? call["function"] : undefined;
+  const name = called === undefined ? "" : stringOr(called["name"], "");
+  const isOther = called === undefined && call["custom"] !== undefined;
+  if (name === "" && !isOther && waiting.length < maxWaiting)
+    return { kind: "unnamed", waiting: [...waiting, call] };
+  if (isOwn(name)) {
+    state.hasDropped = true;
+    return { kind: "own" };
+  }
+  return { kind: "client", index: state.calls++ };
+}
+
+function atIndex(call: JsonObject, index: number, was: number): JsonObject {
+  return index === was ? call : { ...call, index };
+}
+
+function choiceOf(chunk: JsonObject): JsonObject | undefined {
+  const { choices } = chunk;
+  const first = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(first) ? first : undefined;
+}
+
+function withDelta(chunk: JsonObject, choice: JsonObject, delta: JsonObject): JsonObject {
+  return { ...chunk, choices: [{ ...choice, delta }] };
+}
+
+function withChoice(event: StreamEvent, chunk: JsonObject, choice: JsonObject): StreamEvent {
+  return { ...event, data: JSON.stringify({ ...chunk, choices: [choice] }) };
+}
+
+function framed({ frame }: State, event: StreamEvent, chunk: JsonObject): StreamEvent {
+  return { ...event, data: JSON.stringify({ ...chunk, ...frame }) };
+}
+
+function end(state: State): readonly StreamEvent[] {
+  if (state.round === 0 && !state.hasDropped) return state.held;
+  return state.held.map((event) => {
+    const chunk = parseObject(event.data);
+    if (chunk === undefined) return event;
+    const choice = choiceOf(chunk);
+    const usage = isObject(chunk["usage"]) ? shownUsage(chunk["usage"], state.written) : undefined;
+    return framed(state, event, {
+      ...chunk,
+      ...(usage === undefined ? {} : { usage }),
+      ...(choice === undefined
+        ? {}
+        : { choices: [{ ...choice, finish_reason: finishReason(choice, state.calls > 0) }] }),
+    });
+  });
+}
+
+/** The model stopped for a call that the client never sees. */
+function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean): JsonValue {
+  return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
+}
+
+/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
+function shownUsage(usage: JsonObject, written: JsonObject): JsonObject {
+  const sum = addWritten(written, usage);
+  const prompt = numberOr(usage["prompt_tokens"], 0);
+  const completion = numberOr(sum["completion_tokens"], 0);
+  return { ...usage, ...sum, total_tokens: prompt + completion };
+}
+
+function addWritten(written: JsonObject, usage: JsonObject | undefined): JsonObject {
+  if (usage === undefined) return written;
+  const count = numberOr(written["completion_tokens"], 0);
+  const details = addDetails(
+    written["completion_tokens_details"],
+    usage["completion_tokens_details"],
+  );
+  return {
+    completion_tokens: count + numberOr(usage["completion_tokens"], 0),
+    ...(details === undefined ? {} : { completion_tokens_details: details }),
+  };
+}
+
+function addDetails(
+  one: JsonValue | undefined,
+  other: JsonValue | undefined,
+): JsonObject | undefined {
+  if (!isObject(one)) return isObject(other) ? other : undefined;
+  if (!isObject(other)) return one;
+  const sums = Object.entries(other).map(([name, value]) =>
+    typeof value === "number" ? [name, value + numberOr(one[name], 0)] : [name, value],
+  );
+  return { ...one, ...Object.fromEntries(sums) };
+}
+
+export function mergeChatRounds(
+  responses: readonly [JsonObject, ...JsonObject[]],
+  isOwn: IsOwn,
+): JsonObject {
+  const [first] = responses;
+  const last = responses.at(-1) ?? first;
+  const choice = choiceOf(last) ?? {};
+  const messages = responses.map((response) =>
+    clientMessage(choiceOf(response)?.["message"], isOwn),
+  );
+  const message = joinMessages(messages);
+  const written = responses
+    .slice(0, -1)
+    .reduce<JsonObject>(
+      (sum, { usage }) => addWritten(sum, isObject(usage) ? usage : undefined),
+      {},
+    );
+  const frame = frameFields.filter((name) => first[name] !== undefined);
+  const { usage } = last;
+  return {
+    ...last,
+    ...Object.fromEntries(frame.map((name) => [name, first[name]])),
+    choices: [
+      {
+        ...choice,
+        message,
+        finish_reason: finishReason(choice, message["tool_calls"] !== undefined),
+      },
+    ],
+    ...(isObject(usage) ? { usage: shownUsage(usage, written) } : {}),
+  };
+}
+
+function clientMessage(message: JsonValue | undefined, isOwn: IsOwn): JsonObject {
+  if (!isObject(message)) return {};
+  const calls = message["tool_calls"];
+  if (!Array.isArray(calls)) return message;
+  const kept = calls.filter((call) => !isOwn(calledName(call)));
+  const { tool_calls: _calls, ...rest } = message;
+  return kept.length === 0 ? rest : { ...rest, tool_calls: kept };
+}
+
+function calledName(call: JsonValue): string {
+  const called = isObject(call) ? call["function"] : undefined;
+  return isObject(called) ? stringOr(called["name"], "") : "";
+}
+
+/** As a stream of them would be put together: texts grow, lists grow, the rest is what was said last. */
+function joinMessages(messages: readonly JsonObject[]): JsonObject {
+  const joined = new Map<string, JsonValue>();
+  for (const [key, value] of messages.flatMap(Object.entries)) {
+    const known = joined.get(key);
+    const isText = typeof known === "string" && typeof value === "string" && key !== "role";
+    if (isText) joined.set(key, known + value);
+    else if (Array.isArray(known) && Array.isArray(value)) joined.set(key, [...known, ...value]);
+    else joined.set(key, value ?? known ?? null);
+  }
+  return Object.fromEntries(joined);
+}
+
+export function withoutOwnChatCalls(
+  messages: readonly JsonObject[],
+  isOwn: IsOwn,
+): readonly JsonObject[] {
+  return messages
+    .map((message) => clientMessage(message, isOwn))
+    .filter(({ content, tool_calls: calls }) => (content ?? "") !== "" || calls !== undefined);
+}

@@ -1,0 +1,251 @@
+/** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  numberOr,
+  parseObject,
+  stringOr,
+} from "../message/json.ts";
+import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
+
+interface State {
+  round: number;
+  hasDropped: boolean;
+  /** The number of the next event that the client sees. */
+  sequence: number;
+  /** Items that the client has been told of, as they were when they were done. */
+  items: JsonObject[];
+  /** Of the running round: the client's place of an item, or undefined for one of ours. */
+  places: Map<number, number | undefined>;
+  /** What names the response: taken from the first round. */
+  frame: JsonObject;
+  written: JsonObject;
+  usage: JsonObject | undefined;
+  held: StreamEvent | undefined;
+}
+
+export function openResponsesRounds(isOwn: IsOwn): RoundMerger {
+  const state: State = {
+    round: 0,
+    hasDropped: false,
+    sequence: 0,
+    items: [],
+    places: new Map(),
+    frame: {},
+    written: {},
+    usage: undefined,
+    held: undefined,
+  };
+  return {
+    take: (event) => {
+      const json = parseObject(event.data);
+      return json === undefined ? [event] : take(state, event, json, isOwn);
+    },
+    next: () => {
+      state.written = addWritten(state.written, state.usage);
+      state.round++;
+      state.places = new Map();
+      state.usage = undefined;
+      state.held = undefined;
+    },
+    end: () => {
+      const { held } = state;
+      const json = held && parseObject(held.data);
+      return held === undefined || json === undefined ? [] : [lastEvent(state, held, json, isOwn)];
+    },
+  };
+}
+
+const openings = new Set(["response.created", "response.in_progress", "response.queued"]);
+const endings = new Set(["response.completed", "response.incomplete"]);
+
+function take(
+  state: State,
+  event: StreamEvent,
+  json: JsonObject,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  const type = stringOr(json["type"], event.name);
+  const response = isObject(json["response"]) ? json["response"] : undefined;
+  if (openings.has(type)) {
+    if (response !== undefined && Object.keys(state.frame).length === 0)
+      state.frame = frameOf(response);
+    return state.round === 0 ? [shownEvent(state, event, json, isOwn)] : [];
+  }
+  if (endings.has(type)) {
+    if (response !== undefined && isObject(response["usage"])) state.usage = response["usage"];
+    state.held = event;
+    return [];
+  }
+  if (type === "response.failed" && response !== undefined)
+    return [
+      numbered(
+        state,
+        event,
+        { ...json, response: framed(state, clientResponse(response, isOwn)) },
+        true,
+      ),
+    ];
+  const at = numberOr(json["output_index"], undefined);
+  if (at === undefined) return [numbered(state, event, json)];
+  return placed(state, event, { json, at, type }, isOwn);
+}
+
+interface Placed {
+  readonly json: JsonObject;
+  readonly at: number;
+  readonly type: string;
+}
+
+function placed(
+  state: State,
+  event: StreamEvent,
+  { json, at, type }: Placed,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  const item = isObject(json["item"]) ? json["item"] : undefined;
+  if (!state.places.has(at)) {
+    const isOurs = item !== undefined && isOwnItem(item, isOwn);
+    state.places.set(at, isOurs ? undefined : state.items.length);
+    if (isOurs) state.hasDropped = true;
+    else state.items.push(item ?? {});
+  }
+  const place = state.places.get(at);
+  if (place === undefined) return [];
+  if (item !== undefined && type === "response.output_item.done") state.items[place] = item;
+  return [numbered(state, event, place === at ? json : { ...json, output_index: place })];
+}
+
+function isOwnItem(item: JsonObject, isOwn: IsOwn): boolean {
+  return item["type"] === "function_call" && isOwn(stringOr(item["name"], ""));
+}
+
+/** Numbered on; the very same event where nothing is different. */
+function numbered(
+  state: State,
+  event: StreamEvent,
+  json: JsonObject,
+  isChanged = false,
+): StreamEvent {
+  const isSame = !isChanged && state.round === 0 && !state.hasDropped;
+  const number = numberOr(json["sequence_number"], undefined);
+  if (isSame) {
+    state.sequence = (number ?? state.sequence) + 1;
+    return event;
+  }
+  const sequence = number === undefined ? {} : { sequence_number: state.sequence++ };
+  return { ...event, data: JSON.stringify({ ...json, ...sequence }) };
+}
+
+/** What the client asked for is said as in the first round: later ones are asked for differently. */
+const frameFields = ["id", "created_at", "tool_choice", "previous_response_id"];
+
+function frameOf(response: JsonObject): JsonObject {
+  const known = frameFields.filter((name) => response[name] !== undefined);
+  return Object.fromEntries(known.map((name) => [name, response[name]]));
+}
+
+/** A response names the tools of its request: the client has never heard of ours. The same object where there are none. */
+function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
+  const { tools } = response;
+  if (!Array.isArray(tools)) return response;
+  const kept = tools.filter((tool) => !(isObject(tool) && isOwn(stringOr(tool["name"], ""))));
+  return kept.length === tools.length ? response : { ...response, tools: kept };
+}
+
+/** An event that shows the response as it is so far. */
+function shownEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
+  const response = isObject(json["response"]) ? json["response"] : undefined;
+  const shown = response && clientResponse(response, isOwn);
+  return shown === undefined || shown === response
+    ? numbered(state, event, json)
+    : numbered(state, event, { ...json, response: shown }, true);
+}
+
+function framed({ frame, items, round }: State, response: JsonObject): JsonObject {
+  return round === 0 ? response : { ...response, ...frame, output: items };
+}
+
+function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
+  if (state.round === 0 && !state.hasDropped) return shownEvent(state, event, json, isOwn);
+  const response = clientResponse(isObject(json["response"]) ? json["response"] : {}, isOwn);
+  const { usage } = response;
+  return numbered(state, event, {
+    ...json,
+    response: {
+      ...response,
+      ...state.frame,
+      output: outputOf(state, response),
+      ...(isObject(usage) ? { usage: shownUsage(usage, state.written) } : {}),
+    },
+  });
+}
+
+/** In the words of the snapshot, where there is one: it is the last word on the items of its round. */
+function outputOf({ items, places }: State, { output }: JsonObject): readonly JsonObject[] {
+  const final = Array.isArray(output) ? output : [];
+  const merged = [...items];
+  for (const [at, place] of places) {
+    const item = final[at];
+    if (place !== undefined && isObject(item)) merged[place] = item;
+  }
+  return merged;
+}
+
+/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
+function shownUsage(usage: JsonObject, written: JsonObject): JsonObject {
+  const sum = addWritten(written, usage);
+  const input = numberOr(usage["input_tokens"], 0);
+  return { ...usage, ...sum, total_tokens: input + numberOr(sum["output_tokens"], 0) };
+}
+
+function addWritten(written: JsonObject, usage: JsonObject | undefined): JsonObject {
+  if (usage === undefined) return written;
+  const [one, other] = [written["output_tokens_details"], usage["output_tokens_details"]];
+  const reasoning = reasoningOf(one) + reasoningOf(other);
+  const details = isObject(other) ? other : one;
+  return {
+    output_tokens: numberOr(written["output_tokens"], 0) + numberOr(usage["output_tokens"], 0),
+    ...(isObject(details)
+      ? { output_tokens_details: { ...details, reasoning_tokens: reasoning } }
+      : {}),
+  };
+}
+
+function reasoningOf(details: JsonValue | undefined): number {
+  return isObject(details) ? numberOr(details["reasoning_tokens"], 0) : 0;
+}
+
+export function mergeResponsesRounds(
+  responses: readonly [JsonObject, ...JsonObject[]],
+  isOwn: IsOwn,
+): JsonObject {
+  const [first] = responses;
+  const last = responses.at(-1) ?? first;
+  const written = responses
+    .slice(0, -1)
+    .reduce<JsonObject>(
+      (sum, { usage }) => addWritten(sum, isObject(usage) ? usage : undefined),
+      {},
+    );
+  const { usage } = last;
+  return {
+    ...clientResponse(last, isOwn),
+    ...frameOf(first),
+    output: responses.flatMap(({ output }) =>
+      (Array.isArray(output) ? output : []).filter(
+        (item) => !(isObject(item) && isOwnItem(item, isOwn)),
+      ),
+    ),
+    ...(isObject(usage) ? { usage: shownUsage(usage, written) } : {}),
+  };
+}
+
+export function withoutOwnItems(
+  messages: readonly JsonObject[],
+  isOwn: IsOwn,
+): readonly JsonObject[] {
+  return messages.filter((item) => !isOwnItem(item, isOwn));
+}
