@@ -14,6 +14,7 @@ import { compactionBenchmark } from "./compaction.ts";
 import { compressorsBenchmark } from "./compressors.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { memoryBenchmark } from "./memory.ts";
+import { outsideBenchmark } from "./outside.ts";
 import { peersBenchmark } from "./peers.ts";
 import { proxyBenchmark } from "./proxy.ts";
 import { type Benchmark, type Outcome, tablesOf, toMarkdown, toText } from "./report.ts";
@@ -26,6 +27,7 @@ const benchmarks: readonly Benchmark[] = [
   peersBenchmark,
   compactionBenchmark,
   compressorsBenchmark,
+  outsideBenchmark,
   appendBenchmark,
   memoryBenchmark,
   tokensBenchmark,
