@@ -38,8 +38,19 @@ export type LineMatches =
   | { readonly kind: "too-slow" }
   | { readonly kind: "failed" };
 
-/** Contract: never rejects, and ends in bounded time whatever the pattern is. `most`: so many matches are given back. */
-export type MatchLines = (bytes: Uint8Array, pattern: string, most: number) => Promise<LineMatches>;
+export interface MatchWindow {
+  /** What begins before it is not wanted, though a pattern may look at it. */
+  readonly from: number;
+  /** So many matches are given back. */
+  readonly most: number;
+}
+
+/** Contract: never rejects, and ends in bounded time whatever the pattern is. `bytes` begin where a line does. */
+export type MatchLines = (
+  bytes: Uint8Array,
+  pattern: string,
+  window: MatchWindow,
+) => Promise<LineMatches>;
 
 /** A line like that is data without line ends: each match in it is worth showing. */
 export const longLineBytes = 1_000;
@@ -60,7 +71,10 @@ export async function readMatches(
 ): Promise<Page> {
   const { bytes, title, firstLine } = chosen;
   const start = startOfCharacter(bytes, request.offset);
-  const found = await matchLines(bytes.subarray(start), request.pattern, shownMax + 1);
+  // All of its first line, however far behind its beginning: how long a line is and what it matches is a matter of the whole line.
+  const first = lineStart(bytes, start);
+  const window = { from: start - first, most: shownMax + 1 };
+  const found = await matchLines(bytes.subarray(first), request.pattern, window);
   const name = `/${oneLine(request.pattern, 80)}/`;
   if (found.kind === "too-slow")
     return {
@@ -75,12 +89,12 @@ export async function readMatches(
   const as = found.isLiteral ? " (taken literally: it is no valid regular expression)" : "";
   if (found.matches.length === 0)
     return { kind: "page", text: `[${title}: nothing matches ${name}${as}]` };
-  const line = firstLine + countFeeds(bytes, 0, start);
+  const line = firstLine + countFeeds(bytes, 0, first);
   const matches = found.matches.map((match) => ({
     line: line + match.line,
-    start: start + match.start,
-    end: start + match.end,
-    from: start + match.from,
+    start: first + match.start,
+    end: first + match.end,
+    from: first + match.from,
   }));
   const count = `${found.isMore ? "more than " : ""}${grouped(found.total)} ${found.total === 1 ? "match" : "matches"}`;
   const since = start === 0 ? "" : ` from byte ${start} on`;

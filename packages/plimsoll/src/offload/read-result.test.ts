@@ -7,14 +7,14 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const plenty = { tokens: 1_000_000, count: (text: string) => text.length };
 
 /** As a pattern is matched in earnest, for texts without long lines. */
-const matchLines: MatchLines = async (bytes, pattern, most) => {
+const matchLines: MatchLines = async (bytes, pattern, { from, most }) => {
   const lines = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes).split("\n");
   let start = 0;
   const found = lines.flatMap((text, line) => {
     const end = start + bytesOf(text).length;
     const match = { line, start, end, from: start + Math.max(0, text.indexOf(pattern)) };
     start = end + 1;
-    return text.includes(pattern) ? [match] : [];
+    return text.includes(pattern) && match.from >= from ? [match] : [];
   });
   const matches = found.slice(0, most);
   return { kind: "matched", matches, total: found.length, isMore: false, isLiteral: false };

@@ -56,7 +56,9 @@ export async function readPage(
   const limit = Math.min(request.limit ?? limitBytes.usual, limitBytes.max);
   const offset = request.offset ?? 0;
   const size = chosen.bytes.length;
-  if (offset > 0 && offset >= size)
+  // A pattern may match the very end.
+  const isPast = request.grep === undefined ? offset >= size : offset > size;
+  if (offset > 0 && isPast)
     return refused(
       chosen.title,
       `offset ${offset} is past the end, there are ${grouped(size)} bytes`,

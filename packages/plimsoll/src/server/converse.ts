@@ -237,6 +237,10 @@ class ClientAnswer {
     const json = parseObject(new TextDecoder().decode(bytes));
     const answer = json === undefined ? unread : wire.readAnswer(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
+    if (!isAnswer && status < 400 && this.#responses.length > 0)
+      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer cannot be read.", {
+        status: 502,
+      });
     if (!isAnswer || json === undefined || this.#isStreaming) {
       await this.pass(pass, answer);
       return { kind: "passed" };

@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
 import { called, result, said, tell } from "../../test/generate/told-sessions.ts";
-import type { JsonObject } from "../message/json.ts";
+import type { JsonObject, JsonValue } from "../message/json.ts";
+import { describeResult, utf8Bytes } from "../offload/describe.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { ArchiveSource, Store } from "../store/store.ts";
 import type { WireName } from "../wire/wire.ts";
@@ -111,15 +113,73 @@ test("what would be too much ends with the number to read on from", async () => 
   ]);
 });
 
-test("half a character in a text stays as the JSON it came in", async () => {
-  const store = await told([said("user", "a\ud800b"), called("c", "x", {}), result("c", "\udc00")]);
+test("half a character is read as the mark for one, and all around it as it is", async () => {
+  const store = await told([
+    said("user", "a\ud800b"),
+    called("c", "x", {}),
+    result("c", "1\n\udc00\n3"),
+    {
+      role: "assistant",
+      tool_calls: [{ id: "d", type: "function", function: { name: "x", arguments: "{\ud800}" } }],
+    },
+  ]);
   const session = { id, wire: "openai-chat" };
-  const [, text] = await textOf(openMessage(store, session, 1));
-  expect(JSON.parse(text ?? "")).toEqual({ role: "user", content: "a\ud800b" });
+  expect(await textOf(openMessage(store, session, 1))).toEqual(["user", "a\ufffdb"]);
   expect(await textOf(openArchived(store, session, part(3, 0)))).toEqual([
     "result of x",
-    '"\\udc00"',
+    "1\n\ufffd\n3",
   ]);
+  expect(await textOf(openArchived(store, session, part(4, 0)))).toEqual([
+    "arguments of x",
+    "{\ufffd}",
+  ]);
+});
+
+describe("what a reference says of a result", () => {
+  const asText = (text: string): JsonValue => text;
+  const asBlock = (text: string): JsonValue => [{ type: "text", text }];
+  const asDocument = (data: string): JsonValue => [
+    { type: "document", title: "t", source: { type: "text", media_type: "text/plain", data } },
+  ];
+
+  test.each([
+    ["text", asText],
+    ["a block of text", asBlock],
+    ["a document of text", asDocument],
+  ])("is true of what its handle opens: %s", async (_, contentOf) => {
+    const piece = fc.constantFrom("one line\n", "\ud800", "\udfff", "\n", "é😀", '"\\', "x");
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { minLength: 1 }), async (pieces) => {
+        const text = pieces.join("");
+        const content = contentOf(text);
+        const block = { type: "tool_result", tool_use_id: "a", content };
+        const store = await told([{ role: "user", content: [block] }], "anthropic");
+        const source = { kind: "part", seq: 1, part: 0, inner: 0 } as const;
+        const opened = await openArchived(store, { id, wire: "anthropic" }, { source });
+        const { length } = opened.kind === "text" ? opened.bytes : [];
+        const [, shown = ""] = await textOf(Promise.resolve(opened));
+        expect(shown).toBe(text.toWellFormed());
+        const lines = shown.replace(/\n$/, "").split("\n").length;
+        const handle = "pl_0123456789ABCDEFGHIJKL";
+        expect(describeResult({ text, bytes: utf8Bytes(text), handle })).toContain(
+          ` ${length} bytes, ${lines === 1 ? "1 line" : `${lines} lines`};`,
+        );
+      }),
+      { seed: 20_260_730, numRuns: 100 },
+    );
+  });
+
+  test("is true of a document that no result brought, too", async () => {
+    const source = { type: "text", media_type: "text/plain", data: "one\ntwo" };
+    const store = await told(
+      [{ role: "user", content: [{ type: "document", source }] }],
+      "anthropic",
+    );
+    expect(await textOf(openArchived(store, { id, wire: "anthropic" }, part(1, 0)))).toEqual([
+      "text of the user",
+      "one\ntwo",
+    ]);
+  });
 });
 
 test("a session of an unknown wire is read as it lies there, a message that is not there not at all", async () => {

@@ -55,7 +55,7 @@ export async function openMessage(
   if (message === undefined) return textOf(`message ${number}`, body);
   const tools = await toolsBefore(place, number, message);
   const what = titleOf(message, tools);
-  return textOf(what, encoded(readableText(message, tools)) ?? body);
+  return textOf(what, encoded(readableText(message, tools)));
 }
 
 export function wireNamed(name: string): Wire | undefined {
@@ -114,9 +114,9 @@ function textOf(what: string, bytes: Uint8Array): ArchivedText {
     : { kind: "other", what: `${grouped(bytes.length)} bytes that are no text` };
 }
 
-/** Undefined for text with half a character in it, which has no place in UTF-8. */
-function encoded(text: string): Uint8Array | undefined {
-  return text.isWellFormed() ? new TextEncoder().encode(text) : undefined;
+/** Half a character, which has no place in UTF-8, is read as �: so it was counted in the reference, too. */
+function encoded(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
 }
 
 type PartSource = Extract<ArchiveSource, { readonly kind: "part" }>;
@@ -134,14 +134,27 @@ async function openPart(where: Where, source: PartSource): Promise<ArchivedText>
     message === undefined
       ? `part of message ${seq}`
       : partTitle(message, outer, await toolsBefore(where, seq, message));
-  const text = found?.kind === "tool-result" ? encoded(resultContent(found)) : undefined;
+  const text = textIn(found);
+  if (text !== undefined) return textOf(what, encoded(text));
   const place = { part, ...(inner === undefined ? {} : { inner }) };
-  return textOf(what, text ?? (where.wire && partContent(where.wire, body, place)) ?? body);
+  return textOf(what, (where.wire && partContent(where.wire, body, place)) ?? body);
 }
 
-/** A result in several blocks is read as their texts, and not as JSON with the texts in it. */
-function resultContent(part: Extract<Part, { kind: "tool-result" }>): string {
-  return resultText({ ...part, isError: false });
+/**
+ * What a reference told the size and the lines of: a text, also where it stands in a document; a result in several blocks as
+ * their texts, and not as JSON with the texts in it. Undefined: it is read as the bytes it came in.
+ */
+function textIn(part: Part | undefined): string | undefined {
+  switch (part?.kind) {
+    case "text":
+      return part.text;
+    case "tool-result":
+      return resultText({ ...part, isError: false });
+    case "tool-call":
+      return part.input.isWellFormed() ? undefined : part.input;
+    default:
+      return undefined;
+  }
 }
 
 function partTitle(message: Message, part: Part | undefined, tools: ToolNames): string {

@@ -40,7 +40,7 @@ export interface Draft {
   readonly isLast?: boolean;
   /** The provider keeps nothing of its answers. */
   readonly isForgotten?: boolean;
-  /** The client sends no tools: no call of ours may stand in the conversation. */
+  /** No tools of ours can go with it: then no call of ours may stand in the conversation. */
   readonly isPlain?: boolean;
 }
 
@@ -107,7 +107,7 @@ export function ownTextStands({ wire, targets: [target] }: Draft): Wire["ownText
   return target.profile === undefined ? wire.ownTextStands : "inside";
 }
 
-function renderingOf(draft: Draft, lastWords?: string): Rendering {
+export function renderingOf(draft: Draft, lastWords?: string): Rendering {
   return {
     wire: draft.wire,
     ownTextStands: ownTextStands(draft),

@@ -47,9 +47,11 @@ export async function endTurn(
   const usage = usageOf(sent, result);
   // What was reported of the first round is of what was measured.
   const first = sent.rounds?.usages[0] ?? usage;
-  if (first !== undefined)
+  // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
+  const isAsSent = (sent.rounds?.messages.length ?? 0) === 0;
+  if (first !== undefined && isAsSent)
     context.calibrations.observe(log, fitted.target.key, fitted.measured, first.inputTokens);
-  takeBasis(sent, first);
+  takeBasis(sent, isAsSent ? first : undefined);
   noteOverflow(context, sent, result);
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };

@@ -3,7 +3,6 @@
 import type { Edit } from "../message/edit.ts";
 import { encodeMessage } from "./appended.ts";
 import type { SentTurn } from "./end-turn.ts";
-import { forgetInner } from "./inner-messages.ts";
 import { looseChainOf, pathTo } from "./log.ts";
 import { appendMessages, type Tip } from "./record.ts";
 import type { TurnContext } from "./turn.ts";
@@ -40,7 +39,6 @@ export async function expandAnswer(
     if (edit === undefined) return;
     log.edits.push(edit);
     log.unsaved.push(Promise.resolve({ kind: "edit", session: log.record.id, edit }));
-    forgetInner(log);
   });
 }
 
@@ -58,6 +56,11 @@ function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit 
   const from = path.findIndex(({ parent }) => parent === placed.tip.seq);
   const [first, last] = [path[from], path.at(-1)];
   if (first === undefined || last === undefined) return undefined;
+  // The same answer to the same request, once more: the client cannot tell them apart.
+  const isKnown = log.edits.some(
+    ({ action }) => action.kind === "expand" && action.last === looseChainOf(last),
+  );
+  if (isKnown) return undefined;
   return {
     seq: (log.edits.at(-1)?.seq ?? 0) + 1,
     branch: branch.record.id,

@@ -82,7 +82,7 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   if (!mustJudge(branch, view)) return sized;
   const judgement = isKnown ? judgeAgain(world, draft, sized) : judge(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
-  const whole = await sizeView(world.facts, draft, wholeView);
+  const whole = await sizeView(world.facts, draft, asSaid(view));
   const { verdict } = judgedNew(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
     // It was valid once, and nothing else would go: perhaps another cut mends it.
@@ -92,6 +92,12 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   }
   reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
   return whole;
+}
+
+/** Nothing taken out; what the model said and was told is no edit. */
+function asSaid({ edits, expansions, contractions }: View): View {
+  const said = edits.filter(({ action }) => action.kind === "expand");
+  return { ...wholeView, edits: said, expansions, contractions };
 }
 
 /** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */

@@ -1,6 +1,6 @@
 /** Lines of a text that match: by a string, or by a pattern. Bytes in, places in them out. */
 
-import { type LineMatch, longLineBytes } from "../offload/read-matches.ts";
+import { type LineMatch, longLineBytes, type MatchWindow } from "../offload/read-matches.ts";
 import { countFeeds, lineEnd, lineStart } from "../offload/text-bytes.ts";
 
 export interface Scanned {
@@ -35,12 +35,16 @@ function createTally(most: number): Tally {
   };
 }
 
-export function scanString(bytes: Uint8Array, wanted: string, most: number): Scanned {
+export function scanString(
+  bytes: Uint8Array,
+  wanted: string,
+  { from: first, most }: MatchWindow,
+): Scanned {
   const needle = Buffer.from(wanted);
   const hay = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tally = createTally(most);
   let counted = { at: 0, line: 0 };
-  let from = needle.length === 0 ? -1 : hay.indexOf(needle);
+  let from = needle.length === 0 ? -1 : hay.indexOf(needle, first);
   while (from >= 0 && !tally.isFull()) {
     const [start, end] = [lineStart(bytes, from), lineEnd(bytes, from)];
     const at = from;
@@ -54,14 +58,18 @@ export function scanString(bytes: Uint8Array, wanted: string, most: number): Sca
 }
 
 /** Contract: may take for ever, as patterns may; whoever calls it must be able to end it. */
-export function scanPattern(bytes: Uint8Array, pattern: RegExp, most: number): Scanned {
+export function scanPattern(
+  bytes: Uint8Array,
+  pattern: RegExp,
+  { from, most }: MatchWindow,
+): Scanned {
   const flags = pattern.flags.includes("i") ? "gi" : "g";
   const search = new RegExp(pattern.source, flags);
   const tally = createTally(most);
   let start = 0;
   for (let line = 0; start < bytes.length && !tally.isFull(); line++) {
     const end = lineEnd(bytes, start);
-    scanLine(bytes, { line, start, end }, search, tally);
+    if (end >= from) scanLine(bytes, { line, start, end }, { search, from, tally });
     start = end + 1;
   }
   return tally.result();
@@ -75,19 +83,29 @@ interface Line {
   readonly end: number;
 }
 
-function scanLine(bytes: Uint8Array, place: Line, search: RegExp, tally: Tally): void {
+interface LineSearch {
+  readonly search: RegExp;
+  readonly from: number;
+  readonly tally: Tally;
+}
+
+function scanLine(bytes: Uint8Array, place: Line, { search, from, tally }: LineSearch): void {
   const { start, end } = place;
   // A carriage return belongs to the line feed: `$` stands before both.
   const size = end - start - (bytes[end - 1] === carriageReturn && end > start ? 1 : 0);
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, size).toString("utf8");
+  const text = decoded(bytes, start, start + size);
   const isLong = end - start > longLineBytes;
-  search.lastIndex = 0;
   let known = { chars: 0, at: start };
+  if (from > start) known = { chars: decoded(bytes, start, from).length, at: from };
+  search.lastIndex = known.chars;
   for (;;) {
     const found = search.exec(text);
     if (found === null || tally.isFull()) return;
     const { index } = found;
     const [match] = found;
+    // Nothing was matched there: on, or it would be found for ever.
+    if (match === "") search.lastIndex += 1;
+    if (isInsideCharacter(text, index)) continue;
     tally.add(() => {
       known = {
         chars: index,
@@ -96,7 +114,14 @@ function scanLine(bytes: Uint8Array, place: Line, search: RegExp, tally: Tally):
       return { ...place, from: known.at };
     });
     if (!isLong) return;
-    // Nothing was matched there: on, or it would be found for ever.
-    if (match === "") search.lastIndex += 1;
   }
+}
+
+function decoded(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/** Between the halves of a pair there is no place in the bytes. */
+function isInsideCharacter(text: string, index: number): boolean {
+  return (text.codePointAt(index - 1) ?? 0) > 0xffff;
 }

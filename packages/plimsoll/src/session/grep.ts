@@ -26,16 +26,16 @@ export function createGrep(options: GrepOptions = {}): Grep {
     idleMs: options.idleMs ?? 5000,
     waitingMax: options.waitingMax ?? 8,
   });
-  const matchLines: MatchLines = async (bytes, pattern, most) => {
+  const matchLines: MatchLines = async (bytes, pattern, window) => {
     const wanted = readPattern(pattern);
     if (wanted.kind === "string") {
       const { isLiteral } = wanted;
-      return { kind: "matched", ...scanString(bytes, pattern, most), isLiteral };
+      return { kind: "matched", ...scanString(bytes, pattern, window), isLiteral };
     }
     const { source, flags } = wanted.regExp;
     const outcome = await thread.run(() => {
       const copy = new Uint8Array(bytes);
-      const job: GrepJob = { bytes: copy, source, flags, most };
+      const job: GrepJob = { bytes: copy, source, flags, window };
       return { job, transfer: [copy.buffer] };
     });
     return outcome.kind === "answered" ? matched(outcome.answer) : outcome;

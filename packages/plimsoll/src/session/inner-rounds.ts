@@ -155,6 +155,9 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
       }
       isOwed = others.size > 0;
       if (isOwed) return "done";
+      // What the model says between its lookups takes room, too.
+      const { limit, tokensAfter } = turn.fitted();
+      if (tokensAfter + spoken.tokens > limit) await turn.compact();
       rounds++;
       return "again";
     },

@@ -4,7 +4,9 @@ import { errorMessage } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Finding, Judged } from "../wire/validate/validate.ts";
 import type { CompactionWorld } from "./compaction.ts";
-import type { Draft, Sized } from "./draft.ts";
+import { type Draft, renderingOf, type Sized } from "./draft.ts";
+import { type Patch, renderView } from "./render.ts";
+import { wholeView } from "./view.ts";
 
 const decoder = new TextDecoder();
 
@@ -20,7 +22,7 @@ export function judge(
   sized: Sized,
 ): Judgement {
   return judgement(() => {
-    const originalText = decoder.decode(draft.compose({ patches: [] }));
+    const originalText = decoder.decode(draft.compose({ patches: asSaid(draft, sized) }));
     const { headers } = draft;
     return validate({
       ...sentBody(draft, sized),
@@ -29,6 +31,13 @@ export function judge(
       ...(headers === undefined ? {} : { originalHeaders: headers }),
     });
   });
+}
+
+/** The client's messages, with answers as the model gave them where the view shows them so. */
+function asSaid(draft: Draft, { view }: Sized): readonly Patch[] {
+  const { expansions, contractions } = view;
+  if (expansions.length + contractions.length === 0) return [];
+  return renderView({ ...wholeView, expansions, contractions }, draft.path, renderingOf(draft));
 }
 
 /**

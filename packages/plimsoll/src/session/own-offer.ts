@@ -83,10 +83,11 @@ export function worthItsRoom(
   return offer !== undefined && offer.count.tokens <= limitTokens * mostShare ? offer : undefined;
 }
 
+/** Without our tools no call of ours may stand in the conversation. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
   const { offer: _given, ...plain } = draft;
   const worth = worthItsRoom(offer, limitTokens);
-  return worth === undefined ? plain : { ...plain, offer: worth };
+  return worth === undefined ? { ...plain, isPlain: true } : { ...plain, offer: worth };
 }
 
 /** Handles stand in the view, or answers of ours: then the model must be able to use them. */

@@ -54,7 +54,7 @@ export async function peekBody(
     mayHoldMark: () => true,
   });
   const view = foldView(indexOn(path, log), log.edits);
-  const isPlain = (slices.elements.get("tools") ?? []).length === 0;
+  const isPlain = offer === undefined;
   const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands, isPlain });
   return withTools(offeredWith(offer, view), patches);
 }

@@ -96,7 +96,6 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
           patchList(said.slice(0, length), patches, decodeMessage),
         ),
       ),
-    isPlain: tools.length === 0,
     isOfLibrary: true,
   };
 }

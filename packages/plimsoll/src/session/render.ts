@@ -57,7 +57,10 @@ export function renderView(
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
   // Last, because what is owed of our results joins the next message as it stands then.
-  if (rendering.isPlain !== true) for (const expansion of view.expansions) canvas.expand(expansion);
+  const isPlain = rendering.isPlain === true;
+  for (const expansion of isPlain ? [] : view.expansions) canvas.expand(expansion);
+  const contracted = isPlain ? [...view.expansions, ...view.contractions] : view.contractions;
+  for (const contraction of contracted) canvas.contract(contraction);
   return canvas.patches();
 }
 
@@ -150,6 +153,19 @@ class Canvas {
       end: last + (joined === undefined ? 1 : 2),
       elements: joined === undefined ? marked : [...marked.slice(0, -1), joined],
     });
+  }
+
+  /** In the client's words, without what makes sense only beside a call of ours. */
+  contract({ first, last, inner }: Expansion): void {
+    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    for (let index = first; index <= last; index++) {
+      const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
+      const left = bytes && this.#rendering.wire.withoutLookups(bytes, said);
+      if (left === undefined || left === bytes) continue;
+      this.#changed.delete(index);
+      if (left === "nothing") this.#patches.push({ first: index, end: index + 1, elements: [] });
+      else this.#changed.set(index, left);
+    }
   }
 
   /** Where roles must alternate, results of ours and of the client's to one answer are one message. */

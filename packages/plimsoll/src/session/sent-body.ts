@@ -1,16 +1,19 @@
 /** A turn as bytes: what goes to the upstream now. */
 
+import { errorMessage } from "../message/error.ts";
 import type { WireRequest } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
+import { reportDegraded } from "./edit-log.ts";
 import { withPatch } from "./render.ts";
 import type { Turn } from "./turn.ts";
 
 /** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
 export function bodyToSend(
   { fitted, rounds }: Turn,
-  { wire, path, targets, compose }: Draft,
+  draft: Draft,
   request: WireRequest,
 ): Uint8Array | undefined {
+  const { wire, path, targets, compose } = draft;
   const { target, isFinal, tools } = fitted;
   const fields = new Map<string, string>();
   if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
@@ -20,5 +23,13 @@ export function bodyToSend(
   const behind = { first: path.length, end: path.length, elements };
   const patches = elements.length === 0 ? fitted.patches : withPatch(fitted.patches, behind);
   const isSame = patches.length === 0 && fields.size === 0 && tools.length === 0;
-  return isSame ? undefined : compose({ patches, fields, tools });
+  if (isSame) return undefined;
+  try {
+    return compose({ patches, fields, tools });
+  } catch (error) {
+    // The first request goes as it came; a later one of the same turn would make no sense so.
+    if (elements.length > 0) throw error;
+    reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
+    return undefined;
+  }
 }

@@ -9,6 +9,7 @@ import type { ViewSteeredEvent } from "../message/event.ts";
 import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
 import { sizeView } from "./draft.ts";
 import { commitEdits } from "./edit-log.ts";
+import { ownTools } from "./expand-answer.ts";
 import { newId } from "./ids.ts";
 import { looseChainOf, pathTo } from "./log.ts";
 import { anchorOf, indexOn, type Path, pathOfNodes } from "./path.ts";
@@ -198,17 +199,24 @@ async function undo(
   const made = editsOn(place);
   const isOfView = ({ action }: Edit): boolean =>
     action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
+  const undone = revertedIn(made);
+  // A compaction that only took lookups back left nothing but that.
+  const tookBack = made.findLast(
+    ({ seq, action, strategy }) =>
+      action.kind === "revert" && strategy === ownTools && !undone.has(seq),
+  );
   const edit =
-    wanted === undefined ? view.edits.findLast(isOfView) : made.find(({ seq }) => seq === wanted);
+    wanted === undefined
+      ? (view.edits.findLast(isOfView) ?? tookBack)
+      : made.find(({ seq }) => seq === wanted);
   if (edit === undefined)
     throw unknownPoint(
       wanted === undefined
         ? "There is nothing to undo: no edit holds on this branch."
         : `There is no edit ${wanted}: \`plimsoll edits\` lists them.`,
     );
-  const reverted = revertedIn(made);
   const reverts = made
-    .filter(({ step, seq }) => step === edit.step && !reverted.has(seq))
+    .filter(({ step, seq }) => step === edit.step && !undone.has(seq))
     .map(({ seq }): EditAction => ({ kind: "revert", edit: seq }));
   if (reverts.length === 0) throw unknownPoint(`Edit ${edit.seq} was undone already.`);
   return steer(context, place, "undo", reverts);

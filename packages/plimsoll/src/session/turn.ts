@@ -244,7 +244,6 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
-    isPlain: (slices.elements.get("tools") ?? []).length === 0,
   };
 }
 

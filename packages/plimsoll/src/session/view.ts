@@ -42,6 +42,8 @@ export interface View {
   readonly pins: readonly Pin[];
   /** Apart from each other, never inside a gap. */
   readonly expansions: readonly Expansion[];
+  /** Answers that stand in the client's words again, although the model said more: what was bound to that goes. */
+  readonly contractions: readonly Expansion[];
 }
 
 /** By hand it holds whatever comes; what an undo pinned gives way before a turn would be the last. */
@@ -59,6 +61,7 @@ export const wholeView: View = {
   notes: new Map(),
   pins: [],
   expansions: [],
+  contractions: [],
 };
 
 /** Edits that hold on a path: anchored on it, and not reverted. A revert can be reverted in its turn. */
@@ -99,7 +102,8 @@ export function countOfEdits({ edits }: Pick<View, "edits">): number {
 
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   const active = activeEdits(indexOf, edits);
-  if (active.length === 0) return wholeView;
+  const expanding = edits.filter(({ action }) => action.kind === "expand");
+  if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
   /** What was said about a place that is gone is gone with it. */
   const seenAt = (chain: string): number | undefined => {
@@ -115,11 +119,33 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
       const stretch = action.kind === "pin" ? stretchOf(action, indexOf) : undefined;
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
     }),
-    expansions: active.flatMap(({ seq, action }) => {
-      const stretch = action.kind === "expand" ? stretchOf(action, seenAt) : undefined;
-      if (action.kind !== "expand" || stretch === undefined) return [];
-      return [{ ...stretch, inner: action.inner, edit: seq }];
-    }),
+    ...expansionsOf(active, expanding, seenAt),
+  };
+}
+
+/** One for each answer: a request that was sent twice may have been answered in the same words. */
+function expansionsOf(
+  active: readonly Edit[],
+  expanding: readonly Edit[],
+  seenAt: IndexOf,
+): Pick<View, "expansions" | "contractions"> {
+  const byPlace = new Map<number, Expansion & { readonly isActive: boolean }>();
+  for (const edit of expanding) {
+    const { seq, action } = edit;
+    const stretch = action.kind === "expand" ? stretchOf(action, seenAt) : undefined;
+    if (action.kind !== "expand" || stretch === undefined) continue;
+    const isActive = active.includes(edit);
+    const known = byPlace.get(stretch.first);
+    if (known === undefined || (isActive && !known.isActive))
+      byPlace.set(stretch.first, { ...stretch, inner: action.inner, edit: seq, isActive });
+  }
+  const all = [...byPlace.values()];
+  const apart = all.filter(
+    (one) => !all.some((other) => other.first < one.first && one.first <= other.last),
+  );
+  return {
+    expansions: apart.filter(({ isActive }) => isActive),
+    contractions: apart.filter(({ isActive }) => !isActive),
   };
 }
 

@@ -8,7 +8,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import { parseJson, readSlices, type Slice } from "./slices.ts";
-import { applySplices, type Splice, within } from "./splice.ts";
+import { applySplices, elementsRange, type Splice, within } from "./splice.ts";
 import type { OwnText, PartPlace } from "./wire.ts";
 
 export function replaceAnthropicPart(
@@ -173,14 +173,27 @@ export function anthropicCacheMark(message: Uint8Array): JsonValue | undefined {
 export function markAnthropicMessage(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
   const last = readSlices(message).elements.get("content")?.at(-1);
   const block = last && parseJson(message, last);
-  if (last === undefined || !isObject(block) || unmarked.has(stringOr(block["type"], "")))
+  if (last === undefined || !isObject(block) || thoughts.has(stringOr(block["type"], "")))
     return undefined;
   const at = last.end - 1;
   const text = `,"cache_control":${JSON.stringify(mark)}`;
   return applySplices(message, [{ start: at, end: at, text }]);
 }
 
-const unmarked = new Set(["thinking", "redacted_thinking"]);
+const thoughts = new Set(["thinking", "redacted_thinking"]);
+
+/** Thinking that led to a call must not end a message when the call is not there. */
+export function withoutLastThinking(message: Uint8Array): Uint8Array {
+  const blocks = readSlices(message).elements.get("content") ?? [];
+  const isThought = (slice: Slice): boolean => {
+    const block = parseJson(message, slice);
+    return isObject(block) && thoughts.has(stringOr(block["type"], ""));
+  };
+  const last = blocks.findLastIndex((slice) => !isThought(slice));
+  const range = elementsRange(blocks, last + 1, blocks.length - 1);
+  const isBare = last < 0 || last === blocks.length - 1 || range === undefined;
+  return isBare ? message : applySplices(message, [{ ...range, text: "" }]);
+}
 
 function markInside(content: JsonValue | undefined): { readonly mark?: JsonValue } {
   let found: { readonly mark?: JsonValue } = {};

@@ -17,6 +17,7 @@ import {
   markAnthropicMessage,
   replaceAnthropicPart,
   textBlock,
+  withoutLastThinking,
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { readFields } from "./body-fields.ts";
@@ -50,6 +51,7 @@ export const anthropicWire: Wire = {
   openRounds: openAnthropicRounds,
   mergeRounds: mergeAnthropicRounds,
   withoutOwnCalls: withoutOwnBlocks,
+  withoutLookups: withoutLastThinking,
   repeatable: (messages) => messages,
   errorEvent: (status, message) => ({
     name: "error",

@@ -9,6 +9,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
+import { type CallSorter, createCallSorter } from "./openai-chat-calls.ts";
 import type { Answer, AnswerAccumulator, Progress } from "./wire.ts";
 
 type Fields = Record<string, JsonValue | undefined>;
@@ -17,6 +18,7 @@ interface Choice {
   fields: Fields;
   readonly message: Fields;
   readonly calls: Map<number, Call>;
+  readonly sorter: CallSorter;
 }
 
 interface Call {
@@ -84,6 +86,7 @@ function takeChoice(state: State, chunk: JsonObject): void {
     fields: { index },
     message: { role: "assistant", content: null, refusal: null },
     calls: new Map(),
+    sorter: createCallSorter(),
   };
   state.choices.set(index, choice);
   const { delta, index: _index, ...rest } = chunk;
@@ -102,7 +105,7 @@ function applyDelta(choice: Choice, delta: JsonObject): void {
 }
 
 function applyCall(choice: Choice, delta: JsonObject): void {
-  const index = numberOr(delta["index"], choice.calls.size);
+  const index = choice.sorter.callOf(delta);
   if (index < 0 || index > maxIndex) return;
   const call = choice.calls.get(index) ?? { fields: {}, called: {}, key: "function" };
   choice.calls.set(index, call);

@@ -8,6 +8,7 @@ import {
   parseObject,
   stringOr,
 } from "../message/json.ts";
+import { type CallSorter, createCallSorter } from "./openai-chat-calls.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
 
 interface State {
@@ -17,6 +18,7 @@ interface State {
   calls: number;
   /** Of the running round: what the client knows a call by. Ours is nobody's; one without a name is not known yet. */
   places: Map<number, Place>;
+  sorter: CallSorter;
   /** What every chunk of the answer says: taken from the first. */
   frame: JsonObject;
   /** Written in the rounds before. */
@@ -39,6 +41,7 @@ export function openChatRounds(isOwn: IsOwn): RoundMerger {
     hasDropped: false,
     calls: 0,
     places: new Map(),
+    sorter: createCallSorter(),
     frame: {},
     written: {},
     usage: undefined,
@@ -58,6 +61,7 @@ export function openChatRounds(isOwn: IsOwn): RoundMerger {
       state.written = addWritten(state.written, state.usage);
       state.round++;
       state.places = new Map();
+      state.sorter = createCallSorter();
       state.usage = undefined;
       state.held = [];
     },
@@ -87,7 +91,7 @@ function takeChunk(
     return [];
   }
   const delta = isObject(choice["delta"]) ? choice["delta"] : {};
-  const kept = keptDelta(state, delta, isOwn);
+  const kept = withoutRole(state, keptDelta(state, delta, isOwn));
   const hasEnded = (choice["finish_reason"] ?? null) !== null;
   if (!hasEnded) return said(state, event, { chunk, choice, delta, kept });
   state.held.push(
@@ -117,33 +121,44 @@ function said(
   return [framed(state, event, withDelta(chunk, choice, kept))];
 }
 
+/** It was said with the first round; there are clients that would join the two. */
+function withoutRole({ round }: State, delta: JsonObject): JsonObject {
+  if (round === 0 || delta["role"] === undefined) return delta;
+  const { role: _role, ...rest } = delta;
+  return rest;
+}
+
 /** Only a role, or nothing. */
 function isSilent(delta: JsonObject): boolean {
-  return Object.entries(delta).every(
-    ([key, value]) => key === "role" || value === null || value === undefined || value === "",
-  );
+  return Object.entries(delta).every(([key, value]) => {
+    const isEmpty = Array.isArray(value) && value.length === 0;
+    return key === "role" || value === null || value === undefined || value === "" || isEmpty;
+  });
 }
 
 /** The very same object where nothing is different. */
 function keptDelta(state: State, delta: JsonObject, isOwn: IsOwn): JsonObject {
   const calls = delta["tool_calls"];
   if (!Array.isArray(calls)) return delta;
-  const kept = calls.flatMap((call, at) => keptCall(state, call, at, isOwn));
+  const kept = calls.flatMap((call) => keptCall(state, call, isOwn));
   const isSame = kept.length === calls.length && kept.every((call, at) => call === calls[at]);
   if (isSame) return delta;
   const { tool_calls: _calls, ...rest } = delta;
   return kept.length === 0 ? rest : { ...rest, tool_calls: kept };
 }
 
-function keptCall(state: State, call: JsonValue, at: number, isOwn: IsOwn): readonly JsonValue[] {
+function keptCall(state: State, call: JsonValue, isOwn: IsOwn): readonly JsonValue[] {
   if (!isObject(call)) return [call];
-  const index = numberOr(call["index"], at);
+  const index = state.sorter.callOf(call);
   const known = state.places.get(index) ?? { kind: "unnamed", waiting: [] };
   const place = known.kind === "unnamed" ? placeCall(state, call, known.waiting, isOwn) : known;
   state.places.set(index, place);
   if (place.kind !== "client") return [];
   const waiting = known.kind === "unnamed" ? known.waiting : [];
-  return [...waiting, call].map((piece) => atIndex(piece, place.index, index));
+  const isAsItCame = state.round === 0 && !state.hasDropped && place.index === index;
+  return [...waiting, call].map((piece) =>
+    isAsItCame || piece["index"] === place.index ? piece : { ...piece, index: place.index },
+  );
 }
 
 function placeCall(
@@ -162,10 +177,6 @@ function placeCall(
     return { kind: "own" };
   }
   return { kind: "client", index: state.calls++ };
-}
-
-function atIndex(call: JsonObject, index: number, was: number): JsonObject {
-  return index === was ? call : { ...call, index };
 }
 
 function choiceOf(chunk: JsonObject): JsonObject | undefined {
@@ -307,5 +318,5 @@ export function withoutOwnChatCalls(
 ): readonly JsonObject[] {
   return messages
     .map((message) => clientMessage(message, isOwn))
-    .filter(({ content, tool_calls: calls }) => (content ?? "") !== "" || calls !== undefined);
+    .filter((message) => !isSilent(message));
 }

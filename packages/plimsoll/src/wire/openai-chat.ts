@@ -45,6 +45,7 @@ export const openaiChatWire: Wire = {
   openRounds: openChatRounds,
   mergeRounds: mergeChatRounds,
   withoutOwnCalls: withoutOwnChatCalls,
+  withoutLookups: (message) => message,
   repeatable: (messages) => messages,
   errorEvent: (status, message) => ({ name: "", data: JSON.stringify(errorBody(status, message)) }),
   encodeTool,

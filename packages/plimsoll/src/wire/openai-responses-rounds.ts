@@ -249,3 +249,44 @@ export function withoutOwnItems(
 ): readonly JsonObject[] {
   return messages.filter((item) => !isOwnItem(item, isOwn));
 }
+
+/** Reasoning stands before what came of it; without that item the provider refuses it. */
+export function withoutLookups(
+  message: Uint8Array,
+  inner: readonly Uint8Array[],
+): Uint8Array | "nothing" {
+  const item = itemOf(message);
+  if (item["type"] !== "reasoning") return message;
+  const said = inner.map(itemOf);
+  const at = said.findIndex((other) => isSameThought(other, item));
+  if (at < 0) return message;
+  const behind = said.slice(at + 1);
+  const end = behind.findIndex(({ type }) => type === "function_call_output");
+  // All that the model said in one go rests on it, not only what comes next.
+  const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
+  return came.every((other) => isAnswered(other, said)) ? "nothing" : message;
+}
+
+function isNoThought({ type }: JsonObject): boolean {
+  return type !== "reasoning";
+}
+
+/** Clients that keep nothing at the provider leave the id out. */
+function isSameThought(one: JsonObject, other: JsonObject): boolean {
+  const isSame = (field: string): boolean =>
+    one[field] !== undefined && one[field] !== null && one[field] === other[field];
+  return one["type"] === "reasoning" && (isSame("encrypted_content") || isSame("id"));
+}
+
+/** Only results of ours are among them. */
+function isAnswered({ type, call_id: call }: JsonObject, said: readonly JsonObject[]): boolean {
+  const isCall = type === "function_call";
+  return (
+    isCall &&
+    said.some((item) => item["type"] === "function_call_output" && item["call_id"] === call)
+  );
+}
+
+function itemOf(bytes: Uint8Array): JsonObject {
+  return parseObject(new TextDecoder().decode(bytes)) ?? {};
+}

@@ -24,6 +24,7 @@ import {
 import {
   mergeResponsesRounds,
   openResponsesRounds,
+  withoutLookups,
   withoutOwnItems,
 } from "./openai-responses-rounds.ts";
 import type { BodySlices, Slice } from "./slices.ts";
@@ -52,6 +53,7 @@ export const openaiResponsesWire: Wire = {
   openRounds: openResponsesRounds,
   mergeRounds: mergeResponsesRounds,
   withoutOwnCalls: withoutOwnItems,
+  withoutLookups,
   repeatable: (items) =>
     items.filter(
       ({ type, encrypted_content: sealed }) => type !== "reasoning" || typeof sealed === "string",

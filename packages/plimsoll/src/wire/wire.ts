@@ -154,6 +154,11 @@ export interface Wire {
   mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
   /** An answer's messages without our calls; a message of which nothing is left is gone. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];
+  /**
+   * A message of an answer without what makes sense only beside calls of ours, which `inner` has and the client does not:
+   * the very same bytes where there is nothing of the kind.
+   */
+  withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing";
   /** An answer as it can be sent back to a provider that has kept nothing of it. */
   repeatable(messages: readonly JsonObject[]): readonly JsonObject[];
   /** The event that tells a client, in mid-stream, that something went wrong. */

@@ -34,7 +34,7 @@ export function responseJson(answer: Reply, frame: Frame, usage: Usage): JsonObj
       input_tokens: usage.input,
       input_tokens_details: { cached_tokens: usage.cached ?? 0 },
       output_tokens: usage.output,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
       total_tokens: usage.input + usage.output,
     },
   };
@@ -109,7 +109,14 @@ function numbered(events: readonly JsonObject[]): string[] {
 
 const ID_PREFIXES = { text: "msg", reasoning: "rs", call: "fc" } as const;
 
-function itemId(part: AnswerPart, index: number, frame: Frame): string {
+/** The arguments of a call as text. */
+export function argumentsOf({ input, rawInput }: CallPart): string {
+  return rawInput ?? JSON.stringify(input);
+}
+
+/** The id of the item that a part becomes in its place. */
+export function itemId(part: AnswerPart, index: number, frame: Frame): string {
+  if (part.itemId !== undefined) return part.itemId;
   return `${ID_PREFIXES[part.kind]}_${String(frame.requestNumber).padStart(8, "0")}_${index}`;
 }
 
@@ -128,7 +135,7 @@ function finishedItem(part: AnswerPart, index: number, frame: Frame): JsonObject
           : {}),
       };
     case "call":
-      return callItem(part, id, { status: "completed", input: JSON.stringify(part.input) });
+      return callItem(part, id, { status: "completed", input: argumentsOf(part) });
   }
 }
 
@@ -219,7 +226,7 @@ function summaryEvents(part: ReasoningPart, place: JsonObject): JsonObject[] {
 }
 
 function argumentEvents(part: CallPart, place: JsonObject): JsonObject[] {
-  const whole = JSON.stringify(part.input);
+  const whole = argumentsOf(part);
   const pieces = whole.match(new RegExp(`[^]{1,${ARGUMENT_DELTA_LENGTH}}`, "g")) ?? [];
   return [
     ...pieces.map((delta) => ({

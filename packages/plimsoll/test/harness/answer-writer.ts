@@ -1,7 +1,7 @@
 /** Writes the answers of the scripted provider, in pieces and compressed as it was told, and keeps their bytes. */
 import type { ServerResponse } from "node:http";
 import { constants, createGzip, type Gzip, gzipSync } from "node:zlib";
-import type { Reply } from "./answer.ts";
+import type { RawBytes, Reply } from "./answer.ts";
 import { isString, type Json } from "./json.ts";
 import type { Recorded } from "./upstream.ts";
 import { pause } from "./waiting.ts";
@@ -74,6 +74,15 @@ export class AnswerWriter {
     this.#response.end();
   }
 
+  async raw({ headers, pieces }: RawBytes): Promise<void> {
+    this.#start(200, headers);
+    for await (const piece of pieces) {
+      if (this.#response.destroyed) return;
+      if (!this.#response.write(piece)) await drained(this.#response);
+    }
+    this.#response.end();
+  }
+
   #start(status: number, headers: Readonly<Record<string, string>>): void {
     this.#recorded.status = status;
     this.#response.socket?.setNoDelay(true);
@@ -100,6 +109,19 @@ export class AnswerWriter {
       });
     }
   }
+}
+
+/** There is room again, or nobody left to write to. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.once("drain", done);
+    response.once("close", done);
+  });
 }
 
 /** What the encoder gives for these bytes alone, so that each event leaves at once. */

@@ -3,25 +3,31 @@
  * Answers are written as no JSON.stringify and no event writer of ours would write them (indented, escaped, padded,
  * with comments), so that a proxy that reads and rewrites them gives itself away.
  */
-import { responseEvents, responseJson } from "./answer-responses.ts";
+import { argumentsOf, responseEvents, responseJson } from "./answer-responses.ts";
 import type { Json, JsonObject, Wire } from "./json.ts";
 
-export interface TextPart {
+interface Part {
+  /** Of Responses: the id of the item, where it is not the one of its place. */
+  readonly itemId?: string;
+}
+export interface TextPart extends Part {
   readonly kind: "text";
   /** One delta each when streamed, joined when not. */
   readonly chunks: readonly string[];
 }
-export interface ReasoningPart {
+export interface ReasoningPart extends Part {
   readonly kind: "reasoning";
   readonly chunks: readonly string[];
   /** Of a thinking block, or hidden in the encrypted content of a reasoning item; Chat has no place for it. */
   readonly signature: string;
 }
-export interface CallPart {
+export interface CallPart extends Part {
   readonly kind: "call";
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
+  /** The arguments as the model wrote them, where that is no JSON. Anthropic has a place for it in streams only. */
+  readonly rawInput?: string;
 }
 export type AnswerPart = TextPart | ReasoningPart | CallPart;
 
@@ -29,6 +35,17 @@ export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
+  /** Written to the cache: Anthropic alone reports it. */
+  readonly created?: number;
+  /** Of the output; Anthropic does not tell. */
+  readonly reasoning?: number;
+}
+/** How a provider that counts reports what it counted. */
+export interface UsageSplit {
+  readonly cachedShare: number;
+  readonly createdShare: number;
+  /** Beside what the answer says. */
+  readonly reasoning: number;
 }
 
 /** How a stream stops before its time: socket destroyed, ended cleanly without its terminal event, or left open. */
@@ -41,6 +58,8 @@ export interface Reply {
   readonly kind: "reply";
   readonly parts: readonly AnswerPart[];
   readonly usage?: Usage;
+  /** For a provider with a window, whose counts are its usage. */
+  readonly usageSplit?: UsageSplit;
   /** In the wire's own words. Without it: what the parts say (a tool call, or the end of the turn). */
   readonly stopReason?: string;
   readonly delayBetweenEventsMs?: number;
@@ -58,7 +77,13 @@ interface Failure {
 interface Hang {
   readonly kind: "hang";
 }
-export type Answer = Reply | Failure | Hang;
+/** These very bytes, as fast as they are taken; they are not remembered. */
+export interface RawBytes {
+  readonly kind: "raw";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+}
+export type Answer = Reply | Failure | Hang | RawBytes;
 
 export function text(...chunks: readonly string[]): TextPart {
   return { kind: "text", chunks };
@@ -140,7 +165,7 @@ function joined(answer: Reply, kind: "text" | "reasoning"): string | null {
 function anthropicUsage({ usage = USAGE }: Reply, output: number): JsonObject {
   return {
     input_tokens: usage.input,
-    cache_creation_input_tokens: 0,
+    cache_creation_input_tokens: usage.created ?? 0,
     cache_read_input_tokens: usage.cached ?? 0,
     output_tokens: output,
     service_tier: "standard",
@@ -202,7 +227,7 @@ function blockDeltas(part: AnswerPart): JsonObject[] {
         { type: "signature_delta", signature: part.signature },
       ];
     case "call":
-      return ["", ...pieces(JSON.stringify(part.input))].map((piece) => ({
+      return ["", ...pieces(argumentsOf(part))].map((piece) => ({
         type: "input_json_delta",
         partial_json: piece,
       }));
@@ -252,7 +277,7 @@ function chatUsage({ usage = USAGE }: Reply): JsonObject {
     completion_tokens: usage.output,
     total_tokens: usage.input + usage.output,
     prompt_tokens_details: { cached_tokens: usage.cached ?? 0, audio_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: usage.reasoning ?? 0, audio_tokens: 0 },
   };
 }
 
@@ -274,7 +299,7 @@ function completion(answer: Reply, frame: Frame): JsonObject {
   const toolCalls = calls(answer).map((part) => ({
     id: part.id,
     type: "function",
-    function: { name: part.name, arguments: JSON.stringify(part.input) },
+    function: { name: part.name, arguments: argumentsOf(part) },
   }));
   const message = {
     role: "assistant",
@@ -305,7 +330,7 @@ function callDeltas(part: CallPart, index: number): JsonObject[] {
   const opening = { name: part.name, arguments: "" };
   return [
     { tool_calls: [{ index, id: part.id, type: "function", function: opening }] },
-    ...pieces(JSON.stringify(part.input)).map((piece) => ({
+    ...pieces(argumentsOf(part)).map((piece) => ({
       tool_calls: [{ index, function: { arguments: piece } }],
     })),
   ];

@@ -13,7 +13,14 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import { type Answer, type Frame, type Reply, renderEvents, renderJson } from "./answer.ts";
+import {
+  type Answer,
+  type Frame,
+  type Reply,
+  renderEvents,
+  renderJson,
+  type Usage,
+} from "./answer.ts";
 import { outputItems, responseId } from "./answer-responses.ts";
 import { AnswerWriter, type WriterOptions } from "./answer-writer.ts";
 import { countAnswer, countRequest, maxOutputOf } from "./counting.ts";
@@ -53,6 +60,8 @@ export interface UpstreamOptions extends WriterOptions {
   /** Without one, every valid model request is answered with "ok". */
   readonly script?: Script;
   readonly window?: Window;
+  /** Refuses what the judges of the wires let pass. */
+  readonly judgeAlso?: (wire: Wire, body: JsonObject) => readonly Finding[];
 }
 
 export interface UpstreamRequest {
@@ -87,6 +96,8 @@ export interface Upstream {
   readonly url: string;
   readonly requests: readonly UpstreamRequest[];
   readonly refusals: Refusals;
+  /** How often somebody connected. */
+  readonly connectionsCount: number;
   /** The request with this number, as soon as it has arrived. */
   received(number: number): Promise<UpstreamRequest>;
   close(): Promise<void>;
@@ -115,6 +126,10 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
       })
       .catch(() => response.destroy());
   });
+  let connectionsCount = 0;
+  server.on("connection", () => {
+    connectionsCount += 1;
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -122,6 +137,9 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     url: `http://127.0.0.1:${port}`,
     requests,
     refusals: provider.refusals,
+    get connectionsCount() {
+      return connectionsCount;
+    },
     received: (number) => receivedRequest(requests, arrivals, number),
     close: () => closeServer(server),
   };
@@ -240,7 +258,7 @@ async function answerModel(asked: Asked): Promise<void> {
     const message = wire === "anthropic" ? "x-api-key header is required" : "Missing bearer token";
     return writer.json(401, errorBody(wire, shape(message), "authentication_error"));
   }
-  const body = readRequest(recorded, route, provider.issued);
+  const body = readRequest(recorded, route, provider);
   if (body.kind === "invalid") {
     provider.refusals.invalid.push(...body.findings);
     return writer.json(400, errorBody(wire, body.findings[0] ?? shape("The body is invalid")));
@@ -271,12 +289,30 @@ async function answerValid(
   }
   const answer = await script(request, { requestNumber: recorded.number });
   if (answer.kind !== "reply") return writeOther(answer, writer);
-  const used = { input: recorded.tokens, output: countAnswer(wire, answer.parts) };
-  const reply = window === undefined ? answer : { ...answer, usage: used };
+  const reply =
+    window === undefined
+      ? answer
+      : { ...answer, usage: reportedUsage(wire, recorded.tokens, answer) };
   rememberReply(provider.issued, reply, { request, frame });
   return frame.isStreamed
     ? writer.stream(renderEvents(reply, frame), reply)
     : writer.text(200, renderJson(reply, frame));
+}
+
+/** What a provider says that it counted. Anthropic's input is what did not come from the cache, and did not go there. */
+export function reportedUsage(
+  wire: Wire,
+  inputTokens: number,
+  { parts, usageSplit }: Reply,
+): Usage {
+  const written = countAnswer(wire, parts);
+  if (usageSplit === undefined) return { input: inputTokens, output: written };
+  const { cachedShare, createdShare, reasoning } = usageSplit;
+  const cached = Math.floor(inputTokens * cachedShare);
+  const output = written + reasoning;
+  if (wire !== "anthropic") return { input: inputTokens, output, cached, reasoning };
+  const created = Math.floor((inputTokens - cached) * createdShare);
+  return { input: inputTokens - cached - created, output, cached, created };
 }
 
 function obliging(): Answer {
@@ -287,6 +323,7 @@ async function writeOther(
   answer: Exclude<Answer, { readonly kind: "reply" }>,
   writer: AnswerWriter,
 ): Promise<void> {
+  if (answer.kind === "raw") await writer.raw(answer);
   if (answer.kind === "failure") await writer.json(answer.status, answer.body, answer.headers);
 }
 
@@ -346,7 +383,11 @@ type ReadRequest =
   | { readonly kind: "valid"; readonly json: JsonObject }
   | { readonly kind: "invalid"; readonly findings: readonly Finding[] };
 
-function readRequest(recorded: Recorded, route: ModelRoute, issued: Issued): ReadRequest {
+function readRequest(
+  recorded: Recorded,
+  route: ModelRoute,
+  { issued, options }: Pick<Provider, "issued" | "options">,
+): ReadRequest {
   const fault = judgeHeaders(recorded.headers, route.wire);
   if (fault !== undefined) return { kind: "invalid", findings: [fault] };
   let json: Json;
@@ -358,7 +399,10 @@ function readRequest(recorded: Recorded, route: ModelRoute, issued: Issued): Rea
     const unreadable = shape(`The request body is not valid JSON: ${String(error)}`);
     return { kind: "invalid", findings: [unreadable] };
   }
-  const findings = route.judge(json, issued);
+  const findings = [
+    ...route.judge(json, issued),
+    ...(isObject(json) ? (options.judgeAlso?.(route.wire, json) ?? []) : []),
+  ];
   return findings.length === 0 && isObject(json)
     ? { kind: "valid", json }
     : { kind: "invalid", findings };

@@ -1,0 +1,109 @@
+/**
+ * What a provider would find wrong with tools that the client does not know of: every such call in the history is answered,
+ * and stands in `tools`; no two tools have one name. Written from the decision, independently of the product.
+ */
+import { isObject, isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
+import { type Finding, repeated } from "./judge.ts";
+import { inputItems, itemType } from "./responses-items.ts";
+
+const OWN_NAME = /^(?:plimsoll\d*_)?(?:read_result|recall|compact_context)$/;
+
+export function isOwnName(name: string): boolean {
+  return OWN_NAME.test(name);
+}
+
+interface Called {
+  readonly id: string;
+  readonly name: string;
+}
+interface Block {
+  readonly type?: unknown;
+  readonly id?: unknown;
+  readonly name?: unknown;
+  readonly function?: unknown;
+  readonly tool_use_id?: unknown;
+  readonly tool_call_id?: unknown;
+  readonly tool_calls?: unknown;
+  readonly content?: unknown;
+}
+
+/** The names of a request's tools, in their order. */
+export function toolNamesIn(wire: Wire, { tools }: JsonObject): readonly string[] {
+  return objects<Block>(tools).flatMap((tool) => {
+    const { name }: Block =
+      wire === "openai-chat" ? (isObject(tool.function) ? tool.function : {}) : tool;
+    return isString(name) ? [name] : [];
+  });
+}
+
+/** Every call in the history of a request. */
+export function callsIn(wire: Wire, { messages, input }: JsonObject): readonly Called[] {
+  switch (wire) {
+    case "anthropic":
+      return blocksIn(messages, "tool_use").map(({ id, name }) => named(id, name));
+    case "openai-chat":
+      return objects<Block>(messages)
+        .flatMap(({ tool_calls: calls }) => objects<Block>(calls))
+        .map(({ id, function: called }) => named(id, isObject(called) ? called["name"] : ""));
+    case "openai-responses":
+      return inputItems(input)
+        .filter((item) => itemType(item) === "function_call")
+        .map((item) => named(item["call_id"], item["name"]));
+  }
+}
+
+function named(id: unknown, name: unknown): Called {
+  return { id: String(id), name: String(name) };
+}
+
+function blocksIn(messages: unknown, type: string): readonly Block[] {
+  return objects<Block>(messages)
+    .flatMap(({ content }) => objects<Block>(content))
+    .filter((block) => block.type === type);
+}
+
+export interface Answered {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Every result in the history of a request, as text. */
+export function resultsIn(wire: Wire, { messages, input }: JsonObject): readonly Answered[] {
+  switch (wire) {
+    case "anthropic":
+      return blocksIn(messages, "tool_result").map(({ tool_use_id: id, content }) => ({
+        id: String(id),
+        text: textOf(content),
+      }));
+    case "openai-chat":
+      return objects<Block>(messages)
+        .filter(({ tool_call_id: id }) => id !== undefined)
+        .map(({ tool_call_id: id, content }) => ({ id: String(id), text: textOf(content) }));
+    case "openai-responses":
+      return inputItems(input)
+        .filter((item) => itemType(item) === "function_call_output")
+        .map((item) => ({ id: String(item["call_id"]), text: textOf(item["output"]) }));
+  }
+}
+
+function textOf(content: unknown): string {
+  if (isString(content)) return content;
+  return objects<{ readonly text?: Json }>(content)
+    .map(({ text }) => (isString(text) ? text : ""))
+    .join("");
+}
+
+export function judgeOwn(wire: Wire, body: JsonObject): readonly Finding[] {
+  const tools = toolNamesIn(wire, body);
+  const answered = new Set(resultsIn(wire, body).map(({ id }) => id));
+  const own = callsIn(wire, body).filter(({ name }) => isOwnName(name));
+  return [
+    ...repeated(tools).map((name) => ({ rule: "O1", message: `Two tools are called ${name}.` })),
+    ...own
+      .filter(({ name }) => !tools.includes(name))
+      .map(({ name }) => ({ rule: "O2", message: `${name} was called, and is no tool here.` })),
+    ...own
+      .filter(({ id }) => !answered.has(id))
+      .map(({ id, name }) => ({ rule: "O3", message: `The call ${id} of ${name} has no result.` })),
+  ];
+}

@@ -1,0 +1,86 @@
+/** What a client was told and a model was told, in forms that tests can name. */
+import { type CallPart, call } from "./answer.ts";
+import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
+import { resultsIn } from "./own-judge.ts";
+import { bodyIn } from "./own-talk.ts";
+import type { UpstreamRequest } from "./upstream.ts";
+
+export const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
+export const WAYS = WIRES.flatMap((wire) => [
+  { name: `${wire} whole`, wire, isStreamed: false },
+  { name: `${wire} streamed`, wire, isStreamed: true },
+]);
+export type Way = (typeof WAYS)[number];
+
+/** How each wire says that an answer is over. */
+export const ENDS: Readonly<Record<Wire, string>> = {
+  anthropic: "end_turn",
+  "openai-chat": "stop",
+  "openai-responses": "completed",
+};
+
+let callsCount = 0;
+export function lookUp(name: string, input: JsonObject): CallPart {
+  callsCount += 1;
+  return call(`own_${callsCount}`, name, input);
+}
+
+/** What an SDK put together, in one line. */
+export interface Told {
+  readonly text: string;
+  /** Names of tools. */
+  readonly calls: readonly string[];
+  readonly end: unknown;
+}
+
+interface Block {
+  readonly type?: unknown;
+  readonly text?: unknown;
+  readonly name?: unknown;
+  readonly content?: unknown;
+}
+interface Choice {
+  readonly message?: unknown;
+  readonly finish_reason?: unknown;
+}
+interface ChatMessage {
+  readonly content?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+export function told(wire: Wire, heard: JsonObject): Told {
+  if (wire === "openai-chat") return toldByChat(heard);
+  const isAnthropic = wire === "anthropic";
+  const items = objects<Block>(heard[isAnthropic ? "content" : "output"]);
+  const texts = items
+    .flatMap((item) => (item.type === "message" ? objects<Block>(item.content) : [item]))
+    .map(({ text }) => (isString(text) ? text : ""));
+  return {
+    text: texts.join(""),
+    calls: items.flatMap(({ name }) => (isString(name) ? [name] : [])),
+    end: heard[isAnthropic ? "stop_reason" : "status"],
+  };
+}
+
+function toldByChat({ choices }: JsonObject): Told {
+  const [choice] = objects<Choice>(choices);
+  const message: ChatMessage = isObject(choice?.message) ? choice.message : {};
+  const calls = objects<{ readonly function?: unknown }>(message.tool_calls);
+  return {
+    text: isString(message.content) ? message.content : "",
+    calls: calls.map(({ function: called }) => String(isObject(called) ? called["name"] : "")),
+    end: choice?.finish_reason,
+  };
+}
+
+/** The result of a call, as the model was told in this request. */
+export function resultOf(
+  wire: Wire,
+  request: UpstreamRequest | undefined,
+  { id }: Pick<CallPart, "id">,
+): string {
+  const results = request === undefined ? [] : resultsIn(wire, bodyIn(request));
+  const found = results.filter((result) => result.id === id);
+  if (found.length !== 1) throw new Error(`The call ${id} has ${found.length} results.`);
+  return found[0]?.text ?? "";
+}
