@@ -144,6 +144,14 @@ describe("a turn that does not end well", () => {
       await goOn(client, key, way);
     });
 
+    test("before the model has said a word, the provider's refusal is the answer, status and all", async () => {
+      const { client, key } = await warm(way);
+      stage.script(key, reply(lookUp("recall", { query: "b" })), failure(wire, 429));
+      const error = await failureOf(client.ask({ isStreamed }));
+      expect(error).toMatchObject({ status: 429 });
+      await goOn(client, key, way);
+    });
+
     test("the provider finds an inner round too long, and nothing can be taken out", async () => {
       const { client, key } = await warm(way);
       const tooLong: Answer = { kind: "failure", status: 400, body: overflowBody(wire, TOO_LONG) };
@@ -329,7 +337,7 @@ function* longStream(wire: Wire, body: JsonObject, bytes: number): Generator<Uin
 
 const LONG_WORD_BYTES = 64 * 1024;
 const LONG_STREAM_BYTES = 200 * MEBIBYTE;
-const MEMORY_MAX_BYTES = 150 * MEBIBYTE;
+const MEMORY_MAX_BYTES = 256 * 1024 * 1024;
 
 /** How much more memory a process had than before while something was done. */
 async function growthDuring(pid: number, work: () => Promise<void>): Promise<number> {

@@ -20,6 +20,7 @@ import {
   type Held,
   type Hold,
   isStream,
+  maxHoldMs,
   upstreamError,
 } from "./relay.ts";
 import {
@@ -178,7 +179,15 @@ class ClientAnswer {
   readonly #responses: JsonObject[] = [];
   /** The last body in one piece, as it came. */
   #body: Passing | undefined;
+  /** The answer comes as a stream. */
   #isStreaming = false;
+  /** The client has seen some of it: what goes wrong from here on cannot be told by a status. */
+  #hasSpoken = false;
+  /** What only opens the answer waits for its first words: until then the upstream's own refusal is the answer. */
+  #unsaid:
+    | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
+    | undefined;
+  #openTimer: NodeJS.Timeout | undefined;
   #hasFailed = false;
 
   constructor(conversing: Conversing) {
@@ -237,11 +246,13 @@ class ClientAnswer {
     const json = parseObject(new TextDecoder().decode(bytes));
     const answer = json === undefined ? unread : wire.readAnswer(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
-    if (!isAnswer && status < 400 && this.#responses.length > 0)
+    // What does not go on with the rounds before it is no answer to them.
+    const isBroken = this.#isStreaming || (!isAnswer && this.#responses.length > 0);
+    if (isBroken && status < 400)
       throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer cannot be read.", {
         status: 502,
       });
-    if (!isAnswer || json === undefined || this.#isStreaming) {
+    if (!isAnswer || json === undefined) {
       await this.pass(pass, answer);
       return { kind: "passed" };
     }
@@ -256,7 +267,7 @@ class ClientAnswer {
     const json = parseObject(new TextDecoder().decode(bytes));
     const said = read ?? (json === undefined ? unread : this.#conversing.wire.readAnswer(json));
     const message = said.error?.message ?? `The upstream answered with status ${status}.`;
-    if (this.#isStreaming) {
+    if (this.#hasSpoken) {
       await this.#tellFailure(Math.max(status, 400), message);
       return;
     }
@@ -291,6 +302,7 @@ class ClientAnswer {
       answer,
       ...(answer.error === undefined ? {} : { error: answer.error.message }),
     });
+    this.#open();
     if (isWhole) response.end(last.map(writeSse).join(""));
     else breakOff(response);
   }
@@ -298,7 +310,8 @@ class ClientAnswer {
   /** Something went wrong on our way, or the client left. */
   async fail(error: unknown, hasLeft: boolean): Promise<void> {
     const message = errorMessage(error);
-    if (!this.#isStreaming && !hasLeft) throw error;
+    clearTimeout(this.#openTimer);
+    if (!this.#hasSpoken && !hasLeft) throw error;
     if (hasLeft) {
       const answer = this.#isStreaming ? { answer: this.#told.finish() } : {};
       await this.#endTurn({ status: "aborted", ...answer, error: message });
@@ -326,23 +339,36 @@ class ClientAnswer {
     response.end(bytes);
   }
 
+  #open(): void {
+    clearTimeout(this.#openTimer);
+    const { response, headers: ours } = this.#conversing;
+    const unsaid = this.#unsaid;
+    if (this.#hasSpoken || unsaid === undefined || response.destroyed) return;
+    this.#hasSpoken = true;
+    const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsaid.headers));
+    response.writeHead(unsaid.status, { ...kept, ...ours });
+    response.flushHeaders();
+    if (unsaid.text !== "") response.write(unsaid.text);
+  }
+
   /** Waits for the client to take it: a slow reader slows the upstream, and nothing piles up here. */
   async #say(
     status: number,
     headers: IncomingHttpHeaders,
     { events, isAlive }: Taken,
   ): Promise<void> {
-    const { response, headers: ours } = this.#conversing;
-    if (!this.#isStreaming) {
-      this.#isStreaming = true;
-      const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(headers));
-      response.writeHead(status, { ...kept, ...ours });
-      response.flushHeaders();
-    }
-    for (const event of events) {
-      if (this.#told.take(event) === "terminal") this.#hasFailed = true;
-    }
+    const { response } = this.#conversing;
+    this.#isStreaming = true;
+    const progress = events.map((event) => this.#told.take(event));
+    this.#hasFailed ||= progress.includes("terminal");
     const text = `${events.map(writeSse).join("")}${isAlive ? ": alive\n\n" : ""}`;
+    if (!this.#hasSpoken) {
+      this.#unsaid ??= { status, headers, text: "" };
+      this.#unsaid.text += text;
+      this.#openTimer ??= setTimeout(() => this.#open(), maxHoldMs);
+      if (progress.some((said) => said !== "opening")) this.#open();
+      return;
+    }
     if (text === "" || response.destroyed || response.write(text)) return;
     await new Promise<void>((resolve) => {
       const done = (): void => {
