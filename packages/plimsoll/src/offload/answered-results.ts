@@ -5,7 +5,7 @@
 
 import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../compact/strategy.ts";
 import type { Message, Part } from "../message/message.ts";
-import { describeResult, utf8Bytes } from "./describe.ts";
+import { anyHandle, describeResult, utf8Bytes } from "./describe.ts";
 import { leastTruncated, truncateText } from "./shorten.ts";
 
 export interface AnsweredResultsOptions {
@@ -20,8 +20,6 @@ export interface AnsweredResultsOptions {
 
 const defaultThreshold = 4096;
 
-/** Stands for the handle until it is known: as long as any. */
-const anyHandle = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
 /** Of a result at most so much is shown behind its reference. */
 const preview = { ofResult: 0.8, bytes: 16 * 1024 };
 

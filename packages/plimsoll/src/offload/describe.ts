@@ -25,10 +25,13 @@ const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
 const usualReadingTool = "read_result";
 
+/** Stands for a handle until it is known: as long as any, and a token for each of its characters, so it is never too cheap. */
+export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
+
 /** Contract: one line, whatever the result is; usually some 110 tokens, and never many more than 200. */
 export function describeResult(result: DescribedResult): string {
   const { text, bytes, handle, followedBy, readingTool = usualReadingTool } = result;
-  const of = result.tool === undefined ? "" : ` of ${harmless(result.tool).slice(0, toolChars)}`;
+  const of = result.tool === undefined ? "" : ` of ${toolName(result.tool)}`;
   const keys = shapeOf(text);
   const facts = [
     `result${of}, ${grouped(bytes)} bytes, ${linesIn(text)}`,
@@ -36,6 +39,19 @@ export function describeResult(result: DescribedResult): string {
     followedBy ?? `it begins: "${beginningOf(text)}"`,
   ].join("; ");
   return `[Plimsoll: ${facts}. All of it: ${readingTool} with ref_id "${handle}".]`;
+}
+
+/** Of an image or a document: there is nothing of it to quote, and nothing to read as text. */
+export function describeMedia(media: {
+  readonly kind: "image" | "document";
+  readonly tool: string;
+  readonly handle: string;
+}): string {
+  return `[Plimsoll: the ${media.kind} that ${toolName(media.tool)} gave did not fit into the window; it is kept under ${media.handle}.]`;
+}
+
+function toolName(tool: string): string {
+  return harmless(tool).slice(0, toolChars);
 }
 
 function linesIn(text: string): string {

@@ -4,14 +4,15 @@ import type { Proposal } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Part } from "../message/message.ts";
-import { countLines, grouped, oneLine } from "../offload/text-bytes.ts";
-import type { CompactionWorld } from "./compaction.ts";
+import { anyHandle, describeMedia, describeResult, utf8Bytes } from "../offload/describe.ts";
+import { type Brief, briefOf } from "./brief-result.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { commitEdits, reportDegraded } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";
-import { makeEdits } from "./make-edits.ts";
+import type { FitWorld } from "./last-resort.ts";
+import { type MadeEdits, makeEdits } from "./make-edits.ts";
 import { indexOn, viewOf } from "./path.ts";
-import type { LogSaver } from "./save-log.ts";
+import { guardOf, judgedNew } from "./projection.ts";
 import { decoded } from "./seen.ts";
 import { foldView } from "./view.ts";
 
@@ -28,24 +29,28 @@ export function isReferable(part: Part): part is ReferablePart {
 export interface Reference {
   readonly tool: string;
   readonly handle: string;
+  /** What the tool that reads it is called here. */
+  readonly readingTool?: string | undefined;
+  readonly brief?: Brief | undefined;
 }
 
-/** So much of its beginning says what a result is. */
-const beginningChars = 200;
+/**
+ * Neither the handle nor what our tools will be called is known before the result is in the log: a reference with these costs
+ * no less than the real one.
+ */
+export const anyReference = { handle: anyHandle, readingTool: "plimsoll999_read_result" };
 
-export function referenceTo(part: ReferablePart, { tool, handle }: Reference): string {
-  if (part.kind !== "text")
-    return `[Plimsoll: the ${part.kind} that ${tool} gave did not fit into the window; it is kept under ${handle}.]`;
-  const bytes = new TextEncoder().encode(part.text);
-  const size = `${grouped(bytes.length)} bytes, ${grouped(countLines(bytes))} lines`;
-  const beginning = oneLine(part.text, beginningChars);
-  return `[Plimsoll: the result of ${tool} (${size}) did not fit into the window; it is kept whole under ${handle}: read what you need of it. It begins: ${beginning}]`;
+export function referenceTo(part: ReferablePart, { brief = {}, ...reference }: Reference): string {
+  if (part.kind !== "text") return describeMedia({ ...reference, kind: part.kind });
+  const { text } = part;
+  const { followedBy } = brief;
+  const described = describeResult({ ...reference, text, bytes: utf8Bytes(text), followedBy });
+  return brief.text === undefined ? described : `${described}\n${brief.text}`;
 }
 
 const toolBudget = "tool_budget";
 
-interface OffloadWorld extends CompactionWorld {
-  readonly saver: LogSaver;
+interface OffloadWorld extends FitWorld {
   readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
 }
 
@@ -66,55 +71,89 @@ export async function showReferences(
     const first = draft.path.length - granted.newMessages;
     const seen = Array.from({ length: granted.newMessages }, (_, index) => first + index);
     try {
-      const proposals = proposalsFor(draft, seen, granted.tools);
-      if (proposals.length > 0) await replaceWith(world, draft, { seen, proposals });
+      const results = resultsIn(draft, seen, granted.tools);
+      if (results.length > 0) await replace(world, draft, { seen, results });
     } catch (error) {
       reportDegraded(draft, "view", `no references could be made: ${errorMessage(error)}`);
     }
   });
 }
 
-function proposalsFor(
+interface GrantedResult {
+  /** Of what is new. */
+  readonly message: number;
+  readonly part: number;
+  readonly inner: number;
+  readonly content: ReferablePart;
+  readonly tool: string;
+}
+
+interface Leaving {
+  /** Where what is new stands on the path. */
+  readonly seen: readonly number[];
+  readonly results: readonly GrantedResult[];
+}
+
+function resultsIn(
   { path, wire }: Draft,
   seen: readonly number[],
   tools: Granted["tools"],
-): readonly Proposal[] {
+): readonly GrantedResult[] {
   return seen.flatMap((index, message) => {
     const parts = decoded(wire, path.contentAt(index))?.parts ?? [];
     return parts.flatMap((result, part) => {
       const tool = result.kind === "tool-result" ? tools.get(result.callId) : undefined;
       if (result.kind !== "tool-result" || tool === undefined) return [];
       return result.content.flatMap((content, inner) =>
-        isReferable(content) ? proposalFor(content, tool, { message, part, inner }) : [],
+        isReferable(content) ? { message, part, inner, content, tool } : [],
       );
     });
   });
 }
 
-function proposalFor(
-  content: ReferablePart,
-  tool: string,
-  place: { readonly message: number; readonly part: number; readonly inner: number },
-): Proposal {
-  return {
-    kind: "replace",
-    ...place,
-    place: "undefined",
-    reason: "The result did not fit into what was left of the window.",
-    textFor: ({ handle }) => referenceTo(content, { tool, handle }),
-  };
+/** What `tool_output_mode` shows behind the references was not granted: it is shown where it fits all the same. */
+async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Promise<void> {
+  await draft.path.load();
+  const briefs = await briefsOf(world, draft, leaving);
+  const attempts = briefs.some(({ text }) => text !== undefined) ? [briefs, []] : [[]];
+  for (const shown of attempts) {
+    const made = await madeOf(world, draft, leaving, shown);
+    const { log, branch, path } = draft;
+    const view = foldView(indexOn(path, log), [...log.edits, ...made.edits]);
+    const sized = await sizeView(world.facts, draft, view);
+    const isGranted = shown.length === 0;
+    const { verdict } = judgedNew(world, draft, sized, guardOf(world, draft));
+    if (!isGranted && verdict.kind !== "fits") continue;
+    if (judge(world, draft, sized).kind !== "valid") continue;
+    const saved = await commitEdits(world, log, made.edits, made);
+    if (saved === "stored") branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+    return;
+  }
 }
 
-async function replaceWith(
+function briefsOf(
   world: OffloadWorld,
   draft: Draft,
-  {
-    seen,
-    proposals,
-  }: { readonly seen: readonly number[]; readonly proposals: readonly Proposal[] },
-): Promise<void> {
+  { seen, results }: Leaving,
+): Promise<readonly Brief[]> {
+  return Promise.all(
+    results.map(async ({ content, message }) => {
+      if (content.kind !== "text") return {};
+      const { text } = content;
+      const number = draft.path.seqAt(seen[message] ?? -1) ?? 0;
+      return briefOf(world, draft, { text, bytes: utf8Bytes(text), number });
+    }),
+  );
+}
+
+async function madeOf(
+  world: OffloadWorld,
+  draft: Draft,
+  { seen, results }: Leaving,
+  briefs: readonly Brief[],
+): Promise<MadeEdits> {
   const { log, branch, path, wire, turn } = draft;
-  await path.load();
+  const readingTool = draft.offer?.own.nameOf("read_result");
   const made = makeEdits(
     {
       log,
@@ -131,14 +170,18 @@ async function replaceWith(
       wordings: new Map(),
       hasArchive: true,
     },
-    proposals,
+    results.map(
+      ({ content, tool, ...place }, index): Proposal => ({
+        kind: "replace",
+        ...place,
+        place: "undefined",
+        reason: "The result did not fit into what was left of the window.",
+        textFor: ({ handle }) =>
+          referenceTo(content, { tool, handle, readingTool, brief: briefs[index] }),
+      }),
+    ),
   );
-  const edits = await withSizes(world, draft, made.edits);
-  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
-  const sized = await sizeView(world.facts, draft, view);
-  if (judge(world, draft, sized).kind !== "valid") return;
-  const saved = await commitEdits(world, log, edits, made);
-  if (saved === "stored") branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+  return { ...made, edits: await withSizes(world, draft, made.edits) };
 }
 
 /** What each text of ours costs. */

@@ -41,7 +41,8 @@ async function shownOf({ text, pattern, limit }: Search, match: MatchLines) {
     const [head = "", ...rows] = answer.split("\n");
     for (const row of rows) {
       const [, line, from] = /^(\d+)(?:@(\d+))?:/.exec(row) ?? [];
-      if (line !== undefined) shown.push(isLong(lines[Number(line) - 1]) ? `${line}@${from}` : line);
+      if (line !== undefined)
+        shown.push(isLong(lines[Number(line) - 1]) ? `${line}@${from}` : line);
     }
     const [, next] = /; next offset (\d+)\]$/.exec(head) ?? [];
     if (next === undefined) break;

@@ -166,7 +166,11 @@ describe("what is found", () => {
   });
 
   test("is each match in a line without end", () => {
-    const found = scanPattern(bytesOf(`${"needle ".repeat(300)}\nneedle needle`), /needle/, first(3));
+    const found = scanPattern(
+      bytesOf(`${"needle ".repeat(300)}\nneedle needle`),
+      /needle/,
+      first(3),
+    );
     expect(found.matches.map(({ from }) => from)).toEqual([0, 7, 14]);
     expect(found.total).toBe(301);
   });

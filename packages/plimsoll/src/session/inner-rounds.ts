@@ -10,6 +10,7 @@ import type { JsonObject } from "../message/json.ts";
 import type { Message, ToolCallPart, Usage } from "../message/message.ts";
 import { readOwnCall } from "../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../wire/wire.ts";
+import { answerRoom } from "./answer-room.ts";
 import { encodeMessage } from "./appended.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded, reportRenamed } from "./edit-log.ts";
@@ -24,8 +25,6 @@ import { isInside } from "./view.ts";
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
 const maxCallsPerRound = 16;
-/** Of the limit, for all answers of one round; and of what is left under it, because counts are not exact. */
-const roomShare = { ofLimit: 0.25, ofRest: 0.8 };
 
 const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
 const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
@@ -210,8 +209,7 @@ async function answerCalls(
 }
 
 function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
-  const rest = (limit - tokensAfter - innerTokens) * roomShare.ofRest;
-  return Math.floor(Math.min(limit * roomShare.ofLimit, rest));
+  return answerRoom(limit, limit - tokensAfter - innerTokens);
 }
 
 async function answerCall(

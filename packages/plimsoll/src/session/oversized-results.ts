@@ -10,12 +10,36 @@ import { isInside, type View } from "./view.ts";
 
 /** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
 const large = { bytes: 50 * 1024, ofLimit: 0.15 };
+/** A text of some size never has more bytes per token: what is larger by this need not be counted. */
+const tokenBytesMax = 16;
 /** Where a request does not fit, what is smaller than this is left to compaction. */
 const usualLeast = 4096;
 /** What is new may take this much of the limit: for so much a compaction finds room elsewhere. */
 const roomForNew = 0.5;
 /** No request brings more than this many results that are worth a look. */
 const mostResults = 64;
+
+export interface ArrivingResult {
+  readonly bytes: number;
+  /** As the guard counts; asked for only where it matters. */
+  readonly tokens: () => number;
+}
+
+export interface ArrivalRules {
+  readonly limit: number;
+  /** `toolResponseMaxBytes`. */
+  readonly maxBytes: number | undefined;
+}
+
+/** Too large to be seen even once, however much room there is. */
+export function isTooLarge(
+  { bytes, tokens }: ArrivingResult,
+  { limit, maxBytes }: ArrivalRules,
+): boolean {
+  if (maxBytes !== undefined) return bytes > maxBytes;
+  const most = limit * large.ofLimit;
+  return bytes > large.bytes && (bytes > most * tokenBytesMax || tokens() > most);
+}
 
 interface FreshResult {
   /** On the path. */
@@ -45,10 +69,9 @@ export async function oversizedResults(
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
   const scale = before.projection.tokens / Math.max(1, start.measured.total);
+  const { limit } = guard;
   const isLarge = ({ bytes, tokens }: FreshResult): boolean =>
-    maxBytes === undefined
-      ? bytes > large.bytes && tokens * scale > guard.limit * large.ofLimit
-      : bytes > maxBytes;
+    isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
   const leaving = fresh.filter(isLarge);
   const others = fresh.filter((result) => !isLarge(result) && result.bytes > least);
   const freed = leaving.reduce((sum, { tokens }) => sum + tokens * scale, 0);
@@ -59,7 +82,7 @@ export async function oversizedResults(
     })),
     ...inTheWay(draft, start, others, { guard, before, scale, freed }).map((result) => ({
       ...result,
-      reason: `A result of ${result.bytes} bytes, with which the request would not fit into ${guard.limit} tokens.`,
+      reason: `A result of ${result.bytes} bytes, with which the request would not fit into ${limit} tokens.`,
     })),
   ];
 }

@@ -3,9 +3,12 @@
 import { expect, test } from "vitest";
 import { measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
+import type { Config } from "./config.ts";
 import type { Fitted } from "./last-resort.ts";
 import type { Target } from "./target.ts";
 import { type BudgetedTurn, createTurnBudget, type TurnBudget } from "./tool-budget.ts";
+
+type Defaults = NonNullable<Config["defaults"]>;
 
 /** A token for each so many characters. */
 const rates = new Map([
@@ -13,8 +16,10 @@ const rates = new Map([
   ["fine", 2],
 ]);
 const prepared: string[] = [];
+let countedChars = 0;
 const counter = {
   countNow: (tokenizer: string, text: string): Count | undefined => {
+    countedChars += text.length;
     const rate = rates.get(tokenizer);
     return rate === undefined
       ? undefined
@@ -29,7 +34,10 @@ const count = (tokens: number): Count => ({ tokens, certainty: "exact" });
 const measured = (tokens: number) =>
   measurement({ system: count(0), skills: count(0), tools: count(0), conversation: count(tokens) });
 
-function turn(changes: Partial<BudgetedTurn> = {}, reported = 1000): BudgetedTurn {
+function turn(
+  changes: Partial<BudgetedTurn> = {},
+  { reported = 1000, limit = 10_000 } = {},
+): BudgetedTurn {
   const target = {
     ruler: {
       key: "k",
@@ -38,7 +46,7 @@ function turn(changes: Partial<BudgetedTurn> = {}, reported = 1000): BudgetedTur
     },
   } as unknown as Target;
   const fitted = {
-    limit: 10_000,
+    limit,
     tokensAfter: 1000,
     measured: measured(1000),
     measurement: measured(reported),
@@ -48,14 +56,14 @@ function turn(changes: Partial<BudgetedTurn> = {}, reported = 1000): BudgetedTur
 
 async function begun(
   changes: Partial<BudgetedTurn> = {},
-  { tokenizers = ["coarse"], reported = 1000, toolResponseMaxBytes = 1_000_000 } = {},
+  { tokenizers = ["coarse"], reported = 1000, limit = 10_000, defaults = {} as Defaults } = {},
 ): Promise<TurnBudget> {
   const budget = createTurnBudget({
-    config: { defaults: { toolResponseMaxBytes } },
+    config: { defaults },
     counter,
     tokenizers: new Set(tokenizers),
   });
-  await budget.begin(turn(changes, reported));
+  await budget.begin(turn(changes, { reported, limit }));
   return budget;
 }
 
@@ -136,7 +144,7 @@ test("the turn, its answer and what was granted are taken off; a compaction give
 });
 
 test("what is larger than a result may be is a handle, however much room there is", async () => {
-  const budget = await begun({}, { toolResponseMaxBytes: 12_288 });
+  const budget = await begun({}, { defaults: { toolResponseMaxBytes: 12_288 } });
   expect(budget.face.preview(call, "x".repeat(12_288)).kind).toBe("whole");
   expect(budget.face.preview(call, "x".repeat(12_289)).kind).toBe("handle");
   expect([...budget.takeHandles()]).toEqual([]);
@@ -144,6 +152,31 @@ test("what is larger than a result may be is a handle, however much room there i
   expect(contentOf(grant)).toMatchObject({ content: [{ text: "x".repeat(12_289) }] });
   expect([...budget.takeHandles()]).toEqual([["c1", "read"]]);
   expect([...budget.takeHandles()]).toEqual([]);
+});
+
+test.each([
+  ["50 KiB in a small window", 10_000, {}, 51_200],
+  ["15 % of a large one, as its tokenizer counts", 100_000, {}, 149_000],
+  [
+    "as much as is configured, also where that is more",
+    10_000,
+    { toolResponseMaxBytes: 60_000 },
+    60_000,
+  ],
+])(
+  "the most that is seen whole is the same as in the proxy: %s",
+  async (_name, limit, defaults, most) => {
+    const { face } = await begun({}, { limit, defaults });
+    expect(face.preview(call, "x".repeat(most)).kind).toBe("whole");
+    expect(face.preview(call, "x".repeat(most + 2000)).kind).toBe("handle");
+  },
+);
+
+test("what is too large by far is not counted to find that out", async () => {
+  const { face } = await begun();
+  countedChars = 0;
+  expect(face.preview(call, "x".repeat(3_000_000)).kind).toBe("handle");
+  expect(countedChars).toBeLessThan(2000);
 });
 
 test("before the first turn nothing is known, and everything is granted", () => {

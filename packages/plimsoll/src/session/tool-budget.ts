@@ -8,9 +8,11 @@ import {
   type ToolRules,
 } from "../budget/tool-budget.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
+import { answerRoom } from "./answer-room.ts";
 import type { Config } from "./config.ts";
-import { isReferable, referenceTo } from "./granted-handles.ts";
+import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import type { Fitted } from "./last-resort.ts";
+import { type ArrivalRules, isTooLarge } from "./oversized-results.ts";
 import type { Target } from "./target.ts";
 import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
 import { createScales, type NowCounter, type Scales } from "./tool-scales.ts";
@@ -78,26 +80,26 @@ export interface BudgetWorld {
 /** Before a turn has said how much there is. */
 const untold = Number.MAX_SAFE_INTEGER;
 
-/** Larger results are seen as references only, however much room there is. */
-const wholeBytes = { least: 50 * 1024, shareOfLimit: 0.15, bytesPerToken: 4 };
-
-/** Of the limit, and of what is left under it: counts are not exact. */
-const answerShare = { ofLimit: 0.25, ofRest: 0.8 };
-
 export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
   const budget = shareToolBudget(openToolBudget(untold));
   const handles = new Map<string, string>();
-  let mostBytes = Number.POSITIVE_INFINITY;
-  let limit = 0;
+  let arrival: ArrivalRules | undefined;
   let factor = 1;
   let scales: Scales = createScales(counter, { tokenizers, targets: [], factor });
   let lastTool: string | undefined;
 
   const costOf = (call: CallOf, output: Output): ResultCost => {
-    const isLarge = textBytes(output) > mostBytes;
+    const whole = resultMessage(call, output);
+    let counted: number | undefined;
+    const tokens = (): number => {
+      counted ??= scales.weigh(whole);
+      return counted;
+    };
+    const isLarge =
+      arrival !== undefined && isTooLarge({ bytes: textBytes(output), tokens }, arrival);
     const referred = withReferences(call, output);
     return {
-      wholeTokens: isLarge ? Number.POSITIVE_INFINITY : scales.weigh(resultMessage(call, output)),
+      wholeTokens: isLarge ? Number.POSITIVE_INFINITY : tokens(),
       handleTokens:
         referred === undefined
           ? Number.POSITIVE_INFINITY
@@ -135,13 +137,12 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
     },
     begin: async (turn) => {
       const { fitted, targets, rules } = turn;
-      const { measured, measurement, tokensAfter } = fitted;
+      const { measured, measurement, tokensAfter, limit } = fitted;
       factor = Math.max(1, measurement.total / Math.max(1, measured.total));
       scales = createScales(counter, { tokenizers, targets, factor });
       await scales.ready();
-      limit = fitted.limit;
       lastTool = turn.lastTool;
-      mostBytes = mostBytesOf(config, limit);
+      arrival = { limit, maxBytes: config.defaults?.toolResponseMaxBytes };
       handles.clear();
       const isLast = lastTool !== undefined;
       const entryTokens = Math.ceil(turn.toolsToCome * factor);
@@ -152,8 +153,7 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
     weigh: (message) => scales.weigh(message),
     spend: budget.spend,
     get answerRoom() {
-      const { ofLimit, ofRest } = answerShare;
-      return Math.floor(Math.min(limit * ofLimit, budget.remaining * ofRest));
+      return answerRoom(arrival?.limit ?? 0, budget.remaining);
     },
     takeHandles: () => {
       const taken = new Map(handles);
@@ -163,21 +163,12 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
   };
 }
 
-function mostBytesOf({ defaults }: Config, limit: number): number {
-  const { least, shareOfLimit, bytesPerToken } = wholeBytes;
-  const usual = Math.max(least, limit * shareOfLimit * bytesPerToken);
-  return Math.min(usual, defaults?.toolResponseMaxBytes ?? usual);
-}
-
-/** As long as a real one, and as many tokens: the real one is not known before the result is in the log. */
-const anyHandle = "pl_7Qk2XvZ9bRw4TjY1mHc8dN";
-
 /** Undefined: there is nothing in it that a reference could stand for. */
 function withReferences({ name }: CallOf, output: Output): Output | undefined {
   if (!output.content.some(isReferable)) return undefined;
   const content = output.content.map((part) =>
     isReferable(part)
-      ? ({ kind: "text", text: referenceTo(part, { tool: name, handle: anyHandle }) } as const)
+      ? ({ kind: "text", text: referenceTo(part, { tool: name, ...anyReference }) } as const)
       : part,
   );
   return { ...output, content };
