@@ -35,7 +35,7 @@ function mergedUsage(rounds: SaidRounds): Usage {
 }
 
 /** The parts of all rounds in order without our calls, each under the id that it had. */
-export function mergedReply({ wire, body, rounds, isOwn }: ReferenceOf): Reply {
+function mergedReply({ wire, body, rounds, isOwn }: ReferenceOf): Reply {
   const parts = rounds.flatMap(({ number, reply }) =>
     reply.parts.flatMap((part, index) =>
       part.kind === "call" && isOwn(part.name)

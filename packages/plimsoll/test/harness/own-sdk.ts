@@ -115,7 +115,7 @@ const PARAMETERS = {
 };
 
 /** A tool of the client's, as its wire writes it. */
-export function toolNamed(wire: Wire, name: string): JsonObject {
+function toolNamed(wire: Wire, name: string): JsonObject {
   const description = `The tool ${name}: gives back text, a line for each thing that it found.`;
   switch (wire) {
     case "anthropic":
