@@ -46,14 +46,10 @@ export async function runAgent(question: string, data: string): Promise<string> 
         .join("");
     }
     for (const call of calls) {
-      const text = await readTool(call.input);
-      const result = {
-        kind: "tool-result",
-        callId: call.id,
-        content: [{ kind: "text", text }],
-        isError: false,
-      } as const;
-      await session.append({ role: "tool", parts: [result] });
+      // Calls of Plimsoll's own tools are answered by it; any other result goes in whole, as a handle, or not at all.
+      const own = await session.answer(call);
+      const grant = own ?? session.toolBudget.reserve(call, await readTool(call.input));
+      await session.append(grant.message);
     }
   }
   throw new Error("The model is still not done after 20 turns.");
