@@ -61,7 +61,8 @@ function renderMessage(
 ): string {
   const message: unknown = JSON.parse(new TextDecoder().decode(body));
   if (flags.json === true) return harmlessJson({ ...node, message });
-  const mark = node.isComplete ? "" : " (incomplete)";
+  const inner = node.source === "inner" ? " (lookup)" : "";
+  const mark = node.isComplete ? inner : " (incomplete)";
   const head = `${String(node.seq).padStart(5)}  ${node.role.padEnd(9)} ${String(node.tokens).padStart(7)} tokens${mark}`;
   const text = isObject(message) ? readable(message, wireName) : "";
   return flags.full === true ? `${head}\n${harmless(text)}\n` : `${head}  ${oneLine(text, 80)}`;
