@@ -102,7 +102,9 @@ export function countOfEdits({ edits }: Pick<View, "edits">): number {
 
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   const active = activeEdits(indexOf, edits);
-  const expanding = edits.filter(({ action }) => action.kind === "expand");
+  const expanding = edits.filter(
+    ({ anchor, action }) => action.kind === "expand" && indexOf(anchor) !== undefined,
+  );
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
   /** What was said about a place that is gone is gone with it. */
