@@ -30,6 +30,11 @@ function countOf(text: string): number {
 
 /** Exit code 0, 1 (failed) or 2 (wrong usage). */
 export async function main(argv: readonly string[]): Promise<void> {
+  // Whoever reads us may have seen enough.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
   try {
     await program().parseAsync([...argv]);
   } catch (error) {

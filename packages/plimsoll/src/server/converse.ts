@@ -66,6 +66,7 @@ export async function converse(conversing: Conversing): Promise<void> {
     aborting.abort();
     await answer.fail(error, hasLeft);
   } finally {
+    answer.close();
     response.off("close", onClose);
   }
 }
@@ -188,6 +189,8 @@ class ClientAnswer {
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;
   #openTimer: NodeJS.Timeout | undefined;
+  /** The client must see that something lives. */
+  #isLate = false;
   #hasFailed = false;
 
   constructor(conversing: Conversing) {
@@ -201,11 +204,21 @@ class ClientAnswer {
     return this.#hasFailed;
   }
 
+  /** Nothing opens by itself any more. */
+  close(): void {
+    clearTimeout(this.#openTimer);
+    if (!this.#hasSpoken) this.#unsaid = undefined;
+  }
+
   next(): void {
     if (this.#isStreaming) this.#merger.next();
   }
 
   async hearStream({ status, headers, body, hold }: Upstream): Promise<Heard> {
+    this.#openTimer ??= setTimeout(() => {
+      this.#isLate = true;
+      this.#open();
+    }, maxHoldMs);
     const reading = new StreamReading(this.#conversing.wire.openAnswer(), this.#merger);
     const opening = new Opening(hold, () => {
       void this.#say(status, headers, reading.taken());
@@ -271,6 +284,7 @@ class ClientAnswer {
       await this.#tellFailure(Math.max(status, 400), message);
       return;
     }
+    this.close();
     const hasFailed = status >= 400 || said.outcome === "error";
     await this.#endTurn({
       status: hasFailed ? "failed" : "incomplete",
@@ -310,7 +324,7 @@ class ClientAnswer {
   /** Something went wrong on our way, or the client left. */
   async fail(error: unknown, hasLeft: boolean): Promise<void> {
     const message = errorMessage(error);
-    clearTimeout(this.#openTimer);
+    this.close();
     if (!this.#hasSpoken && !hasLeft) throw error;
     if (hasLeft) {
       const answer = this.#isStreaming ? { answer: this.#told.finish() } : {};
@@ -343,7 +357,8 @@ class ClientAnswer {
     clearTimeout(this.#openTimer);
     const { response, headers: ours } = this.#conversing;
     const unsaid = this.#unsaid;
-    if (this.#hasSpoken || unsaid === undefined || response.destroyed) return;
+    const isOpen = this.#hasSpoken || response.headersSent || response.destroyed;
+    if (isOpen || unsaid === undefined) return;
     this.#hasSpoken = true;
     const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsaid.headers));
     response.writeHead(unsaid.status, { ...kept, ...ours });
@@ -365,8 +380,7 @@ class ClientAnswer {
     if (!this.#hasSpoken) {
       this.#unsaid ??= { status, headers, text: "" };
       this.#unsaid.text += text;
-      this.#openTimer ??= setTimeout(() => this.#open(), maxHoldMs);
-      if (progress.some((said) => said !== "opening")) this.#open();
+      if (this.#isLate || progress.some((said) => said !== "opening")) this.#open();
       return;
     }
     if (text === "" || response.destroyed || response.write(text)) return;

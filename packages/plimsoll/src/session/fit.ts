@@ -78,7 +78,7 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   const view = viewOf(log, branch, path);
   if (view === wholeView) return sizeView(world.facts, draft, view);
   const sized = await sizeView(world.facts, draft, view);
-  const isKnown = branch.judged?.view === view;
+  const isKnown = isSameView(branch.judged?.view, view);
   if (!mustJudge(branch, view)) return sized;
   const judgement = isKnown ? judgeAgain(world, draft, sized) : judge(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
@@ -102,9 +102,17 @@ function asSaid({ edits, expansions, contractions }: View): View {
 
 /** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
 function mustJudge(branch: BranchState, view: View): boolean {
-  const turns = branch.judged?.view === view ? branch.judged.turns + 1 : 0;
+  const turns = isSameView(branch.judged?.view, view) ? (branch.judged?.turns ?? 0) + 1 : 0;
   branch.judged = { view, turns };
   return Number.isInteger(Math.log2(turns)) || turns === 0;
+}
+
+/** But for what the model has looked up since: that is what was said, and no choice of ours. */
+function isSameView(known: View | undefined, view: View): boolean {
+  if (known === undefined || known === view) return known === view;
+  const last = (one: View): number =>
+    one.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
+  return countOfEdits(known) === countOfEdits(view) && last(known) === last(view);
 }
 
 function isFine(

@@ -180,6 +180,19 @@ describe.each(WIRES)("%s: a request that would not fit", (wire) => {
     expect(passed.turn.fitted.tokensAfter).toBeLessThanOrEqual(10_000);
   });
 
+  test("many that would fit one by one leave until there is room to go on, references and all", async () => {
+    const outputs = Array.from({ length: 60 }, (_, at) => output(12_000, `row of ${at}`));
+    const passed = await pass(
+      await opened(),
+      wire,
+      requestOf(wire, parallel(wire, outputs), { tools: [tool(wire)] }),
+    );
+    expect(passed.turn.fitted.outcome).toBe("edited");
+    expect(violationsOf(passed)).toEqual([]);
+    expect(fresh(passed).length).toBeGreaterThan(40);
+    expect(passed.turn.fitted.tokensAfter).toBeLessThan(LIMIT * 0.95);
+  });
+
   test("what is old makes room first: a new result of a usual size is not hidden for it", async () => {
     const plimsoll = await opened({}, 10_000);
     const old = Array.from({ length: 12 }, (_, at) => [

@@ -1,18 +1,16 @@
-/** What the model looked up leaves the view with the first compaction after its turn. */
+/** What the model looked up leaves the view with the first compaction after it. */
 
-import { isSpoken } from "../compact/truncate.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { ownTools } from "./expand-answer.ts";
 import { judge } from "./judge-view.ts";
 import { anchorOf, indexOn } from "./path.ts";
-import { decoded } from "./seen.ts";
 import { foldView } from "./view.ts";
 
 /**
- * What the model looked up in turns that are over leaves first: it came out of the archive. In the turn that is still open
- * it stays, for the provider wants to see that turn as it was.
+ * What the model looked up leaves first: it came out of the archive, and an agent that works for hours without a word of its
+ * user would otherwise fill its window with it. Only what its newest answer rests on stays.
  */
 export async function withoutLookups(
   world: CompactionWorld,
@@ -20,8 +18,8 @@ export async function withoutLookups(
   state: Compaction,
 ): Promise<Compaction> {
   const { log, branch, path, turn } = draft;
-  const spoken = lastSpoken(draft);
-  const over = start.view.expansions.filter(({ last }) => last < spoken);
+  const newest = newestAnswer(draft);
+  const over = start.view.expansions.filter(({ last }) => last < newest);
   if (over.length === 0) return state;
   const from = (log.edits.at(-1)?.seq ?? 0) + 1;
   const edits = over.map(
@@ -46,12 +44,12 @@ export async function withoutLookups(
   return { ...state, edits, sized, strategies: [ownTools] };
 }
 
-/** Where the user last spoke: what stands before is over. */
-function lastSpoken({ path, wire }: Draft): number {
-  for (let index = path.length - 1; index >= 0; index--) {
-    const message = decoded(wire, path.contentAt(index));
-    const isResult = message?.parts.some(({ kind }) => kind === "tool-result") === true;
-    if (isSpoken(message) && !isResult) return index;
-  }
-  return -1;
+/** Where the model's last answer begins; on wires of items it may be several messages. */
+function newestAnswer({ path, log }: Draft): number {
+  const isModel = (index: number): boolean =>
+    log.nodes.get(path.seqAt(index) ?? -1)?.role === "assistant";
+  let index = path.length - 1;
+  while (index >= 0 && !isModel(index)) index--;
+  while (index > 0 && isModel(index - 1)) index--;
+  return index;
 }

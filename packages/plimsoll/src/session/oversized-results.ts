@@ -16,8 +16,8 @@ const tokenBytesMax = 16;
 const usualLeast = 4096;
 /** What is new may take this much of the limit: for so much a compaction finds room elsewhere. */
 const roomForNew = 0.5;
-/** No request brings more than this many results that are worth a look. */
-const mostResults = 64;
+/** Providers take no more calls in one message than 128; several messages of results may be new. */
+const mostResults = 512;
 
 export interface ArrivingResult {
   readonly bytes: number;
@@ -74,7 +74,7 @@ export async function oversizedResults(
     isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
   const leaving = fresh.filter(isLarge);
   const others = fresh.filter((result) => !isLarge(result) && result.bytes > least);
-  const freed = leaving.reduce((sum, { tokens }) => sum + tokens * scale, 0);
+  const freed = leaving.reduce((sum, { tokens }) => sum + tokens * scale - referenceTokens, 0);
   return [
     ...leaving.map((result) => ({
       ...result,
@@ -154,7 +154,10 @@ interface Fit {
   readonly freed: number;
 }
 
-/** The largest, until the request fits, or until what is new leaves room for the rest of the conversation. */
+/** What a reference takes, about. */
+const referenceTokens = 160;
+
+/** The largest, until the request fits with room to spare, or until what is new leaves room for the rest of the conversation. */
 function inTheWay(
   { path, log }: Draft,
   { measured }: Sized,
@@ -164,14 +167,18 @@ function inTheWay(
   if (before.verdict.kind !== "compact") return [];
   const from = Math.max(0, startOfNew({ path, log }) - 1);
   const newest = path.sumOf({ first: from, last: path.length - 1 }).tokens;
+  const { own, thresholds } = guard;
+  const trigger = own.agentLimit === undefined ? thresholds.compact : thresholds.warn;
+  const roomy = guard.limit * trigger;
   let all = before.projection.tokens - freed;
   let fixed = (measured.system + measured.tools + newest) * scale - freed;
   const taken: FreshResult[] = [];
   for (const result of results.toSorted((one, other) => other.tokens - one.tokens)) {
-    if (all <= guard.limit || fixed <= guard.limit * roomForNew) break;
+    const saved = result.tokens * scale - referenceTokens;
+    if (all < roomy || fixed <= guard.limit * roomForNew || saved <= 0) break;
     taken.push(result);
-    all -= result.tokens * scale;
-    fixed -= result.tokens * scale;
+    all -= saved;
+    fixed -= saved;
   }
   return taken;
 }

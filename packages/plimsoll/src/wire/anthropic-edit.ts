@@ -190,9 +190,16 @@ export function withoutLastThinking(message: Uint8Array): Uint8Array {
     return isObject(block) && thoughts.has(stringOr(block["type"], ""));
   };
   const last = blocks.findLastIndex((slice) => !isThought(slice));
+  const [first, end] = [blocks[0], blocks.at(-1)];
+  if (first === undefined || end === undefined || last === blocks.length - 1) return message;
+  if (last < 0) {
+    const text = JSON.stringify(
+      textBlock({ text: "[Plimsoll: here the model only looked something up.]" }),
+    );
+    return applySplices(message, [{ start: first.start, end: end.end, text }]);
+  }
   const range = elementsRange(blocks, last + 1, blocks.length - 1);
-  const isBare = last < 0 || last === blocks.length - 1 || range === undefined;
-  return isBare ? message : applySplices(message, [{ ...range, text: "" }]);
+  return range === undefined ? message : applySplices(message, [{ ...range, text: "" }]);
 }
 
 function markInside(content: JsonValue | undefined): { readonly mark?: JsonValue } {

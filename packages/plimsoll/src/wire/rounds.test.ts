@@ -179,3 +179,19 @@ function numbersOf(events: readonly StreamEvent[]): readonly number[] {
 function range(length: number): readonly number[] {
   return Array.from({ length }, (_, index) => index);
 }
+
+test("thinking that led to a lookup does not end a message when the lookup is not there", () => {
+  const { anthropic } = wires;
+  const left = (...content: readonly JsonObject[]): unknown => {
+    const bytes = new TextEncoder().encode(JSON.stringify({ role: "assistant", content }));
+    const { content: kept } = JSON.parse(
+      new TextDecoder().decode(anthropic.withoutLookups(bytes, []) as Uint8Array),
+    ) as { content: readonly JsonObject[] };
+    return kept.map(({ type }) => type);
+  };
+  const thought = { type: "thinking", thinking: "hm", signature: "s" };
+  const text = { type: "text", text: "Yes." };
+  expect(left(thought, text, thought)).toEqual(["thinking", "text"]);
+  expect(left(thought, text)).toEqual(["thinking", "text"]);
+  expect(left(thought, thought)).toEqual(["text"]);
+});

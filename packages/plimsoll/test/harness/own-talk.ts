@@ -55,7 +55,8 @@ interface RunningRound {
   readonly lookups: readonly Lookup[];
 }
 
-const CALL_TURNS_MAX = 3;
+/** An agent at work may make many calls before its user speaks again. */
+const CALL_TURNS_MAX = 40;
 const TURNS_MAX = 1_000;
 
 export class OwnTalk {
