@@ -171,6 +171,8 @@ function inTheWay(
   const trigger = own.agentLimit === undefined ? thresholds.compact : thresholds.warn;
   const roomy = guard.limit * trigger;
   let all = before.projection.tokens - freed;
+  // What fits is seen once, however little room it leaves.
+  if (all <= guard.limit) return [];
   let fixed = (measured.system + measured.tools + newest) * scale - freed;
   const taken: FreshResult[] = [];
   for (const result of results.toSorted((one, other) => other.tokens - one.tokens)) {
