@@ -6,12 +6,7 @@
  * with 1 when something is not so. The recordings lie in ../shared/data, or in the folder that PLIMSOLL_EVAL_DATA names.
  */
 
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { gunzipSync } from "node:zlib";
 import { openPlimsoll } from "plimsoll";
 import type { Strategy } from "../packages/plimsoll/src/compact/strategy.ts";
 import { answeredResults } from "../packages/plimsoll/src/offload/answered-results.ts";
@@ -24,6 +19,7 @@ import {
   planTrace,
   sumOf,
 } from "./offload-trace.ts";
+import { findRecordings, readRecordings, shuffled } from "./recordings.ts";
 import { figure, toText } from "./report.ts";
 import { maxOutput } from "./trace-replay.ts";
 import { type Trace, type WireForm, wireForms } from "./trace-wires.ts";
@@ -43,24 +39,8 @@ const seed = "plimsoll-offload-1";
 const largeWindow = 10_000_000;
 const bufferShare = 0.15;
 
-function findData(): string | undefined {
-  const named = process.env["PLIMSOLL_EVAL_DATA"];
-  const folder = named ?? fileURLToPath(new URL("../../shared", import.meta.url));
-  return [folder, join(folder, "data")].find((place) =>
-    existsSync(join(place, `${allSets[0]}.jsonl.gz`)),
-  );
-}
-
-/** In the order of a hash of their names: the same ones in every run. */
 function readSet(folder: string, set: string, isAll: boolean): readonly Trace[] {
-  const text = gunzipSync(readFileSync(join(folder, `${set}.jsonl.gz`))).toString();
-  const rank = ({ meta }: Trace): string =>
-    createHash("sha256").update(`${seed}:${meta.id}`).digest("hex");
-  const traces = text
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Trace)
-    .toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1));
+  const traces = shuffled(readRecordings(folder, set), seed);
   return isAll ? traces : traces.slice(0, sampled);
 }
 
@@ -168,7 +148,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { all: { type: "boolean", default: false }, sets: { type: "string" } },
   });
-  const folder = findData();
+  const folder = findRecordings("coding_miniswe");
   if (folder === undefined) {
     console.log(
       "The recorded conversations are not here: put them into ../shared/data, or name their folder in PLIMSOLL_EVAL_DATA.",

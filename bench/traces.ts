@@ -4,18 +4,14 @@
  * part of the project: they lie in ../shared/data, or in the folder that PLIMSOLL_EVAL_DATA names.
  */
 
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { gunzipSync } from "node:zlib";
 import { type Config, openPlimsoll } from "plimsoll";
 import {
   createFactsReader,
   type FactsReader,
 } from "../packages/plimsoll/src/session/message-facts.ts";
 import { createTokenCounter } from "../packages/plimsoll/src/session/token-counter.ts";
+import { findRecordings, readRecordings, shuffled } from "./recordings.ts";
 import { figure, type Table, toText } from "./report.ts";
 import { median } from "./statistics.ts";
 import { maxOutput, nothingYet, type Replayed, replay } from "./trace-replay.ts";
@@ -50,30 +46,15 @@ interface Run {
   readonly crashes: readonly string[];
 }
 
-function findData(): string | undefined {
-  const named = process.env["PLIMSOLL_EVAL_DATA"];
-  const folder = named ?? fileURLToPath(new URL("../../shared", import.meta.url));
-  return [folder, join(folder, "data")].find((place) =>
-    existsSync(join(place, `${allSets[0]}.jsonl.gz`)),
-  );
-}
-
 function readSet(folder: string, set: string, isAll: boolean): readonly Trace[] {
-  const text = gunzipSync(readFileSync(join(folder, `${set}.jsonl.gz`))).toString();
-  const traces = text
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as Trace);
+  const traces = readRecordings(folder, set);
   return isAll ? traces : takeSample(traces);
 }
 
-/** In the order of a hash of their names: the same ones in every run. */
 function takeSample(traces: readonly Trace[]): readonly Trace[] {
-  const rank = ({ meta }: Trace): string =>
-    createHash("sha256").update(`${seed}:${meta.id}`).digest("hex");
   const taken: Trace[] = [];
   let requests = 0;
-  for (const trace of traces.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1))) {
+  for (const trace of shuffled(traces, seed)) {
     if (taken.length >= sample.conversations && requests >= sample.requests) break;
     taken.push(trace);
     requests += turnsOf(trace).length;
@@ -248,7 +229,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: { all: { type: "boolean", default: false }, sets: { type: "string" } },
   });
-  const folder = findData();
+  const folder = findRecordings("coding_miniswe");
   if (folder === undefined) {
     console.log(
       "There are no recorded conversations here: put them into ../shared/data, or name their folder in PLIMSOLL_EVAL_DATA.",

@@ -4,11 +4,11 @@ import {
   isObject,
   type JsonObject,
   type JsonValue,
-  numberOr,
   parseObject,
   stringOr,
 } from "../message/json.ts";
 import { type CallSorter, createCallSorter } from "./openai-chat-calls.ts";
+import { addWritten, shownUsage } from "./openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
 
 interface State {
@@ -58,7 +58,7 @@ export function openChatRounds(isOwn: IsOwn): RoundMerger {
       return takeChunk(state, event, chunk, isOwn);
     },
     next: () => {
-      state.written = addWritten(state.written, state.usage);
+      state.written = addWritten(usageNames, state.written, state.usage);
       state.round++;
       state.places = new Map();
       state.sorter = createCallSorter();
@@ -203,7 +203,9 @@ function end(state: State): readonly StreamEvent[] {
     const chunk = parseObject(event.data);
     if (chunk === undefined) return event;
     const choice = choiceOf(chunk);
-    const usage = isObject(chunk["usage"]) ? shownUsage(chunk["usage"], state.written) : undefined;
+    const usage = isObject(chunk["usage"])
+      ? shownUsage(usageNames, chunk["usage"], state.written)
+      : undefined;
     return framed(state, event, {
       ...chunk,
       ...(usage === undefined ? {} : { usage }),
@@ -219,38 +221,11 @@ function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean):
   return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
 }
 
-/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
-function shownUsage(usage: JsonObject, written: JsonObject): JsonObject {
-  const sum = addWritten(written, usage);
-  const prompt = numberOr(usage["prompt_tokens"], 0);
-  const completion = numberOr(sum["completion_tokens"], 0);
-  return { ...usage, ...sum, total_tokens: prompt + completion };
-}
-
-function addWritten(written: JsonObject, usage: JsonObject | undefined): JsonObject {
-  if (usage === undefined) return written;
-  const count = numberOr(written["completion_tokens"], 0);
-  const details = addDetails(
-    written["completion_tokens_details"],
-    usage["completion_tokens_details"],
-  );
-  return {
-    completion_tokens: count + numberOr(usage["completion_tokens"], 0),
-    ...(details === undefined ? {} : { completion_tokens_details: details }),
-  };
-}
-
-function addDetails(
-  one: JsonValue | undefined,
-  other: JsonValue | undefined,
-): JsonObject | undefined {
-  if (!isObject(one)) return isObject(other) ? other : undefined;
-  if (!isObject(other)) return one;
-  const sums = Object.entries(other).map(([name, value]) =>
-    typeof value === "number" ? [name, value + numberOr(one[name], 0)] : [name, value],
-  );
-  return { ...one, ...Object.fromEntries(sums) };
-}
+const usageNames = {
+  input: "prompt_tokens",
+  output: "completion_tokens",
+  details: "completion_tokens_details",
+};
 
 export function mergeChatRounds(
   responses: readonly [JsonObject, ...JsonObject[]],
@@ -265,10 +240,7 @@ export function mergeChatRounds(
   const message = joinMessages(messages);
   const written = responses
     .slice(0, -1)
-    .reduce<JsonObject>(
-      (sum, { usage }) => addWritten(sum, isObject(usage) ? usage : undefined),
-      {},
-    );
+    .reduce<JsonObject>((sum, { usage }) => addWritten(usageNames, sum, usage), {});
   const frame = frameFields.filter((name) => first[name] !== undefined);
   const { usage } = last;
   return {
@@ -281,7 +253,7 @@ export function mergeChatRounds(
         finish_reason: finishReason(choice, message["tool_calls"] !== undefined),
       },
     ],
-    ...(isObject(usage) ? { usage: shownUsage(usage, written) } : {}),
+    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
   };
 }
 

@@ -1,13 +1,7 @@
 /** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
 
-import {
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  numberOr,
-  parseObject,
-  stringOr,
-} from "../message/json.ts";
+import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../message/json.ts";
+import { addWritten, shownUsage } from "./openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
 
 interface State {
@@ -44,7 +38,7 @@ export function openResponsesRounds(isOwn: IsOwn): RoundMerger {
       return json === undefined ? [event] : take(state, event, json, isOwn);
     },
     next: () => {
-      state.written = addWritten(state.written, state.usage);
+      state.written = addWritten(usageNames, state.written, state.usage);
       state.round++;
       state.places = new Map();
       state.usage = undefined;
@@ -178,7 +172,7 @@ function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: Is
       ...response,
       ...state.frame,
       output: outputOf(state, response),
-      ...(isObject(usage) ? { usage: shownUsage(usage, state.written) } : {}),
+      ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, state.written) } : {}),
     },
   });
 }
@@ -194,29 +188,11 @@ function outputOf({ items, places }: State, { output }: JsonObject): readonly Js
   return merged;
 }
 
-/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
-function shownUsage(usage: JsonObject, written: JsonObject): JsonObject {
-  const sum = addWritten(written, usage);
-  const input = numberOr(usage["input_tokens"], 0);
-  return { ...usage, ...sum, total_tokens: input + numberOr(sum["output_tokens"], 0) };
-}
-
-function addWritten(written: JsonObject, usage: JsonObject | undefined): JsonObject {
-  if (usage === undefined) return written;
-  const [one, other] = [written["output_tokens_details"], usage["output_tokens_details"]];
-  const reasoning = reasoningOf(one) + reasoningOf(other);
-  const details = isObject(other) ? other : one;
-  return {
-    output_tokens: numberOr(written["output_tokens"], 0) + numberOr(usage["output_tokens"], 0),
-    ...(isObject(details)
-      ? { output_tokens_details: { ...details, reasoning_tokens: reasoning } }
-      : {}),
-  };
-}
-
-function reasoningOf(details: JsonValue | undefined): number {
-  return isObject(details) ? numberOr(details["reasoning_tokens"], 0) : 0;
-}
+const usageNames = {
+  input: "input_tokens",
+  output: "output_tokens",
+  details: "output_tokens_details",
+};
 
 export function mergeResponsesRounds(
   responses: readonly [JsonObject, ...JsonObject[]],
@@ -226,10 +202,7 @@ export function mergeResponsesRounds(
   const last = responses.at(-1) ?? first;
   const written = responses
     .slice(0, -1)
-    .reduce<JsonObject>(
-      (sum, { usage }) => addWritten(sum, isObject(usage) ? usage : undefined),
-      {},
-    );
+    .reduce<JsonObject>((sum, { usage }) => addWritten(usageNames, sum, usage), {});
   const { usage } = last;
   return {
     ...clientResponse(last, isOwn),
@@ -239,7 +212,7 @@ export function mergeResponsesRounds(
         (item) => !(isObject(item) && isOwnItem(item, isOwn)),
       ),
     ),
-    ...(isObject(usage) ? { usage: shownUsage(usage, written) } : {}),
+    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
   };
 }
 
