@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Answered } from "./quality-answers.ts";
 import { goalsTable, type Measured, percent } from "./quality-goals.ts";
 import type { Kind, Metric, ScoreRow, Scores } from "./quality-scorer.ts";
+import { type FoundTools, toolSection } from "./quality-tools.ts";
 import { figure, type Table, toMarkdown } from "./report.ts";
 import { median, percentile } from "./statistics.ts";
 
@@ -15,6 +16,7 @@ export interface Page {
   readonly withHandles: Scores;
   readonly compaction: Answered;
   readonly recall: Answered;
+  readonly tools: FoundTools;
   readonly examples: readonly { readonly title: string; readonly text: string }[];
   readonly machine: string;
   readonly command: string;
@@ -39,6 +41,7 @@ export function pageOf(page: Page): string {
     toMarkdown(evidenceTable(measured)),
     toMarkdown(recallTable(measured)),
     toMarkdown(violationsTable(measured.own)),
+    ...toolSection(page.tools),
     "## Time",
     ...timeTables(page).map(toMarkdown),
     "Measured from outside: from writing a line to having read its answer, with parsing and the pipe. The machine was shared with other work, so times are only good to about a factor of two.",

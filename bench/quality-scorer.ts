@@ -86,7 +86,7 @@ export async function makeCases(evaluation: Evaluation): Promise<AllCases> {
   return { compaction, recall, all };
 }
 
-async function casesOf(evaluation: Evaluation, name: string, kinds: string): Promise<Cases> {
+export async function casesOf(evaluation: Evaluation, name: string, kinds: string): Promise<Cases> {
   const { cache, data, limit } = evaluation;
   const gold = join(cache, `${name}-gold.jsonl`);
   const cases = await cached(join(cache, `${name}-cases.jsonl`), async (file) => {
@@ -147,13 +147,17 @@ export type Metric =
   | "reach"
   | "erMean"
   | "erAll"
-  | "answerTokens";
-export type Kind = "future" | "search" | "evidence" | "recall";
+  | "answerTokens"
+  | "r1"
+  | "r5"
+  | "r10"
+  | "mrr";
+export type Kind = "future" | "search" | "evidence" | "recall" | "tools";
 
 export interface ScoreRow extends Readonly<Partial<Record<Metric, number>>> {
   readonly kind: Kind;
   readonly set: string;
-  /** Per cent for compactions, tokens for questions, null for search alone. */
+  /** Per cent for compactions, tokens for questions, names for tools, null for search alone. */
   readonly budget: number | null;
   readonly n: number;
 }

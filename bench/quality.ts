@@ -1,7 +1,8 @@
 /**
- * How good compaction and recall are: `npm run bench:quality -- [--write] [--limit N] [--oracle]`. Prints the page; with
- * --write it becomes QUALITY.md. It ends with 1 when an answer breaks a hard rule. Data and scorer are no part of the
- * project: they lie in ../shared, or in the folder that PLIMSOLL_EVAL_DATA names.
+ * How good compaction, recall and tool search are: `npm run bench:quality -- [--write] [--limit N] [--oracle]`. Prints the
+ * page; with --write it becomes QUALITY.md. `--kinds tools` measures tool search only. It ends with 1 when an answer
+ * breaks a hard rule. Data and scorer are no part of the project: they lie in ../shared, or in the folder that
+ * PLIMSOLL_EVAL_DATA names.
  */
 
 import { spawnSync } from "node:child_process";
@@ -30,11 +31,14 @@ import {
   scoreFile,
   scoreOnce,
 } from "./quality-scorer.ts";
+import { measureTools, toolSection, violationsOf } from "./quality-tools.ts";
+import { withReplayRegion } from "./replay-page.ts";
 
 const baselineNames = ["clip", "tail", "middleout", "ledger"] as const;
 const questionSets = ["qa_locomo_NC", "qa_qmsum"] as const;
 const allKinds = "future,evidence,recall";
 const traceKinds = "future,recall";
+const kindsToMeasure = ["all", "tools"] as const;
 const pageFile = new URL("./QUALITY.md", import.meta.url);
 
 const begin = performance.now();
@@ -184,6 +188,7 @@ async function measure(
     withHandles: await scoreHandles(place),
     compaction: answers.compaction,
     recall: answers.recall,
+    tools: await measureTools(evaluation, place.folder, say),
     examples: await readExamples(cases.compaction.cases, answers.compactionFile),
     machine: describeMachine(),
     command: `npm run bench:quality -- --write${withOracle ? " --oracle" : ""}${limit > 0 ? ` --limit ${limit}` : ""}`,
@@ -194,34 +199,60 @@ async function measure(
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      write: { type: "boolean", default: false },
-      oracle: { type: "boolean", default: false },
-      limit: { type: "string", default: "0" },
-    },
-  });
-  const limit = Number(values.limit);
-  if (!Number.isInteger(limit) || limit < 0)
-    throw new Error(`--limit ${values.limit}: give a whole number of cases per set.`);
+  const { limit, kinds, isWritten, withOracle } = readOptions();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
   const evaluation = findEvaluation(limit);
   if (typeof evaluation === "string") {
     console.log(`${evaluation} Nothing was measured.`);
     return;
   }
-  say("cases");
-  const cases = await makeCases(evaluation);
   await withFolder(async (folder) => {
-    const page = await measure({ evaluation, cases, folder }, { limit, withOracle: values.oracle });
-    const text = pageOf(page);
-    if (values.write) writeFileSync(pageFile, text);
+    if (kinds === "tools") return showTools(evaluation, folder);
+    say("cases");
+    const cases = await makeCases(evaluation);
+    const page = await measure({ evaluation, cases, folder }, { limit, withOracle });
+    const text = withReplayRegion(pageOf(page), pageFile);
+    if (isWritten) writeFileSync(pageFile, text);
     else console.log(text);
     say(
-      `${values.write ? "bench/QUALITY.md is written" : "done"}; the answers are in ${evaluation.cache}`,
+      `${isWritten ? "bench/QUALITY.md is written" : "done"}; the answers are in ${evaluation.cache}`,
     );
-    if (page.measured.own.violationTotal > 0) process.exitCode = 1;
+    if (page.measured.own.violationTotal + violationsOf(page.tools) > 0) process.exitCode = 1;
   });
+}
+
+interface Options {
+  readonly limit: number;
+  readonly kinds: (typeof kindsToMeasure)[number];
+  readonly isWritten: boolean;
+  readonly withOracle: boolean;
+}
+
+function readOptions(): Options {
+  const { values } = parseArgs({
+    options: {
+      write: { type: "boolean", default: false },
+      oracle: { type: "boolean", default: false },
+      limit: { type: "string", default: "0" },
+      kinds: { type: "string", default: "all" },
+    },
+  });
+  const limit = Number(values.limit);
+  if (!Number.isInteger(limit) || limit < 0)
+    throw new Error(`--limit ${values.limit}: give a whole number of cases per set.`);
+  const kinds = kindsToMeasure.find((name) => name === values.kinds);
+  if (kinds === undefined)
+    throw new Error(`--kinds ${values.kinds}: give one of ${kindsToMeasure.join(", ")}.`);
+  if (kinds !== "all" && values.write)
+    throw new Error("--write needs everything measured: leave --kinds out.");
+  return { limit, kinds, isWritten: values.write, withOracle: values.oracle };
+}
+
+async function showTools(evaluation: Evaluation, folder: string): Promise<void> {
+  const tools = await measureTools(evaluation, folder, say);
+  console.log(toolSection(tools).join("\n\n"));
+  say(`done; the answers are in ${evaluation.cache}`);
+  if (violationsOf(tools) > 0) process.exitCode = 1;
 }
 
 await main();

@@ -5,9 +5,12 @@ import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Flags } from "../session/config.ts";
 import type { CompactFlags } from "./compact.ts";
+import type { CostFlags } from "./cost.ts";
 import { clients, printEnvironment } from "./env.ts";
 import type { RecallFlags } from "./recall.ts";
+import type { ReplayFlags } from "./replay.ts";
 import { harmless } from "./terminal.ts";
+import type { ToolSearchFlags } from "./tool-search.ts";
 
 const version: string = readVersion();
 
@@ -26,6 +29,23 @@ function countOf(text: string): number {
   const count = Number(text);
   if (Number.isInteger(count) && count > 0) return count;
   throw new InvalidArgumentError("give a whole number above 0.");
+}
+
+function shareOf(text: string): number {
+  const share = Number(text);
+  if (share > 0 && share <= 1) return share;
+  throw new InvalidArgumentError("give a number above 0, at most 1.");
+}
+
+function secondsOf(text: string): number {
+  const seconds = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds;
+  throw new InvalidArgumentError("give a number of seconds.");
+}
+
+/** Of an option that may be given several times. */
+function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
 }
 
 /** Exit code 0, 1 (failed) or 2 (wrong usage). */
@@ -98,6 +118,15 @@ function program(): Command {
       (await import("./sessions.ts")).runSessions(flags),
     );
 
+  example(withData(root.command("cost")), "plimsoll cost --all")
+    .description("show what a session has cost and saved, in tokens and money")
+    .argument("[session]", "a session id; without: the newest session")
+    .option("--all", "all sessions together")
+    .option("--json", "as JSON")
+    .action(async (id: string | undefined, flags: CostFlags) =>
+      (await import("./cost.ts")).runCost(id, flags),
+    );
+
   example(withData(root.command("log")), "plimsoll log ses_… --full")
     .description("print the log of a session: every message as it came")
     .argument("[session]", "session id; without: the newest session")
@@ -109,6 +138,8 @@ function program(): Command {
 
   addTimeTravel(root);
   addCompaction(root);
+  addReplay(root);
+  addToolSearch(root);
 
   example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
     .description("MCP server on standard input and output: read, search and compact your sessions")
@@ -155,6 +186,41 @@ function addCompaction(root: Command): void {
     .option("--jsonl", "archives and queries on standard input, passages on standard output")
     .action(async (query: string | undefined, flags: RecallFlags) =>
       (await import("./recall.ts")).runRecall(query, flags),
+    );
+}
+
+function addReplay(root: Command): void {
+  example(withData(root.command("replay")), "plimsoll replay traces.jsonl --window-share 0.33")
+    .description("replay recorded conversations under several policies, and show what each costs")
+    .argument(
+      "<trace...>",
+      "lines of JSON with messages (also gzipped), request bodies, session ids",
+    )
+    .option("--policy <name>", "none, tail, clear, plimsoll, ideal; may be repeated", collect)
+    .option("--window <tokens>", "the window (default: the model's own)", countOf)
+    .option("--window-share <share>", "the window, as a share of each conversation", shareOf)
+    .option("--model <name>", "whose window and prices (default: as recorded)")
+    .option("--wire <name>", "anthropic, openai-chat, openai-responses (default: as recorded)")
+    .option("--seconds-per-turn <n>", "from one request to the next (default: 20)", secondsOf)
+    .option("--json", "as JSON")
+    .action(async (traces: readonly string[], flags: ReplayFlags) =>
+      (await import("./replay.ts")).runReplay(traces, flags),
+    );
+}
+
+function addToolSearch(root: Command): void {
+  example(
+    root.command("tool-search"),
+    'plimsoll tool-search "merge two PDFs" --catalogue tools.json',
+  )
+    .description("find the tools of a catalogue that a query asks for, best first")
+    .argument("[query]", "what the tool shall do")
+    .option("--catalogue <file>", "tools as JSON: a list, a request body, or an MCP tools/list")
+    .option("-k <n>", "how many", countOf, 10)
+    .option("--json", "as JSON")
+    .option("--jsonl", "catalogues and queries on standard input, names on standard output")
+    .action(async (query: string | undefined, flags: ToolSearchFlags) =>
+      (await import("./tool-search.ts")).runToolSearch(query, flags),
     );
 }
 

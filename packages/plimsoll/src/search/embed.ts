@@ -22,7 +22,8 @@ export function createStaticEmbedder(vectors: WordVectors): Embedder {
   };
 }
 
-function meanVector(vectors: WordVectors, text: string): Float32Array {
+/** Unit length; all zeros for a text without known words. */
+export function meanVector(vectors: WordVectors, text: string): Float32Array {
   const sum = new Float32Array(vectors.dimensions);
   for (const word of plainWords(text)) {
     const [rank, vector] = [vectors.rank(word), vectors.vector(word)];
