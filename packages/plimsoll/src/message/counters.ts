@@ -11,6 +11,8 @@ export interface Counters {
   readonly schema: number;
   /** For display: reasoning lies inside the longest answer and is never added to a projection. */
   readonly reasoning: number;
+  /** What compactions for money's sake have cost and not yet saved, in US dollars. */
+  readonly debtUsd?: number;
   /** How the provider's count compares with ours, for the target that was asked last. */
   readonly calibration?: {
     readonly target: string;

@@ -36,6 +36,8 @@ export type EditAction =
       readonly last: string;
       readonly inner: readonly number[];
     }
+  /** Of several the last one holds. */
+  | ({ readonly kind: "tools" } & Telling)
   /** These messages stay as they are until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Nothing but a point to come back to. */
@@ -43,6 +45,16 @@ export type EditAction =
   | { readonly kind: "revert"; readonly edit: number }
   /** Nothing holds that came between that edit and this one. */
   | { readonly kind: "restore"; readonly to: number };
+
+/** Which of the client's tools that may be held back are told; no other one is. */
+export interface Telling {
+  /** Where the client has them. */
+  readonly kept: readonly string[];
+  /** Behind everything else, in the order in which they came. */
+  readonly loaded: readonly string[];
+  /** Told with `tool_search`: how many are held back. */
+  readonly note: string;
+}
 
 /** What kind of place an edit touches. */
 export type EditPlace = "undefined" | "no-file-read" | "read-tool" | "alter-tool" | "file-mention";

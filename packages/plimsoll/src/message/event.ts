@@ -72,6 +72,8 @@ export interface TurnEndEvent extends Base {
   readonly limit: number;
   /** Of all rounds together. */
   readonly usage?: Usage;
+  /** Of all rounds, in US dollars, by what was reported; absent where prices or usage are unknown. */
+  readonly usd?: number;
   /** Rounds with the upstream that the client does not know of. */
   readonly innerRounds?: number;
   readonly error?: string;
@@ -116,6 +118,8 @@ export interface CompactionEndEvent extends Base {
   readonly tokensAfter: number;
   /** Messages that the model no longer sees. */
   readonly messagesTakenOut: number;
+  /** What it costs at once, and saves over the turns that are expected: estimated, where prices are known. */
+  readonly worth?: { readonly priceUsd: number; readonly savedUsd: number };
   readonly receipt: Receipt;
 }
 
@@ -182,6 +186,26 @@ export interface StoreErrorEvent extends Base {
   readonly message: string;
 }
 
+/** Tools of the client's take too much of the window: some are held back from now on, and found by `tool_search`. */
+export interface ToolsDeferredEvent extends Base {
+  readonly type: "tools-deferred";
+  readonly turn: string;
+  readonly shown: number;
+  readonly deferred: number;
+  /** Of all tools, and of those that are told, ours among them. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+
+/** The model searched for tools, and these are told from now on. */
+export interface ToolsLoadedEvent extends Base {
+  readonly type: "tools-loaded";
+  readonly turn: string;
+  readonly names: readonly string[];
+  /** What the provider had read and must read again, for the tools stand before it; 0 where the provider loads them itself. */
+  readonly rereadTokens: number;
+}
+
 export type PlimsollEvent =
   | SessionStartEvent
   | BranchStartEvent
@@ -189,6 +213,8 @@ export type PlimsollEvent =
   | TurnEndEvent
   | OwnCallEvent
   | OwnToolsRenamedEvent
+  | ToolsDeferredEvent
+  | ToolsLoadedEvent
   | ContextWarningEvent
   | CompactionEndEvent
   | RecoveryEvent

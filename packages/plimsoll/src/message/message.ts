@@ -77,6 +77,8 @@ export interface Usage {
   readonly outputTokens: number;
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
+  /** Of them, what was written to live long. */
+  readonly cacheWriteLongTokens?: number;
   readonly reasoningTokens?: number;
 }
 

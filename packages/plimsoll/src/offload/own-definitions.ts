@@ -46,3 +46,20 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
     },
   ];
 }
+
+/** The note changes only when what is told changes anyway: these bytes stand before the whole conversation. */
+export function searchDefinition(
+  nameOf: (tool: OwnToolName) => string,
+  note: string,
+): ToolDefinition {
+  return {
+    name: nameOf("tool_search"),
+    description: `${note} Say what you want to do, or a tool's name; what is found can be called from then on.`,
+    parameters: {
+      type: "object",
+      properties: { query: { type: "string" } },
+      required: ["query"],
+      additionalProperties: false,
+    },
+  };
+}

@@ -11,13 +11,15 @@ import {
   patternOf,
   textOf,
 } from "./own-arguments.ts";
-import { ownDefinitions } from "./own-definitions.ts";
+import { ownDefinitions, searchDefinition } from "./own-definitions.ts";
 
-export type OwnToolName = "read_result" | "recall" | "compact_context";
+export type OwnToolName = "read_result" | "recall" | "compact_context" | "tool_search";
 
 export interface OwnTools {
-  /** Always in the same order; for the same names always the same bytes. */
+  /** Always in the same order; for the same names always the same bytes. `tool_search` is not among them. */
   readonly definitions: readonly ToolDefinition[];
+  /** Behind them, where tools of the client's are held back; the note says how many. */
+  search(note: string): ToolDefinition;
   /** The tool of ours that goes by this name here; undefined for any other. */
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
@@ -25,30 +27,38 @@ export interface OwnTools {
   readonly hasStepped: boolean;
 }
 
-const ownNames: readonly OwnToolName[] = ["read_result", "recall", "compact_context"];
+const usualNames: readonly OwnToolName[] = ["read_result", "recall", "compact_context"];
+const without = variantsOf(usualNames);
+const withSearch = variantsOf([...usualNames, "tool_search"]);
 
-const usual = ownToolsWith("");
-const stepped = ownToolsWith("plimsoll_");
-
-/** A client keeps its names. If one of them is ours, all of ours get the same prefix: the first that is free. */
-export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
+/**
+ * A client keeps its names. If one of them is ours, all of ours get the same prefix: the first that is free. `tool_search` is
+ * ours only where tools may be held back.
+ */
+export function ownToolsBeside(clientNames: ReadonlySet<string>, maySearch = false): OwnTools {
+  const { names, usual, stepped } = maySearch ? withSearch : without;
   const isFree = ({ nameOf }: OwnTools): boolean =>
-    ownNames.every((tool) => !clientNames.has(nameOf(tool)));
+    names.every((tool) => !clientNames.has(nameOf(tool)));
   if (isFree(usual)) return usual;
   if (isFree(stepped)) return stepped;
   // Each name of the client's takes one prefix at most, so one of these is free.
   for (let number = 2; number <= clientNames.size + 1; number++) {
-    const further = ownToolsWith(`plimsoll${number}_`);
+    const further = ownToolsWith(`plimsoll${number}_`, names);
     if (isFree(further)) return further;
   }
   return stepped;
 }
 
-function ownToolsWith(prefix: string): OwnTools {
+function variantsOf(names: readonly OwnToolName[]) {
+  return { names, usual: ownToolsWith("", names), stepped: ownToolsWith("plimsoll_", names) };
+}
+
+function ownToolsWith(prefix: string, names: readonly OwnToolName[]): OwnTools {
   const nameOf = (tool: OwnToolName): string => `${prefix}${tool}`;
-  const tools = new Map<string, OwnToolName>(ownNames.map((tool) => [nameOf(tool), tool]));
+  const tools = new Map<string, OwnToolName>(names.map((tool) => [nameOf(tool), tool]));
   return Object.freeze({
     definitions: deepFreeze(ownDefinitions(nameOf)),
+    search: (note: string) => searchDefinition(nameOf, note),
     named: (name: string) => tools.get(name),
     nameOf,
     hasStepped: prefix !== "",
@@ -77,6 +87,7 @@ export type OwnCall =
     }
   | { readonly kind: "recall"; readonly query: string; readonly budget?: number }
   | { readonly kind: "compact_context" }
+  | { readonly kind: "tool_search"; readonly query: string }
   /** What was wrong, for the model. */
   | { readonly kind: "invalid"; readonly sentence: string };
 
@@ -89,10 +100,18 @@ export function readOwnCall(tool: OwnToolName, input: string): OwnCall {
   const fields = fieldsOf(input);
   if (fields === undefined)
     return invalid(`The arguments are no JSON object: write them like ${examples[tool]}.`);
-  return tool === "recall" ? readRecall(fields) : readRead(fields);
+  switch (tool) {
+    case "recall":
+      return readRecall(fields);
+    case "tool_search":
+      return readSearch(fields);
+    case "read_result":
+      return readRead(fields);
+  }
 }
 
 const examples = {
+  tool_search: '{"query": "…"}',
   read_result: '{"ref_id": "pl_…", "offset": 0}',
   recall: '{"query": "…"}',
 };
@@ -108,6 +127,15 @@ function readRecall(fields: JsonObject): OwnCall {
     query: query.value.slice(0, queryMax),
     ...(budget.kind === "given" ? { budget: budget.value } : {}),
   };
+}
+
+function readSearch(fields: JsonObject): OwnCall {
+  const query = textOf(fields, "query");
+  if (query.kind !== "given")
+    return invalid(
+      `Give \`query\` as text: what the tool should do, or its name, like ${examples.tool_search}.`,
+    );
+  return { kind: "tool_search", query: query.value.slice(0, queryMax) };
 }
 
 function readRead(fields: JsonObject): OwnCall {

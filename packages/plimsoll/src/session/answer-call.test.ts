@@ -36,7 +36,8 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
     log: { record: { tenant: "t", id: "s" }, unsaved },
     turn: { id: "turn", at: 1 },
   } as unknown as AskedTurn["draft"];
-  return { turn: { draft, budget, compact }, left, unsaved };
+  const findTools = () => Promise.resolve({ text: "", isError: true });
+  return { turn: { draft, budget, compact, findTools }, left, unsaved };
 }
 
 const context = (answer: (asker: Asker) => Promise<OwnAnswer>) => ({

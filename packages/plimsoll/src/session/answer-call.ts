@@ -4,7 +4,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import { readOwnCall } from "../offload/own-tools.ts";
 import type { Draft } from "./draft.ts";
-import { isShownIn } from "./inner-rounds.ts";
+import { contentOf, isShownIn } from "./inner-rounds.ts";
 import type { OwnAnswer } from "./own-answers.ts";
 import { announce } from "./record.ts";
 import type { Compacted } from "./steer.ts";
@@ -24,6 +24,7 @@ export interface AskedTurn {
   readonly draft: Draft;
   readonly budget: TurnBudget;
   readonly compact: () => Promise<Compacted>;
+  readonly findTools: (query: string) => Promise<OwnAnswer>;
 }
 
 /** Null: it is no call of ours. One after the other, for each has the room that those before it left. */
@@ -45,6 +46,7 @@ export async function answerCall(
         roomTokens: budget.answerRoom,
         isShown: isShownIn(draft),
         compact: () => compactText(turn),
+        findTools: turn.findTools,
         nameOf: own.nameOf,
       },
       readOwnCall(tool, call.input),
@@ -70,11 +72,12 @@ function taken({ draft, budget }: AskedTurn, call: ToolCallPart, answer: OwnAnsw
     tokens,
     isError: given.isError,
   });
-  return { message, ...given };
+  const { text, isError } = given;
+  return { message, text, isError };
 }
 
-function messageFor(call: ToolCallPart, { text, isError }: OwnAnswer): Message {
-  return resultMessage(call, { content: [{ kind: "text", text }], isError });
+function messageFor(call: ToolCallPart, { isError, ...answer }: OwnAnswer): Message {
+  return resultMessage(call, { content: contentOf(answer), isError });
 }
 
 function noRoom({ offer }: Draft): OwnAnswer {

@@ -7,9 +7,15 @@ import type { WhoAsks } from "./limits.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { Head } from "./measure-turn.ts";
 import type { FactsReader } from "./message-facts.ts";
-import { type OwnOffer, offeredWith } from "./own-offer.ts";
+import { type OwnOffer, toolsOf, withTools } from "./own-offer.ts";
 import type { Path, Sum } from "./path.ts";
-import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
+import {
+  type BodyChanges,
+  type Patch,
+  type Rendering,
+  renderView,
+  type ShownTools,
+} from "./render.ts";
 import type { Target } from "./target.ts";
 import { type View, wholeView } from "./view.ts";
 
@@ -38,6 +44,8 @@ export interface Draft {
   readonly offer?: OwnOffer;
   /** The caller says that the conversation must end with this turn. */
   readonly isLast?: boolean;
+  /** The client asks for a cache that lives long. */
+  readonly hasLongMarks?: boolean;
   /** The provider keeps nothing of its answers. */
   readonly isForgotten?: boolean;
   /** No tools of ours can go with it: then no call of ours may stand in the conversation. */
@@ -53,8 +61,8 @@ export interface Sized {
   /** Of the messages. */
   readonly bytes: number;
   readonly media: number;
-  /** The tools of ours that go with it. */
-  readonly tools: readonly Uint8Array[];
+  /** The list of tools, where it is not the client's own. */
+  readonly tools: ShownTools;
 }
 
 export async function sizeView(
@@ -66,9 +74,8 @@ export async function sizeView(
   if (view !== wholeView || lastWords !== undefined) await draft.path.load();
   const patches = renderView(view, draft.path, renderingOf(draft, lastWords));
   const { sum } = draft;
-  const offer = offeredWith(draft.offer, view);
-  const tools = offer?.elements ?? [];
-  const measured = withTools(draft.measured, offer);
+  const { tools, count } = await toolsOf(draft.offer, view, draft.measured.components.tools);
+  const measured = withTools(draft.measured, count);
   if (patches.length === 0) return { view, patches, measured, ...sum, tools };
   const elements = patches.flatMap((patch) => patch.elements);
   const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
@@ -94,12 +101,6 @@ export async function sizeView(
     media: added.reduce((all, message) => all + (message.media ?? 0), media),
     tools,
   };
-}
-
-function withTools(measured: Measurement, offer: OwnOffer | undefined): Measurement {
-  if (offer === undefined) return measured;
-  const { components } = measured;
-  return measurement({ ...components, tools: addCounts([components.tools, offer.count]) });
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */

@@ -6,8 +6,8 @@
  */
 
 import { errorMessage } from "../message/error.ts";
-import type { JsonObject } from "../message/json.ts";
-import type { Message, ToolCallPart, Usage } from "../message/message.ts";
+import { type JsonObject, stringOr } from "../message/json.ts";
+import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
 import { readOwnCall } from "../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../wire/wire.ts";
 import { answerRoom } from "./answer-room.ts";
@@ -67,19 +67,21 @@ interface RoundsOf {
   readonly fitted: () => Fitted;
   /** Makes the view smaller, for the model asked for it; says what came of it. */
   readonly compact: () => Promise<string>;
+  /** Tools that are held back; `innerTokens` were said in this turn. */
+  readonly findTools: (query: string, innerTokens: number) => Promise<OwnAnswer>;
 }
 
 /** Only where tools of ours went out: they stay in for all rounds of a turn. */
 export function openRounds(
   context: TurnContext,
   draft: Draft,
-  { fitted, compact }: Pick<RoundsOf, "fitted" | "compact">,
+  acts: Pick<RoundsOf, "fitted" | "compact" | "findTools">,
 ): InnerRounds | undefined {
   const { offer } = draft;
-  const { tools, isFinal } = fitted();
-  if (offer === undefined || tools.length === 0 || isFinal) return undefined;
+  const { tools, isFinal } = acts.fitted();
+  if (offer === undefined || tools.elements.length === 0 || isFinal) return undefined;
   if (offer.own.hasStepped) reportRenamed(draft, offer);
-  return openInnerRounds(context, { draft, offer, fitted, compact });
+  return openInnerRounds(context, { draft, offer, ...acts });
 }
 
 interface Spoken {
@@ -170,17 +172,23 @@ function idOf({ id }: ToolCallPart): string {
 /** One answer to each call; what stands behind the last is said with it. */
 function resultsOf(calls: readonly ToolCallPart[], answers: readonly OwnAnswer[]): Message {
   const parts = calls.map(({ id }, index) => {
-    const { text = "", isError = false } = answers[index] ?? {};
+    const { text = "", isError = false, blocks } = answers[index] ?? {};
     const rest = index === calls.length - 1 ? answers.slice(calls.length) : [];
     const whole = [text, ...rest.map((more) => more.text)].join("\n");
     return {
       kind: "tool-result",
       callId: id,
-      content: [{ kind: "text", text: whole }],
+      content: contentOf({ text: whole, ...(blocks === undefined ? {} : { blocks }) }),
       isError,
     } as const;
   });
   return { role: "tool", parts };
+}
+
+/** What the wire has a form of its own for stands in that. */
+export function contentOf({ text, blocks }: Pick<OwnAnswer, "text" | "blocks">): readonly Part[] {
+  if (blocks === undefined) return [{ kind: "text", text }];
+  return blocks.map((json) => ({ kind: "opaque", type: stringOr(json["type"], ""), json }));
 }
 
 /** One after the other: each has what the ones before it left. */
@@ -199,7 +207,10 @@ async function answerCalls(
     }
     const room = roomFor(turn.fitted(), innerTokens + spent);
     const share = Math.floor((room - spent) / (calls.length - index));
-    const answer = await answerCall(context, turn, call, Math.max(0, share));
+    const answer = await answerCall(context, turn, call, {
+      roomTokens: Math.max(0, share),
+      innerTokens: innerTokens + spent,
+    });
     const tokens = context.count(answer.text);
     spent += tokens;
     report(turn, call, { ...answer, tokens });
@@ -214,9 +225,9 @@ function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
 
 async function answerCall(
   context: TurnContext,
-  { draft, offer, compact }: RoundsOf,
+  { draft, offer, compact, findTools }: RoundsOf,
   { name, input }: ToolCallPart,
-  roomTokens: number,
+  { roomTokens, innerTokens }: { readonly roomTokens: number; readonly innerTokens: number },
 ): Promise<OwnAnswer> {
   const tool = offer.own.named(name);
   // What this very turn brought may be asked for.
@@ -230,6 +241,7 @@ async function answerCall(
       roomTokens,
       isShown: isShownIn(draft),
       compact,
+      findTools: (query) => findTools(query, innerTokens),
       nameOf: offer.own.nameOf,
     },
     readOwnCall(tool, input),
@@ -276,9 +288,9 @@ export function sumUsage(usages: readonly Usage[]): Usage | undefined {
 
 function addUsage(one: Usage, other: Usage): Usage {
   const sum = (name: keyof Usage): number => (one[name] ?? 0) + (other[name] ?? 0);
-  const optional = (["cacheReadTokens", "cacheWriteTokens", "reasoningTokens"] as const).filter(
-    (name) => one[name] !== undefined || other[name] !== undefined,
-  );
+  const optional = (
+    ["cacheReadTokens", "cacheWriteTokens", "cacheWriteLongTokens", "reasoningTokens"] as const
+  ).filter((name) => one[name] !== undefined || other[name] !== undefined);
   return {
     inputTokens: sum("inputTokens"),
     outputTokens: sum("outputTokens"),

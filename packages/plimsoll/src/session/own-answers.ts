@@ -1,6 +1,7 @@
 /** What the tools of our own answer: pages of what left the window, passages that answer a query. */
 
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { JsonObject } from "../message/json.ts";
 import type { Role } from "../message/message.ts";
 import type { OwnCall, OwnToolName } from "../offload/own-tools.ts";
 import { readPage } from "../offload/read-result.ts";
@@ -18,12 +19,16 @@ export interface Asker extends Owner {
   readonly isShown?: (seq: number) => boolean;
   /** What compact_context does here. Absent: it cannot be done here, and the answer says so. */
   readonly compact?: () => Promise<string>;
+  /** What tool_search does here. Absent: no tools are held back here. */
+  readonly findTools?: (query: string) => Promise<OwnAnswer>;
   /** What our tools are called here; their usual names where absent. */
   readonly nameOf?: (tool: OwnToolName) => string;
 }
 
 export interface OwnAnswer {
   readonly text: string;
+  /** In the wire's own form, in place of the text. */
+  readonly blocks?: readonly JsonObject[];
   readonly isError: boolean;
 }
 
@@ -84,6 +89,7 @@ export function createOwnAnswers(world: OwnWorld): OwnAnswers {
   const answer = async (asker: Asker, call: OwnCall): Promise<OwnAnswer> => {
     if (call.kind === "compact_context") return compact(asker);
     if (call.kind === "invalid") return failed(call.sentence);
+    if (call.kind === "tool_search") return findTools(asker, call.query);
     if (asker.roomTokens < leastRoomTokens) return failed(noRoom(asker));
     await ready();
     return call.kind === "recall" ? recall(parts, asker, call) : readResult(parts, asker, call);
@@ -162,6 +168,10 @@ async function recall(
   const read = nameFor(asker, "read_result");
   const writing = { read, budget, count, ...(since === undefined ? {} : { since }) };
   return { text: passagesText(passages, writing) ?? nothingFound, isError: false };
+}
+
+async function findTools({ findTools: find }: Asker, query: string): Promise<OwnAnswer> {
+  return find === undefined ? failed("No tools are held back here.") : find(query);
 }
 
 async function compact(asker: Asker): Promise<OwnAnswer> {

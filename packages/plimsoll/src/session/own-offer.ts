@@ -1,13 +1,19 @@
 /** Tools of ours in a request: the same bytes in the same place, from the first edit that leaves a handle on. */
 
+import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import { classOf, type ToolClass } from "../offload/defer-tools.ts";
 import { type OwnTools, ownToolsBeside } from "../offload/own-tools.ts";
+import type { WordVectors } from "../search/vectors.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Config } from "./config.ts";
 import type { Draft } from "./draft.ts";
 import type { FactsReader } from "./message-facts.ts";
+import type { ShownTools } from "./render.ts";
 import type { Target } from "./target.ts";
+import { type Catalogue, catalogueOf, type ListedTool } from "./tool-catalogue.ts";
 import type { View } from "./view.ts";
 
 export interface OwnOffer {
@@ -17,12 +23,17 @@ export interface OwnOffer {
   readonly count: Count;
   /** Also without an edit that leaves a handle. */
   readonly isAlways: boolean;
+  /** The request's own tools, where some of them may be held back. */
+  readonly catalogue?: Catalogue;
+  /** All of them together are more than the provider takes: ours cannot come on top. */
+  readonly isTooMany: boolean;
 }
 
 export interface OfferReader {
   /** Undefined: none of ours belong in this request. */
   read(asked: AskedTools): Promise<OwnOffer | undefined>;
-  beside(wire: Wire, names: readonly string[], target: Target): Promise<OwnOffer>;
+  /** Beside tools in the neutral form; `names` are those that must stay free besides. */
+  beside(given: GivenTools): Promise<OwnOffer | undefined>;
 }
 
 export interface AskedTools {
@@ -34,43 +45,142 @@ export interface AskedTools {
   readonly target: Target;
 }
 
+export interface GivenTools {
+  readonly wire: Wire;
+  readonly tools: readonly ToolDefinition[];
+  readonly names: readonly string[];
+  readonly target: Target;
+}
+
 /** A list of tools is the same for hundreds of turns. */
 const maxOffers = 200;
+/** Catalogues may be large: so many bytes of all of them together, beside the newest. */
+const maxBytes = 32 * 1024 * 1024;
 
-export function createOfferReader(facts: FactsReader, config: Config): OfferReader {
-  const known = new Map<string, OwnOffer>();
-  const remember = (key: string, offer: OwnOffer): OwnOffer => {
-    if (known.size >= maxOffers) known.delete(known.keys().next().value as string);
-    known.set(key, offer);
-    return offer;
+interface OfferMemory {
+  get(key: string): { readonly offer: OwnOffer | undefined } | undefined;
+  remember(key: string, offer: OwnOffer | undefined): void;
+}
+
+function createOfferMemory(): OfferMemory {
+  const known = new Map<string, { readonly offer: OwnOffer | undefined; readonly bytes: number }>();
+  let bytes = 0;
+  return {
+    get: (key) => known.get(key),
+    remember: (key, offer) => {
+      const size = bytesOf(offer);
+      known.set(key, { offer, bytes: size });
+      bytes += size;
+      for (const [oldest, { bytes: freed }] of known) {
+        if ((known.size <= maxOffers && bytes <= maxBytes) || oldest === key) break;
+        known.delete(oldest);
+        bytes -= freed;
+      }
+    },
   };
+}
 
-  const beside: OfferReader["beside"] = async (wire, names, target) => {
-    const own = ownToolsBeside(new Set(names));
+export function createOfferReader(
+  facts: FactsReader,
+  config: Config,
+  vectors?: WordVectors,
+): OfferReader {
+  const known = createOfferMemory();
+  const patterns = {
+    mcp: config.tool_classes?.mcp ?? ["mcp__*"],
+    skill: config.tool_classes?.skill ?? [],
+  };
+  const classify = (name: string | undefined): ToolClass =>
+    name === undefined ? "builtin" : classOf(name, patterns);
+
+  const offerFor = async (
+    wire: Wire,
+    target: Target,
+    {
+      listed,
+      names,
+    }: { readonly listed: readonly ListedTool[]; readonly names: readonly string[] },
+  ): Promise<OwnOffer | undefined> => {
+    const mayDefer = config.agent?.tool_deferral_threshold !== 1;
+    const maySearch = mayDefer && listed.some((tool) => tool.class !== "builtin");
+    const own = ownToolsBeside(new Set(names), maySearch);
+    const count = (json: string): Promise<Count> => facts.countTools(json, target.ruler);
     const texts = own.definitions.map((tool) => JSON.stringify(wire.encodeTool(tool)));
+    const weighed = maySearch ? await weigh(listed, count) : [];
+    const catalogue = catalogueOf(weighed, {
+      wire,
+      own,
+      isNative: target.defersNatively && wire.deferTool !== undefined,
+      count,
+      ...(vectors === undefined ? {} : { vectors }),
+    });
+    const isTooMany = listed.length + texts.length > (wire.maxTools ?? Number.POSITIVE_INFINITY);
+    if (isTooMany && catalogue === undefined) return undefined;
     return {
       own,
       elements: texts.map((text) => new TextEncoder().encode(text)),
-      count: await facts.countTools(`[${texts.join(",")}]`, target.ruler),
+      count: await count(`[${texts.join(",")}]`),
       isAlways: config.own_tools === "first-request",
+      ...(catalogue === undefined ? {} : { catalogue }),
+      isTooMany,
     };
   };
 
   return {
-    beside,
+    beside: ({ wire, tools, names, target }) => {
+      const listed = tools.map((tool) => ({
+        name: tool.name,
+        class: tool.source ?? classify(tool.name),
+        tokens: 0,
+        element: new TextEncoder().encode(JSON.stringify(wire.encodeTool(tool))),
+      }));
+      return offerFor(wire, target, { listed, names });
+    },
     read: async ({ body, slices, request, head = "", target }) => {
       const { wire, ruler } = target;
       const tools = slices.elements.get("tools") ?? [];
       if (tools.length === 0 || request.hasOtherPlans === true) return undefined;
-      const key = `${wire.name}\0${ruler.key}\0${head}`;
+      const key = [wire.name, ruler.key, target.defersNatively, head].join("\0");
       const found = known.get(key);
-      if (found !== undefined) return found;
-      const names = tools.flatMap((slice) => wire.toolName(parseJson(body, slice)) ?? []);
-      const offer = await beside(wire, names, target);
-      const isTooMany = tools.length + offer.elements.length > (wire.maxTools ?? Infinity);
-      return isTooMany ? undefined : remember(key, offer);
+      if (found !== undefined) return found.offer;
+      const parsed = tools.map((slice) => ({ slice, json: parseJson(body, slice) }));
+      const isDeferring = parsed.some(({ json }) => wire.isDeferring(json));
+      const listed = parsed.map(({ slice, json }) => {
+        const name = wire.toolName(json);
+        return {
+          ...(name === undefined ? {} : { name }),
+          // Who holds tools back already needs no help.
+          class: isDeferring ? "builtin" : classify(name),
+          tokens: 0,
+          element: body.slice(slice.start, slice.end),
+        } as const;
+      });
+      const names = listed.flatMap(({ name }) => name ?? []);
+      const offer = await offerFor(wire, target, { listed, names });
+      known.remember(key, offer);
+      return offer;
     },
   };
+}
+
+function bytesOf(offer: OwnOffer | undefined): number {
+  const tools = offer?.catalogue?.tools ?? [];
+  return tools.reduce((sum, { element }) => sum + element.length, 1024);
+}
+
+/** One count for all, shared out by their bytes: each alone would take a call of the counter. */
+async function weigh(
+  tools: readonly ListedTool[],
+  count: (json: string) => Promise<Count>,
+): Promise<readonly ListedTool[]> {
+  const decoder = new TextDecoder();
+  const texts = tools.map(({ element }) => decoder.decode(element));
+  const { tokens } = await count(`[${texts.join(",")}]`);
+  const bytes = tools.reduce((sum, { element }) => sum + element.length, 1);
+  return tools.map((tool) => ({
+    ...tool,
+    tokens: Math.ceil((tokens * tool.element.length) / bytes),
+  }));
 }
 
 /** In a smaller window our tools would take more room than they are worth. */
@@ -90,16 +200,43 @@ export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens
   return worth === undefined ? { ...plain, isPlain: true } : { ...plain, offer: worth };
 }
 
-/** Handles stand in the view, or answers of ours: then the model must be able to use them. */
-export function offeredWith(
+/** The request's list of tools, and what all of it takes. */
+export interface MeasuredTools {
+  readonly tools: ShownTools;
+  readonly count: Count;
+}
+
+const clientsOwn: ShownTools = { elements: [], isWhole: false };
+
+/** As the view tells them: `own` is what the client's own list takes. */
+export async function toolsOf(
   offer: OwnOffer | undefined,
-  { edits }: Pick<View, "edits">,
-): OwnOffer | undefined {
-  const isNeeded =
-    offer?.isAlways === true ||
+  view: Pick<View, "edits" | "tools">,
+  own: Count,
+): Promise<MeasuredTools> {
+  if (offer === undefined) return { tools: clientsOwn, count: own };
+  if (offer.catalogue !== undefined && view.tools !== undefined) {
+    const { elements, count } = await offer.catalogue.list(view.tools);
+    return { tools: { elements, isWhole: true }, count };
+  }
+  if (offer.isTooMany || !isNeeded(offer, view)) return { tools: clientsOwn, count: own };
+  return {
+    tools: { elements: offer.elements, isWhole: false },
+    count: addCounts([own, offer.count]),
+  };
+}
+
+/** Handles stand in the view, or answers of ours: then the model must be able to use them. */
+function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
+  return (
+    isAlways ||
     edits.some(
       ({ action }) =>
         action.kind === "expand" || ("handle" in action && action.handle !== undefined),
-    );
-  return isNeeded ? offer : undefined;
+    )
+  );
+}
+
+export function withTools(measured: Measurement, tools: Count): Measurement {
+  return measurement({ ...measured.components, tools });
 }

@@ -5,12 +5,12 @@ import { readSlices } from "../wire/slices.ts";
 import { loadInner } from "./inner-messages.ts";
 import { ownLimitsOf } from "./limits.ts";
 import { extendLinks } from "./log.ts";
-import { type OwnOffer, offeredWith, worthItsRoom } from "./own-offer.ts";
+import { toolsOf, worthItsRoom } from "./own-offer.ts";
 import { indexOn, pathOf } from "./path.ts";
 import { asGuarded } from "./projection.ts";
 import { type Patch, patchBody, renderView } from "./render.ts";
 import type { Incoming, TurnContext } from "./turn.ts";
-import { foldView, wholeView } from "./view.ts";
+import { foldView, type View, wholeView } from "./view.ts";
 
 /** The body with the edits that hold, or undefined when none does. */
 export async function peekBody(
@@ -39,12 +39,12 @@ export async function peekBody(
   const who = { provider, model: request.model, ...(hints.agent && { agent: hints.agent }) };
   const limit = effectiveLimit(asGuarded(target), ownLimitsOf(context.config, who));
   const offer = worthItsRoom(await context.offers.read(asked), limit);
-  const withTools = (offered: OwnOffer | undefined, patches: readonly Patch[] = []) => {
-    const tools = offered?.elements ?? [];
-    const isSame = tools.length === 0 && patches.length === 0;
+  const withTools = async (view: View, patches: readonly Patch[] = []) => {
+    const { tools } = await toolsOf(offer, view, head.tools);
+    const isSame = tools.elements.length === 0 && patches.length === 0;
     return isSame ? undefined : patchBody(body, slices, wire.messagesField, { patches, tools });
   };
-  if (log === undefined || log.edits.length === 0) return withTools(offeredWith(offer, wholeView));
+  if (log === undefined || log.edits.length === 0) return withTools(wholeView);
   await loadInner(context.store, log);
   const path = pathOf({
     log,
@@ -56,5 +56,5 @@ export async function peekBody(
   const view = foldView(indexOn(path, log), log.edits);
   const isPlain = offer === undefined;
   const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands, isPlain });
-  return withTools(offeredWith(offer, view), patches);
+  return withTools(view, patches);
 }

@@ -246,8 +246,13 @@ export interface BodyChanges {
   readonly patches: readonly Patch[];
   /** JSON text of top-level fields that get another value. */
   readonly fields?: ReadonlyMap<string, string>;
-  /** Behind the client's own, of which there is at least one. */
-  readonly tools?: readonly Uint8Array[];
+  readonly tools?: ShownTools;
+}
+
+/** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
+export interface ShownTools {
+  readonly elements: readonly Uint8Array[];
+  readonly isWhole: boolean;
 }
 
 /** The client's body with other messages, and nothing else different. */
@@ -268,16 +273,22 @@ export function patchBody(
 function splicesBeside(
   slices: BodySlices,
   messagesField: string,
-  { fields, tools = [] }: BodyChanges,
+  { fields, tools }: BodyChanges,
 ): readonly Splice[] {
-  const last = slices.elements.get("tools")?.at(-1);
-  const isAdding = last !== undefined && tools.length > 0;
   return [
     ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
-    ...(isAdding
-      ? [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...tools]) }]
-      : []),
+    ...(tools === undefined ? [] : toolSplices(slices, tools)),
   ];
+}
+
+/** Also a whole list stands between the client's own first and last byte. */
+function toolSplices(slices: BodySlices, { elements, isWhole }: ShownTools): readonly Splice[] {
+  const listed = slices.elements.get("tools");
+  const [first, last] = [listed?.[0], listed?.at(-1)];
+  if (first === undefined || last === undefined || elements.length === 0) return [];
+  return isWhole
+    ? [{ start: first.start, end: last.end, text: joined(elements) }]
+    : [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...elements]) }];
 }
 
 /** The client's body with its whole conversation inside: what the provider held stands there in its own words. */

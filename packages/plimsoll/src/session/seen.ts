@@ -87,7 +87,7 @@ function summaryOf({ view }: Sized): Pick<SeenConversation, "summary"> {
 function ownToolsOf({ offer }: Draft, { tools }: Sized): Pick<SeenConversation, "ownTools"> {
   if (offer === undefined) return {};
   const readingTool = offer.own.nameOf("read_result");
-  return { ownTools: { readingTool, tokens: tools.length > 0 ? 0 : offer.count.tokens } };
+  return { ownTools: { readingTool, tokens: tools.elements.length > 0 ? 0 : offer.count.tokens } };
 }
 
 /** Only where the path still passes through what it was made of. */

@@ -3,7 +3,7 @@
  * what is different, so it costs what was edited and not how long the conversation is.
  */
 
-import type { Edit, EditAction } from "../message/edit.ts";
+import type { Edit, EditAction, Telling } from "../message/edit.ts";
 
 /** A stretch of the path by index, both ends included. */
 export interface Stretch {
@@ -40,6 +40,8 @@ export interface View {
   /** Texts of ours behind a message, by its index. */
   readonly notes: ReadonlyMap<number, readonly string[]>;
   readonly pins: readonly Pin[];
+  /** What is told of the client's tools, where some are held back. */
+  readonly tools?: Telling;
   /** Apart from each other, never inside a gap. */
   readonly expansions: readonly Expansion[];
   /** Answers that stand in the client's words again, although the model said more: what was bound to that goes. */
@@ -121,8 +123,17 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
       const stretch = action.kind === "pin" ? stretchOf(action, indexOf) : undefined;
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
     }),
+    ...toldIn(active),
     ...expansionsOf(active, expanding, seenAt),
   };
+}
+
+/** Of several the last. */
+function toldIn(active: readonly Edit[]): Pick<View, "tools"> {
+  const action = active.findLast((edit) => edit.action.kind === "tools")?.action;
+  if (action?.kind !== "tools") return {};
+  const { kept, loaded, note } = action;
+  return { tools: { kept, loaded, note } };
 }
 
 /** One for each answer: a request that was sent twice may have been answered in the same words. */

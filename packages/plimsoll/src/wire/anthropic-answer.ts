@@ -184,12 +184,15 @@ function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
 /** `input_tokens` leaves out what was read from or written to the cache; the neutral figure has all of it. */
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
-  const cacheReadTokens = numberOr(usage["cache_read_input_tokens"], 0);
-  const cacheWriteTokens = numberOr(usage["cache_creation_input_tokens"], 0);
+  const read = numberOr(usage["cache_read_input_tokens"], undefined);
+  const written = numberOr(usage["cache_creation_input_tokens"], undefined);
+  const { cache_creation: detail } = usage;
+  const long = isObject(detail) ? numberOr(detail["ephemeral_1h_input_tokens"], 0) : 0;
   return {
-    inputTokens: numberOr(usage["input_tokens"], 0) + cacheReadTokens + cacheWriteTokens,
+    inputTokens: numberOr(usage["input_tokens"], 0) + (read ?? 0) + (written ?? 0),
     outputTokens: numberOr(usage["output_tokens"], 0),
-    cacheReadTokens,
-    cacheWriteTokens,
+    ...(read === undefined ? {} : { cacheReadTokens: read }),
+    ...(written === undefined ? {} : { cacheWriteTokens: written }),
+    ...(long === 0 ? {} : { cacheWriteLongTokens: long }),
   };
 }

@@ -11,6 +11,8 @@ import { parseJson, readSlices, type Slice } from "./slices.ts";
 import { applySplices, elementsRange, type Splice, within } from "./splice.ts";
 import type { OwnText, PartPlace } from "./wire.ts";
 
+const encoder = new TextEncoder();
+
 export function replaceAnthropicPart(
   message: Uint8Array,
   { part, inner }: PartPlace,
@@ -169,12 +171,35 @@ export function anthropicCacheMark(message: Uint8Array): JsonValue | undefined {
   return isObject(json) ? markInside(json["content"])["mark"] : undefined;
 }
 
+const markName = encoder.encode('"cache_control"');
+const backslash = 0x5c;
+
+/** As the name of a field, never inside a text: there its quotes would be escaped. */
+export function countAnthropicMarks(body: Uint8Array): number {
+  const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
+  let count = 0;
+  for (let at = buffer.indexOf(markName); at >= 0; at = buffer.indexOf(markName, at + 1))
+    if (buffer[at - 1] !== backslash) count++;
+  return count;
+}
+
 /** On its last block; thinking takes none. */
 export function markAnthropicMessage(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
-  const last = readSlices(message).elements.get("content")?.at(-1);
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  if (content !== undefined && message[content.start] === quote) {
+    const text = parseJson(message, content);
+    // An empty text cannot be marked.
+    if (typeof text !== "string" || text.trim() === "") return undefined;
+    return applySplices(message, [
+      { ...content, text: JSON.stringify([textBlock({ text, mark })]) },
+    ]);
+  }
+  const last = elements.get("content")?.at(-1);
   const block = last && parseJson(message, last);
   if (last === undefined || !isObject(block) || thoughts.has(stringOr(block["type"], "")))
     return undefined;
+  if (block["type"] === "text" && stringOr(block["text"], "").trim() === "") return undefined;
   const at = last.end - 1;
   const text = `,"cache_control":${JSON.stringify(mark)}`;
   return applySplices(message, [{ start: at, end: at, text }]);

@@ -8,11 +8,12 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
-import type { ToolDefinition } from "../message/tool.ts";
+import { namedTool, type ToolDefinition } from "../message/tool.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
 import {
   anthropicCacheMark,
   carryAnthropicText,
+  countAnthropicMarks,
   joinAnthropicMessages,
   markAnthropicMessage,
   replaceAnthropicPart,
@@ -40,6 +41,8 @@ export const anthropicWire: Wire = {
   ownTextStands: "inside",
   carryText: carryAnthropicText,
   joinMessages: joinAnthropicMessages,
+  usualMark: { type: "ephemeral" },
+  countMarks: countAnthropicMarks,
   cacheMark: anthropicCacheMark,
   withMark: markAnthropicMessage,
   noTools: { type: "none" },
@@ -59,6 +62,17 @@ export const anthropicWire: Wire = {
   }),
   encodeTool,
   toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
+  decodeTool: (tool) => namedTool(tool, "input_schema"),
+  isDeferring: (tool) =>
+    isObject(tool) &&
+    (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
+  deferTool: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
+  toolReference: (name) => ({ type: "tool_reference", tool_name: name }),
+  markTool: (tool, mark) => ({
+    ...withoutCacheMarks(tool),
+    ...(mark === undefined ? {} : { cache_control: mark }),
+  }),
+  toolMark: (tool) => (isObject(tool) ? (tool["cache_control"] ?? undefined) : undefined),
   toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
   ownIds: () => [],
   referenceTo: () => undefined,
@@ -274,11 +288,19 @@ function encodeTool({ name, description, parameters }: ToolDefinition): JsonObje
   };
 }
 
+/** One text without a mark is a text. */
+function systemJson(system: NonNullable<BodyParts["system"]>): JsonValue {
+  if (typeof system === "string") return system;
+  const [first, ...others] = system;
+  const isPlain = first !== undefined && others.length === 0 && first.mark === undefined;
+  return isPlain ? first.text : system.map(textBlock);
+}
+
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
     max_tokens: parts.maxOutputTokens,
-    ...(parts.system === undefined ? {} : { system: parts.system }),
+    ...(parts.system === undefined ? {} : { system: systemJson(parts.system) }),
     ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages: parts.messages,
     ...parts.extra,

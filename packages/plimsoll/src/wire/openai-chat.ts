@@ -8,7 +8,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
-import type { ToolDefinition } from "../message/tool.ts";
+import { namedTool, type ToolDefinition } from "../message/tool.ts";
 import { type FieldReader, readFields } from "./body-fields.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
@@ -20,7 +20,7 @@ import {
 } from "./openai-chat-edit.ts";
 import { mergeChatRounds, openChatRounds, withoutOwnChatCalls } from "./openai-chat-rounds.ts";
 import type { BodySlices } from "./slices.ts";
-import type { BodyParts, Wire, WireRequest } from "./wire.ts";
+import { type BodyParts, type Wire, type WireRequest, wholeSystem } from "./wire.ts";
 
 export const openaiChatWire: Wire = {
   name: "openai-chat",
@@ -34,10 +34,12 @@ export const openaiChatWire: Wire = {
   ownTextStands: "alone",
   carryText: carryChatText,
   joinMessages: joinChatMessages,
+  countMarks: () => 0,
   cacheMark: chatCacheMark,
   withMark: () => undefined,
   noTools: "none",
-  decodeSystem: () => [],
+  // Among the messages, once it is sent: before that it is a text.
+  decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   encode: (messages) => joinAnswers(messages).flatMap(encodeMessage),
   composeBody,
   openAnswer: createChatAccumulator,
@@ -54,6 +56,11 @@ export const openaiChatWire: Wire = {
     const called = isObject(tool) ? (tool["function"] ?? tool["custom"]) : undefined;
     return isObject(called) ? stringOr(called["name"], "") || undefined : undefined;
   },
+  decodeTool: (tool) =>
+    isObject(tool) ? namedTool(tool["function"] ?? tool["custom"], "parameters") : undefined,
+  isDeferring: () => false,
+  toolMark: () => undefined,
+  markTool: (tool) => tool,
   toolCalls: decodeCalls,
   ownIds: () => [],
   referenceTo: () => undefined,
@@ -349,7 +356,7 @@ function composeBody(parts: BodyParts): JsonObject {
     messages:
       parts.system === undefined
         ? parts.messages
-        : [{ role: "system", content: parts.system }, ...parts.messages],
+        : [{ role: "system", content: wholeSystem(parts.system) }, ...parts.messages],
     ...parts.extra,
   };
 }

@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
-import type { BodyParts } from "./wire.ts";
+import { type BodyParts, wholeSystem } from "./wire.ts";
 
 /** Tells an opaque part that is an item of its own from one inside a message. */
 export const wholeItem = "item:";
@@ -116,7 +116,7 @@ export function composeResponsesBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
     max_output_tokens: parts.maxOutputTokens,
-    ...(parts.system === undefined ? {} : { instructions: parts.system }),
+    ...(parts.system === undefined ? {} : { instructions: wholeSystem(parts.system) }),
     ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeResponsesTool) }),
     input: parts.messages,
     ...parts.extra,

@@ -8,6 +8,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
+import { namedTool } from "../message/tool.ts";
 import { type FieldReader, readFields } from "./body-fields.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
@@ -42,6 +43,7 @@ export const openaiResponsesWire: Wire = {
   ownTextStands: "alone",
   carryText: () => undefined,
   joinMessages: () => undefined,
+  countMarks: () => 0,
   cacheMark: responsesCacheMark,
   withMark: () => undefined,
   noTools: "none",
@@ -69,6 +71,11 @@ export const openaiResponsesWire: Wire = {
   }),
   encodeTool: encodeResponsesTool,
   toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
+  decodeTool: (tool) => namedTool(tool, "parameters"),
+  isDeferring: (tool) =>
+    isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search"),
+  toolMark: () => undefined,
+  markTool: (tool) => tool,
   toolCalls,
   ownIds,
   referenceTo,

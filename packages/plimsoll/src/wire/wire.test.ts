@@ -331,7 +331,6 @@ test("a JSON answer waits piece by piece, and reads like the stream of the same 
     inputTokens: 7,
     outputTokens: 2,
     cacheReadTokens: 4,
-    cacheWriteTokens: 0,
   });
   expect(answer.choices).toEqual([
     [{ role: "assistant", content: [{ type: "text", text: "hi" }] }],

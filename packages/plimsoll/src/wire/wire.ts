@@ -96,9 +96,20 @@ export interface OwnText {
   readonly mark?: JsonValue;
 }
 
+/** A part of a system prompt, and the cache mark at its end. */
+export interface SystemText {
+  readonly text: string;
+  readonly mark?: JsonValue;
+}
+
+/** A system prompt as one text: for wires that have no parts. */
+export function wholeSystem(system: string | readonly SystemText[]): string {
+  return typeof system === "string" ? system : system.map(({ text }) => text).join("\n\n");
+}
+
 export interface BodyParts {
   readonly model: string;
-  readonly system?: string;
+  readonly system?: string | readonly SystemText[];
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
@@ -135,6 +146,10 @@ export interface Wire {
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
   /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
+  /** How a request says that it is to be cached up to here; undefined where requests do not say. */
+  readonly usualMark?: JsonObject;
+  /** Cache marks in a whole body. May count one too many, never one too few. */
+  countMarks(body: Uint8Array): number;
   /** The last cache mark that a client put on this message, as it stands there. */
   cacheMark(message: Uint8Array): JsonValue | undefined;
   /** The message with a cache mark at its end; undefined where none can stand. */
@@ -168,6 +183,18 @@ export interface Wire {
   readonly maxTools?: number;
   /** Under which name the model calls a tool of a request; undefined for tools that have none. */
   toolName(tool: JsonValue): string | undefined;
+  /** What a tool of a request says of itself; undefined for tools that have no name. */
+  decodeTool(tool: JsonValue): ToolDefinition | undefined;
+  /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */
+  isDeferring(tool: JsonValue): boolean;
+  /** A tool that the provider shall not tell the model of before a search has named it; undefined where it cannot do that. */
+  deferTool?(tool: JsonObject): JsonObject;
+  /** How an answer to a search names a tool that the provider holds back. */
+  toolReference?(name: string): JsonObject;
+  /** The cache mark that a client has put on a tool. */
+  toolMark(tool: JsonValue): JsonValue | undefined;
+  /** The tool with this mark, or without any. */
+  markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
   toolCalls(message: JsonObject): readonly ToolCallPart[];
   /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
   ownIds(message: JsonObject): readonly string[];

@@ -1,0 +1,169 @@
+/** Which tools are told when all of them would take too much: MCP tools are held back first, then skills, built-ins never. */
+
+export type ToolClass = "builtin" | "skill" | "mcp";
+
+export interface WeighedTool {
+  /** Undefined: it is called by no name, and stays. */
+  readonly name?: string;
+  readonly class: ToolClass;
+  readonly tokens: number;
+}
+
+/** Of the tools that may be held back, those that are told. */
+export interface ToldTools {
+  /** Where the client has them. */
+  readonly kept: readonly string[];
+  /** Behind everything else, in the order in which they came. */
+  readonly loaded: readonly string[];
+}
+
+/** What all tools together may take. */
+export interface ToolRoom {
+  readonly tokens: number;
+  readonly count: number;
+}
+
+/** When a tool was last called: the higher, the later; undefined for one that never was. */
+export type LastUse = (name: string) => number | undefined;
+
+/** Skills are told before MCP tools. */
+const inOrder: readonly ToolClass[] = ["skill", "mcp"];
+
+export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
+  return name !== undefined && kind !== "builtin";
+}
+
+/** As many as there is room for: of each class those that were called last, then in the client's own order. */
+export function chooseTold(
+  tools: readonly WeighedTool[],
+  room: ToolRoom,
+  lastUse: LastUse,
+): ToldTools {
+  const fixed = tools.filter((tool) => !mayBeDeferred(tool));
+  let { tokens, count } = taken(room, fixed);
+  const kept = new Set<string>();
+  for (const kind of inOrder) {
+    for (const tool of byUse(namedOf(tools, kind), lastUse)) {
+      if (tool.tokens > tokens || tool.count > count) continue;
+      kept.add(tool.name);
+      tokens -= tool.tokens;
+      count -= tool.count;
+    }
+  }
+  return { kept: inClientsOrder(tools, kept), loaded: [] };
+}
+
+/** With these beside what is told; those that were not called for the longest time make room. */
+export function withLoaded(
+  tools: readonly WeighedTool[],
+  told: ToldTools,
+  { names, room, lastUse }: LoadedTools,
+): ToldTools {
+  const shown = new Set([...told.kept, ...told.loaded]);
+  const added = names.filter((name) => !shown.has(name));
+  const grown: ToldTools = { ...told, loaded: [...told.loaded, ...added] };
+  const all = new Set([...shown, ...added]);
+  const isTold = (tool: WeighedTool): boolean => !mayBeDeferred(tool) || all.has(tool.name ?? "");
+  let left = taken(room, tools.filter(isTold));
+  const gone = new Set<string>();
+  const candidates = inOrder
+    .toReversed()
+    .flatMap((kind) => byUse(namedOf(tools, kind), lastUse).toReversed())
+    .filter(({ name }) => all.has(name) && !names.includes(name));
+  for (const { name, tokens, count } of candidates) {
+    if (left.tokens >= 0 && left.count >= 0) break;
+    gone.add(name);
+    left = { tokens: left.tokens + tokens, count: left.count + count };
+  }
+  const stays = (name: string): boolean => !gone.has(name);
+  return { kept: grown.kept.filter(stays), loaded: grown.loaded.filter(stays) };
+}
+
+export interface LoadedTools {
+  readonly names: readonly string[];
+  readonly room: ToolRoom;
+  readonly lastUse: LastUse;
+}
+
+function taken(room: ToolRoom, tools: readonly WeighedTool[]): ToolRoom {
+  const tokens = tools.reduce((left, tool) => left - tool.tokens, room.tokens);
+  return { tokens, count: room.count - tools.length };
+}
+
+/** Tools of one name are told together, or not at all: the name is all that a search can say. */
+interface NamedTools {
+  readonly name: string;
+  readonly tokens: number;
+  readonly count: number;
+}
+
+function namedOf(tools: readonly WeighedTool[], kind: ToolClass): readonly NamedTools[] {
+  const byName = new Map<string, NamedTools>();
+  for (const { name, class: own, tokens } of tools) {
+    if (name === undefined || own !== kind) continue;
+    const known = byName.get(name) ?? { name, tokens: 0, count: 0 };
+    byName.set(name, { name, tokens: known.tokens + tokens, count: known.count + 1 });
+  }
+  return [...byName.values()];
+}
+
+/** Called last first; what was never called in the order that it has. */
+function byUse(tools: readonly NamedTools[], lastUse: LastUse): readonly NamedTools[] {
+  const useOf = ({ name }: NamedTools): number => lastUse(name) ?? -1;
+  return tools.toSorted((one, other) => useOf(other) - useOf(one));
+}
+
+function inClientsOrder(
+  tools: readonly WeighedTool[],
+  names: ReadonlySet<string>,
+): readonly string[] {
+  const listed = tools.flatMap(({ name }) => (name !== undefined && names.has(name) ? name : []));
+  return [...new Set(listed)];
+}
+
+/** `mcp__*` and the like: a star stands for anything. */
+export function classOf(name: string, patterns: ToolPatterns): ToolClass {
+  if (patterns.mcp.some((pattern) => matches(pattern, name))) return "mcp";
+  return patterns.skill.some((pattern) => matches(pattern, name)) ? "skill" : "builtin";
+}
+
+export interface ToolPatterns {
+  readonly mcp: readonly string[];
+  readonly skill: readonly string[];
+}
+
+/** Piece by piece, without a regular expression: patterns and names come from others. */
+function matches(pattern: string, name: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return name === pattern;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = name.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return at <= name.length - last.length;
+}
+
+/** Servers that are named in the note. */
+const namedServersMax = 24;
+
+/** What the model is told of those that it is not told of. */
+export function deferralNote(
+  deferred: readonly { readonly name: string; readonly server?: string }[],
+  searchName: string,
+): string {
+  const names = new Set(deferred.map(({ name }) => name));
+  const servers = new Map<string, number>();
+  for (const { server } of deferred)
+    if (server !== undefined) servers.set(server, (servers.get(server) ?? 0) + 1);
+  const listed = [...servers]
+    .slice(0, namedServersMax)
+    .map(([server, count]) => `${server} (${count})`)
+    .join(", ");
+  const more = servers.size > namedServersMax ? ` and ${servers.size - namedServersMax} more` : "";
+  const from = listed === "" ? "" : ` They are of ${listed}${more}.`;
+  return `[${names.size} tools deferred to save context. Use ${searchName} to find them.]${from}`;
+}

@@ -1,0 +1,164 @@
+/** `tool_search`: the model looks for tools that it was not told of; what is found can be called from the next round on. */
+
+import type { Telling } from "../message/edit.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import { withLoaded } from "../offload/defer-tools.ts";
+import { lastUses, mostToolTokens, roomBeside, toolsEdit } from "./defer-tools.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { commitEdits } from "./edit-log.ts";
+import { judge } from "./judge-view.ts";
+import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
+import type { OwnAnswer } from "./own-answers.ts";
+import { indexOn, viewOf } from "./path.ts";
+import { guardOf, judgedNew } from "./projection.ts";
+import { announce } from "./record.ts";
+import type { Catalogue } from "./tool-catalogue.ts";
+import { foldView } from "./view.ts";
+
+/** What one search brings in; what is found beyond that is only named. */
+const loadedMax = 5;
+const namedMax = 10;
+/** A longer schema is not told twice: it stands among the tools. */
+const schemaCharsMax = 1500;
+const descriptionCharsMax = 600;
+
+export interface FoundTools {
+  readonly fitted: Fitted;
+  readonly answer: OwnAnswer;
+}
+
+export interface ToolSearch {
+  readonly query: string;
+  /** As the turn is sent now. */
+  readonly before: Fitted;
+  /** Said in this turn behind that. */
+  readonly innerTokens: number;
+}
+
+/** Contract: what is answered can be called with the next request, and is stored. */
+export async function loadTools(
+  world: FitWorld,
+  draft: Draft,
+  search: ToolSearch,
+): Promise<FoundTools> {
+  const { log, branch, path, offer } = draft;
+  const { before, query } = search;
+  const told = viewOf(log, branch, path).tools;
+  const catalogue = offer?.catalogue;
+  const failed = (text: string): FoundTools => ({
+    fitted: before,
+    answer: { text, isError: true },
+  });
+  if (offer === undefined || catalogue === undefined || told === undefined)
+    return failed("No tools are held back here: you are told of all there are.");
+  const found = catalogue.find(query, told, namedMax);
+  if (found.length === 0)
+    return failed(
+      "No tool that you are not told of matches: say in other words what it should do, or name its server.",
+    );
+  const names = thatFit(world, catalogue, { found, search });
+  if (names.length === 0)
+    return failed(
+      `There is no room for ${found.join(", ")}: call ${offer.own.nameOf("compact_context")} first, then search again.`,
+    );
+  const next: Telling = {
+    ...withLoaded(catalogue.tools, told, {
+      names,
+      room: roomBeside(offer, draft.wire, mostToolTokens(world.config, before.limit)),
+      lastUse: await lastUses(draft),
+    }),
+    note: told.note,
+  };
+  const sized = await tell(world, draft, next, before);
+  if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
+  const isNative = catalogue.isNative;
+  announce(log, {
+    type: "tools-loaded",
+    session: log.record.id,
+    at: draft.turn.at,
+    turn: draft.turn.id,
+    names,
+    rereadTokens: isNative ? 0 : before.measurement.total - before.measurement.tools,
+  });
+  const after = judgedNew(world, draft, sized, guardOf(world, draft));
+  const { outcome, target } = before;
+  return {
+    fitted: fitted(draft, {
+      ...after,
+      sized,
+      target,
+      outcome: outcome === "passthrough" ? "edited" : outcome,
+    }),
+    answer: answerFor(draft, catalogue, { names, found }),
+  };
+}
+
+/** The best first, as long as there is room for them in the window. */
+function thatFit(
+  { config }: FitWorld,
+  { tools }: Catalogue,
+  { found, search }: { readonly found: readonly string[]; readonly search: ToolSearch },
+): readonly string[] {
+  const { before, innerTokens } = search;
+  const free = before.limit - before.tokensAfter - innerTokens;
+  let room = Math.min(mostToolTokens(config, before.limit), free);
+  const names: string[] = [];
+  for (const name of found) {
+    const tokens = tools
+      .filter((tool) => tool.name === name)
+      .reduce((sum, tool) => sum + tool.tokens, 0);
+    if (names.length >= loadedMax || tokens > room) continue;
+    names.push(name);
+    room -= tokens;
+  }
+  return names;
+}
+
+/** Undefined: it would not be valid, or cannot be kept. */
+async function tell(
+  world: FitWorld,
+  draft: Draft,
+  telling: Telling,
+  before: Fitted,
+): Promise<Sized | undefined> {
+  const { log, path } = draft;
+  const edit = toolsEdit(draft, telling, {
+    reason: "The model searched for tools.",
+    before: before.measured.tools,
+    after: 0,
+  });
+  const view = foldView(indexOn(path, log), [...log.edits, edit]);
+  const sized = await sizeView(world.facts, draft, view);
+  if (judge(world, draft, sized).kind === "invalid") return undefined;
+  const saved = await commitEdits(world, log, [{ ...edit, tokensAfter: sized.measured.tools }]);
+  return saved === "unsaved" ? undefined : sized;
+}
+
+interface Found {
+  readonly names: readonly string[];
+  readonly found: readonly string[];
+}
+
+/** Where the provider holds them back itself it is told their names, and tells the model the rest. */
+function answerFor({ wire }: Draft, catalogue: Catalogue, { names, found }: Found): OwnAnswer {
+  if (catalogue.isNative && wire.toolReference !== undefined) {
+    const blocks = names.map((name) => wire.toolReference?.(name) ?? {});
+    return { text: `Found: ${names.join(", ")}`, isError: false, blocks };
+  }
+  const others = found.filter((name) => !names.includes(name));
+  const told = names.map((name) => describe(name, catalogue.definition(name)));
+  const more = others.length === 0 ? "" : `\n\nAlso found, not loaded: ${others.join(", ")}.`;
+  return {
+    text: `These tools can be called now.\n\n${told.join("\n\n")}${more}`,
+    isError: false,
+  };
+}
+
+function describe(name: string, tool: ToolDefinition | undefined): string {
+  const description = (tool?.description ?? "").slice(0, descriptionCharsMax);
+  const schema = JSON.stringify(tool?.parameters ?? {});
+  const isShort = schema.length <= schemaCharsMax;
+  return [`## ${name}`, description, isShort ? schema : "(its schema stands among the tools)"]
+    .filter((line) => line !== "")
+    .join("\n");
+}
