@@ -7,9 +7,14 @@ import type { JsonObject, JsonValue } from "../packages/plimsoll/src/message/jso
 import type { Message } from "../packages/plimsoll/src/message/message.ts";
 import { readArchived } from "../packages/plimsoll/src/session/archive.ts";
 import type { FactsReader } from "../packages/plimsoll/src/session/message-facts.ts";
+import {
+  answerOf,
+  bodyOf,
+  type ReplayTurn,
+} from "../packages/plimsoll/src/session/replay-turns.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { maxOutput } from "./trace-replay.ts";
-import { type Trace, type TraceMessage, turnsOf, type WireForm } from "./trace-wires.ts";
+import { scriptFor, type Trace, type WireForm } from "./trace-wires.ts";
 
 /** As the product's own, without a configuration. */
 const threshold = 4096;
@@ -31,10 +36,8 @@ export async function planTrace(
 ): Promise<PlannedTrace | undefined> {
   const wire = wires[form.wire];
   const requests = requestsOf(form, trace);
-  const last = requests.at(-1)?.items ?? [];
-  const body = Buffer.from(
-    JSON.stringify({ ...form.head(trace, maxOutput), [wire.messagesField]: last }),
-  );
+  const { items: last = [], original = {} } = requests.at(-1) ?? {};
+  const body = Buffer.from(JSON.stringify(original));
   const hints = { clientKey: `plan:${trace.meta.id}`, isCompacted: false };
   const turn = await roomy.receive({ tenant: "local", provider: "roomy", wire, body, hints });
   await turn.end({ status: "aborted" });
@@ -56,15 +59,22 @@ export async function planTrace(
 
 interface TraceRequest {
   readonly items: readonly JsonObject[];
-  readonly answer: TraceMessage | undefined;
+  /** The body around them. */
+  readonly original: JsonObject;
+  readonly answer: ReplayTurn["answer"] | undefined;
 }
 
 function requestsOf(form: WireForm, trace: Trace): readonly TraceRequest[] {
-  const items = [...form.lead(trace)];
-  return turnsOf(trace).map(({ added, answer }) => {
-    items.push(...form.encode(added));
-    const request = { items: [...items], answer };
-    if (answer !== undefined) items.push(...form.encode([answer]));
+  const script = scriptFor(form, trace, maxOutput);
+  const said: JsonObject[] = [];
+  return script.turns.map(({ added, answer }) => {
+    said.push(...added);
+    const request = {
+      items: [...script.lead, ...said],
+      original: bodyOf(script, said),
+      answer,
+    };
+    said.push(...(answer ?? []));
     return request;
   });
 }
@@ -146,14 +156,14 @@ export async function offloadTrace(offloading: Offloading): Promise<Offloaded> {
   const { plimsoll, form, provider, plan } = offloading;
   const { trace } = plan;
   const wire = wires[form.wire];
-  for (const { items, answer } of requestsOf(form, trace)) {
-    const original = { ...form.head(trace, maxOutput), [wire.messagesField]: items };
+  for (const { items, original, answer } of requestsOf(form, trace)) {
     const body = Buffer.from(JSON.stringify(original));
     const hints = { clientKey: `trace:${provider}`, isCompacted: false };
     const turn = await plimsoll.receive({ tenant: "local", provider, wire, body, hints });
     const { outcome, measured, tokensBefore } = turn.fitted;
     const sent = JSON.parse(Buffer.from(turn.body ?? body).toString()) as JsonObject;
-    const response = answer && wire.readAnswer(form.response(answer, measured.total));
+    const usage = { inputTokens: measured.total, outputTokens: 50 };
+    const response = answer && answerOf(answer, usage);
     await turn.end(
       response === undefined ? { status: "aborted" } : { status: "complete", answer: response },
     );

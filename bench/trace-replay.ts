@@ -4,13 +4,18 @@ import type { Plimsoll } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import type { FactsReader } from "../packages/plimsoll/src/session/message-facts.ts";
 import {
+  answerOf,
+  bodyOf,
+  type ReplayTurn,
+} from "../packages/plimsoll/src/session/replay-turns.ts";
+import {
   type Finding,
   type Judged,
   newViolations,
   validate,
 } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
-import { type Trace, type TraceMessage, turnsOf, type WireForm } from "./trace-wires.ts";
+import { scriptFor, type Trace, type WireForm } from "./trace-wires.ts";
 
 type Received = Awaited<ReturnType<Plimsoll["receive"]>>;
 
@@ -69,15 +74,15 @@ interface Previous {
 export async function replay(replaying: Replay): Promise<Replayed> {
   const { form, trace } = replaying;
   const result = nothingYet();
-  const head = form.head(trace, maxOutput);
-  const items = [...form.lead(trace)];
-  let original: JsonObject = head;
+  const script = scriptFor(form, trace, maxOutput);
+  const said: JsonObject[] = [];
+  let original: JsonObject = script.head;
   let previous: Previous = { sent: undefined, edits: 0, patches: [] };
-  for (const { added, answer } of turnsOf(trace)) {
-    items.push(...form.encode(added));
-    original = { ...head, [wires[form.wire].messagesField]: [...items] };
+  for (const { added, answer } of script.turns) {
+    said.push(...added);
+    original = bodyOf(script, said);
     previous = await sendOne(replaying, { original, answer, previous }, result);
-    if (answer !== undefined) items.push(...form.encode([answer]));
+    said.push(...(answer ?? []));
   }
   const findings = validate({
     wire: form.wire,
@@ -106,7 +111,7 @@ export function nothingYet(): Replayed {
 
 interface Sending {
   readonly original: JsonObject;
-  readonly answer: TraceMessage | undefined;
+  readonly answer: ReplayTurn["answer"] | undefined;
   readonly previous: Previous;
 }
 
@@ -149,7 +154,7 @@ async function sendOne(
   );
   const about = { trace: trace.meta.id, request: result.requests, outcome };
   result.violations.push(...findings.map((finding) => ({ ...finding, ...about })));
-  const response = answer && wire.readAnswer(form.response(answer, tokens));
+  const response = answer && answerOf(answer, { inputTokens: tokens, outputTokens: 50 });
   await turn.end(
     response === undefined ? { status: "aborted" } : { status: "complete", answer: response },
   );
@@ -159,7 +164,7 @@ async function sendOne(
 
 /** Our tools are counted as a list of their own: a bracket and a comma more or less. */
 function slack({ fitted }: Received): number {
-  return fitted.tools.length === 0 ? 0 : 8;
+  return fitted.tools.elements.length === 0 ? 0 : 8;
 }
 
 /** Ours come in once, behind the client's own, with the first handle: that changes the tools on purpose. */
@@ -169,7 +174,7 @@ function isJoinedByOurs({ fitted }: Received, sent: Sent, previous: Previous): b
     return Array.isArray(tools) ? tools : [];
   };
   const [before, now] = [toolsOf(previous.sent), toolsOf(sent)];
-  const own = fitted.tools.map((bytes) => new TextDecoder().decode(bytes));
+  const own = fitted.tools.elements.map((bytes) => new TextDecoder().decode(bytes));
   const isSame =
     JSON.stringify(now) === JSON.stringify([...before, ...own.map((text) => JSON.parse(text))]);
   return own.length > 0 && isSame;

@@ -15,7 +15,7 @@ import { findRecordings, readRecordings, shuffled } from "./recordings.ts";
 import { figure, type Table, toText } from "./report.ts";
 import { median } from "./statistics.ts";
 import { maxOutput, nothingYet, type Replayed, replay } from "./trace-replay.ts";
-import { type Trace, turnsOf, type WireForm, wireForms } from "./trace-wires.ts";
+import { scriptFor, type Trace, type WireForm, wireForms } from "./trace-wires.ts";
 
 const allSets = [
   "coding_miniswe",
@@ -57,7 +57,7 @@ function takeSample(traces: readonly Trace[]): readonly Trace[] {
   for (const trace of shuffled(traces, seed)) {
     if (taken.length >= sample.conversations && requests >= sample.requests) break;
     taken.push(trace);
-    requests += turnsOf(trace).length;
+    requests += scriptFor(wireForms[0], trace, maxOutput).turns.length;
   }
   return taken;
 }

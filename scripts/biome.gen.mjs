@@ -16,7 +16,7 @@ const mayImport = {
   session: ["message", "search", "budget", "offload", "compact", "prompt", "wire", "store"],
   work: ["message", "store", "session"],
   loop: ["message", "session", "work"],
-  server: ["message", "wire", "session", "work", "offload", "store"],
+  server: ["message", "prompt", "wire", "session", "work", "offload", "store"],
   cli: [
     "message",
     "search",

@@ -353,7 +353,7 @@ export function findModel(provider: string, model: string): ModelFacts {
 }
 
 /** `us.anthropic.claude-…`, `anthropic/claude-…` and `models/gemini-…` name the same models as without. */
-function bareName(model: string): string {
+export function bareName(model: string): string {
   const name = model.toLowerCase().split("/").at(-1) ?? "";
   return name
     .replace(/^(?:[a-z-]+\.)*(?:anthropic|meta|mistral|deepseek)\./, "")

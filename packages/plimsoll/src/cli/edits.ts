@@ -48,6 +48,8 @@ function subjectOf({ action, reason }: Edit): string {
       return action.text;
     case "expand":
       return `with ${action.inner.length} messages of lookups`;
+    case "tools":
+      return `${reason} ${action.loaded.join(" ")}`;
     case "pin":
       return "stays as it is";
     case "checkpoint":

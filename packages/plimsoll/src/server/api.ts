@@ -38,6 +38,8 @@ export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promis
   if (area === "archive" && id !== "" && view === "")
     return answerArchive(plimsoll.store, request, id);
   if (area === "search" && id === "") return answerSearch(plimsoll, request);
+  if (area === "cost" && id === "")
+    return plimsoll.cost({ tenant: request.caller.isOwner ? undefined : request.caller.tenant });
   throw notFound();
 }
 
@@ -63,10 +65,11 @@ function cursorOf(
 }
 
 async function answerSession(
-  { store, steering }: Plimsoll,
+  plimsoll: Plimsoll,
   request: ApiRequest,
   { id, view }: { readonly id: string; readonly view: string },
 ): Promise<unknown> {
+  const { store, steering } = plimsoll;
   const session = await findSession(store, request.caller, id);
   switch (view) {
     case "":
@@ -81,6 +84,8 @@ async function answerSession(
       return { items: await receiptsOf(store, session.id) };
     case "checkpoints":
       return { items: await steering.checkpoints(session.id) };
+    case "cost":
+      return plimsoll.cost({ session: session.id });
     case "measurement":
       return readMeasurement(store, session);
     default:

@@ -44,6 +44,7 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
     registers,
   });
   countEvents(plimsoll, registry);
+  countMoney(plimsoll, registry);
   const storeErrors = new Counter({
     name: "plimsoll_store_errors_total",
     help: "Commits that failed and were kept for later.",
@@ -87,6 +88,30 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
   };
 }
 
+/** Names of models come from clients: so many are told apart. */
+const maxModels = 50;
+
+function countMoney(plimsoll: Plimsoll, registry: Registry): void {
+  const registers = [registry];
+  const models = new Set<string>();
+  const money = new Counter({
+    name: "plimsoll_cost_usd_total",
+    help: "What turns have cost in US dollars, by what providers reported; turns at unknown prices are not in it.",
+    labelNames: ["model"],
+    registers,
+  });
+  const unpriced = new Counter({
+    name: "plimsoll_unpriced_turns_total",
+    help: "Turns whose cost is unknown: no usage was reported, or no price is known.",
+    registers,
+  });
+  plimsoll.on("turn-end", ({ model, usd }) => {
+    if (models.size < maxModels) models.add(model);
+    if (usd === undefined) unpriced.inc();
+    else money.inc({ model: models.has(model) ? model : "other" }, usd);
+  });
+}
+
 function countEvents(plimsoll: Plimsoll, registry: Registry): void {
   const registers = [registry];
   const compactions = new Counter({
@@ -113,6 +138,20 @@ function countEvents(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["tool", "failed"],
     registers,
   });
+  const reread = new Counter({
+    name: "plimsoll_reread_tokens_total",
+    help: "Tokens that providers had read and must read again, by what changed before them; estimated.",
+    labelNames: ["by"],
+    registers,
+  });
+  const deferred = new Counter({
+    name: "plimsoll_tools_deferred_total",
+    help: "Tools that were held back, one count per conversation and tool.",
+    registers,
+  });
+  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(count));
+  plimsoll.on("tools-loaded", ({ rereadTokens }) => reread.inc({ by: "tools" }, rereadTokens));
+  plimsoll.on("compaction-end", ({ tokensAfter }) => reread.inc({ by: "compaction" }, tokensAfter));
   plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
   plimsoll.on("compaction-end", ({ reason }) => compactions.inc({ reason }));
   plimsoll.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));

@@ -6,6 +6,7 @@ import type { Goal, Strategy } from "../compact/strategy.ts";
 import { truncateKeeping } from "../compact/truncation.ts";
 import type { Outcome } from "../message/event.ts";
 import { type Compaction, compact } from "./compaction.ts";
+import { toldAnew } from "./defer-tools.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { commitCompaction, recordError, reportDegraded } from "./edit-log.ts";
 import { type Fitted, type FitWorld, fitted, lastResort, mayRefuse } from "./last-resort.ts";
@@ -14,6 +15,7 @@ import { type Guard, type JudgedView, judgedNew } from "./projection.ts";
 import { announce } from "./record.ts";
 import { mustRecover, noteOverflow } from "./recovery.ts";
 import { reportCompaction } from "./report-compaction.ts";
+import { owe, type Timing } from "./timing.ts";
 
 /** A compaction goes this deep, so that it is rare, and no deeper than it must. */
 const depth = 0.5;
@@ -29,6 +31,8 @@ export interface Compacting {
   readonly guard: Guard;
   readonly before: JudgedView;
   readonly isOverMedia: boolean;
+  /** Why now. */
+  readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
   /** After an overflow: at most so much, before correction. */
   readonly mostTokens?: number;
   readonly mostBytes?: number;
@@ -60,7 +64,8 @@ export async function compactTurn(
     isThere(world, draft, afresh, compacting);
   const tried = isAfresh ? afresh : await tryChain(world, draft, start, compacting);
   const done = await orRecovery(world, draft, start, { tried, compacting });
-  const { compaction, outcome } = done;
+  const { outcome } = done;
+  const compaction = await toldAnew(world, draft, done.compaction);
   for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
     reportDegraded(draft, "truncation", failure);
   if (compaction.edits.length === 0) {
@@ -79,8 +84,7 @@ export async function compactTurn(
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
   const milliseconds = world.now() - startedAt;
-  const reason = compacting.isOverMedia ? "media" : reasonOf(before.verdict);
-  reportCompaction(world, draft, compaction, { reason, start, milliseconds });
+  reportMade(world, draft, compaction, { compacting, start, milliseconds });
   if (outcome === "recovered") reportRecovery(draft, compaction, start, done.reason ?? "");
   branch.judged = { view: viewOf(log, branch, draft.path), turns: 0 };
   branch.compacted = { turns: 0, level: done.level };
@@ -89,6 +93,27 @@ export async function compactTurn(
   if (verdict.kind === "final")
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   return fitted(draft, { ...after, sized: compaction.sized, target: draft.targets[0], outcome });
+}
+
+interface Made {
+  readonly compacting: Compacting;
+  readonly start: Sized;
+  readonly milliseconds: number;
+}
+
+function reportMade(
+  world: FitWorld,
+  draft: Draft,
+  compaction: Compaction,
+  { compacting, start, milliseconds }: Made,
+): void {
+  const { timing, isOverMedia, before } = compacting;
+  const reason = isOverMedia ? "media" : (timing?.reason ?? reasonOf(before.verdict));
+  const priced = timing?.worth === undefined ? {} : { worth: timing.worth };
+  reportCompaction(world, draft, compaction, { reason, start, milliseconds, ...priced });
+  if (timing?.isVoluntary !== true) return;
+  const { projection } = judgedNew(world, draft, compaction.sized, compacting.guard);
+  owe(draft.branch, timing.priceOf?.(projection.tokens) ?? 0);
 }
 
 interface Tried {
@@ -107,10 +132,14 @@ async function tryChain(
 ): Promise<Tried> {
   const { compacted } = draft.branch;
   const isSoon = compacted !== undefined && compacted.turns <= thrash.turns;
+  // Nothing is truncated for money's sake.
+  const strategies = world.strategies.filter(
+    ({ isLastResort }) => !(isLastResort && compacting.timing?.isVoluntary === true),
+  );
   let level = isSoon ? Math.min(deepestLevel, compacted.level + 1) : 0;
   for (;;) {
     const goal = goalOf(draft, start, compacting, level);
-    const compaction = await compact(world, { draft, start, strategies: world.strategies, goal });
+    const compaction = await compact(world, { draft, start, strategies, goal });
     const freed = 1 - compaction.sized.measured.total / Math.max(1, start.measured.total);
     const tried: Tried = { compaction, outcome: "compacted", level };
     const isEnough =

@@ -26,11 +26,26 @@ const retryPolicy = z.strictObject({
   max_delay_seconds: z.number().nonnegative().optional(),
 });
 
+/** US dollars for a million tokens. */
+const usd = z.number().nonnegative();
+const prices = z.strictObject({
+  input: usd.optional(),
+  output: usd.optional(),
+  cache_read: usd.optional(),
+  cache_write: usd.optional(),
+  cache_write_long: usd.optional(),
+  cache_min_tokens: tokens.optional(),
+  cache_ttl_seconds: z.number().positive().optional(),
+});
+
 const provider = z.strictObject({
   wire: z.enum(["anthropic", "openai", "gemini"]).optional(),
   baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  native_tool_deferral: z.boolean().optional(),
   ...limitSettings,
-  models: z.record(z.string(), z.strictObject(limitSettings)).optional(),
+  models: z
+    .record(z.string(), z.strictObject({ ...limitSettings, prices: prices.optional() }))
+    .optional(),
 });
 
 const breakingStrategy = z.strictObject({
@@ -175,6 +190,15 @@ const schema = z.strictObject({
     .optional(),
   tool_classes: z
     .strictObject({ mcp: z.array(z.string()).optional(), skill: z.array(z.string()).optional() })
+    .optional(),
+  cost: z
+    .strictObject({
+      /** forced: never for money's sake. cold: when the provider's cache has expired. pays: whenever it saves. */
+      when: z.enum(["forced", "cold", "pays"]).optional(),
+      /** Of the limit: below that nothing is taken out for money's sake. */
+      compact_from: share.optional(),
+      expected_turns: z.number().int().min(1).max(1000).optional(),
+    })
     .optional(),
   own_tools: z.enum(["first-edit", "first-request"]).optional(),
   context: z

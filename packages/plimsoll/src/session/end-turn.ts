@@ -5,6 +5,7 @@ import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
 import type { TurnStatus } from "../message/event.ts";
 import type { Usage } from "../message/message.ts";
+import { billedOf, costOf } from "../prompt/bill.ts";
 import { packBody } from "../store/body.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
@@ -18,6 +19,7 @@ import { type LogMessage, moveTip, pathTo } from "./log.ts";
 import { announceOverflow } from "./overflowed.ts";
 import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
+import { noteTurn } from "./timing.ts";
 import type { TurnContext } from "./turn.ts";
 
 export interface TurnResult {
@@ -57,6 +59,8 @@ export async function endTurn(
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
   branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
+  if (usage !== undefined) branch.sentLength = draft.path.length;
+  noteTurn(context, branch, fitted, sent.rounds?.usages.at(-1) ?? usage);
   branch.isChanged = true;
   log.unsaved.push(...turnWrites(sent, record));
   announce(log, {
@@ -71,7 +75,7 @@ export async function endTurn(
     measurement: fitted.measurement,
     tokensBefore: fitted.tokensBefore,
     limit: record.limit,
-    ...(usage === undefined ? {} : { usage }),
+    ...(usage === undefined ? {} : { usage, ...priced(context, fitted, usage) }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
@@ -84,6 +88,15 @@ export async function endTurn(
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
   return context.saver.save(log);
+}
+
+function priced(
+  { pricesOf }: TurnContext,
+  { target }: Fitted,
+  usage: Usage,
+): { readonly usd?: number } {
+  const usd = costOf(billedOf(usage), pricesOf(target));
+  return usd === undefined ? {} : { usd };
 }
 
 /** The client is shown the last round's input; what was paid for is the sum. */
@@ -237,8 +250,10 @@ function countersOf(
   const { measurement, target } = fitted;
   const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
   const calibration = placed.log.calibrations.get(target.key);
+  const debtUsd = placed.branch.record.counters?.debtUsd;
   return {
     ...commitTurn(addNew(seeded, answerTokens), turn.usage),
+    ...(debtUsd === undefined ? {} : { debtUsd }),
     ...(calibration === undefined ? {} : { calibration: { target: target.key, ...calibration } }),
   };
 }

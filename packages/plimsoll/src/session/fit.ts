@@ -1,7 +1,7 @@
 /**
  * The load line: what is done to a request so that it fits, and is valid.
  *
- *   view ─► results on arrival ─► guard ─► strategies ─► validator ─► commit ─► what is sent
+ *   tools held back ─► view ─► results on arrival ─► guard ─► strategies ─► validator ─► commit ─► what is sent
  *
  * Each step may fail, and then the next lower rung is taken: the last valid view; truncation, if the store can
  * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
@@ -10,6 +10,7 @@
 import { effectiveLimit, type Verdict } from "../budget/guard.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
+import { deferTools } from "./defer-tools.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { addNote, reportDegraded, reportWarning } from "./edit-log.ts";
 import { offloadFresh } from "./fresh-results.ts";
@@ -27,6 +28,7 @@ import { viewOf } from "./path.ts";
 import { prepareSummary } from "./prepared-summary.ts";
 import { asGuarded, guardOf, type JudgedView, judged, judgedNew } from "./projection.ts";
 import { mustRecover } from "./recovery.ts";
+import { type Timing, timingOf, waits } from "./timing.ts";
 import { countOfEdits, type View, wholeView } from "./view.ts";
 
 /** Nothing was found to take out: not tried again before the request has grown by this. */
@@ -36,6 +38,7 @@ const growthBeforeRetry = 1.03;
 const afterCutOff = 0.7;
 
 export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
+  await deferTools(world, draft);
   const start = await offloadFresh(world, draft, await lastValidView(world, draft));
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
@@ -52,17 +55,25 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
     branch.compacted = { ...branch.compacted, turns: branch.compacted.turns + 1 };
   const isCut = branch.mustCompact === true;
   const isAfresh = mustRecover(log, branch, world.now()) !== undefined;
-  const mustCompact = isCut || isOverMedia || isAfresh;
-  if (!mustCompact && isFine(draft, verdict, before)) return settle(world, draft, start, before);
-  if (!mustCompact && isExhausted(draft, verdict, before))
-    return settle(world, draft, start, before);
-  const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
+  if (isCut || isOverMedia || isAfresh) {
+    const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
+    const goal = mostTokens === undefined ? {} : { mostTokens };
+    return compactTurn(world, draft, start, { guard, before, isOverMedia, ...goal });
+  }
+  const isStuck = isLetGo(draft, verdict, before) || isExhausted(draft, verdict, before);
+  const timing = isStuck ? waits : timingOf(world, draft, start, { guard, before });
+  if (timing.kind === "wait") return settle(world, draft, start, before);
   return compactTurn(world, draft, start, {
     guard,
     before,
     isOverMedia,
-    ...(mostTokens === undefined ? {} : { mostTokens }),
+    timing,
+    ...mostOf(timing),
   });
+}
+
+function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
+  return mostTokens === undefined ? {} : { mostTokens };
 }
 
 /** As the client sent it, whatever it comes to. */
@@ -115,20 +126,19 @@ function isSameView(known: View | undefined, view: View): boolean {
   return countOfEdits(known) === countOfEdits(view) && last(known) === last(view);
 }
 
-function isFine(
+/** Only tools push it over, and the window holds it all the same. */
+function isLetGo(
   { targets: [target] }: Draft,
   verdict: Verdict,
   { projection }: JudgedView,
 ): boolean {
-  if (verdict.kind === "fits") return true;
   const { window, maxOutput } = target.limit;
   return verdict.kind === "schema" && projection.tokens + maxOutput <= window;
 }
 
 function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
   return (
-    verdict.kind === "compact" &&
-    verdict.overTokens === 0 &&
+    (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
     branch.exhaustedTokens !== undefined &&
     projection.tokens < branch.exhaustedTokens * growthBeforeRetry
   );

@@ -12,10 +12,11 @@ import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { reportDegraded, reportEnforced } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";
 import { type Guard, type JudgedView, judged } from "./projection.ts";
-import type { Patch } from "./render.ts";
+import type { Patch, ShownTools } from "./render.ts";
 import type { ReportWorld } from "./report-compaction.ts";
 import type { Summariser } from "./summariser.ts";
 import type { Target } from "./target.ts";
+import type { PricesOf } from "./timing.ts";
 
 export interface FitWorld extends ReportWorld {
   /** A model that writes summaries, where one is configured. */
@@ -25,6 +26,7 @@ export interface FitWorld extends ReportWorld {
   /** Tokens of a text, at once and roughly. */
   readonly count: (text: string) => number;
   readonly config: Config;
+  readonly pricesOf: PricesOf;
   readonly now: () => number;
   readonly calibrations: Calibrations;
   readonly strategies: readonly Strategy[];
@@ -36,8 +38,8 @@ export interface Fitted {
   readonly outcome: Outcome;
   readonly target: Target;
   readonly patches: readonly Patch[];
-  /** Tools of ours that go with it. */
-  readonly tools: readonly Uint8Array[];
+  /** The list of tools, where it is not the client's own. */
+  readonly tools: ShownTools;
   /** The model may call nothing any more, and is told so. */
   readonly isFinal: boolean;
   /** Before correction, of what is sent. */
@@ -162,8 +164,8 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
   };
 }
 
-export function outcomeOf({ patches }: Sized): Outcome {
-  return patches.length === 0 ? "passthrough" : "edited";
+export function outcomeOf({ patches, tools }: Sized): Outcome {
+  return patches.length === 0 && !tools.isWhole ? "passthrough" : "edited";
 }
 
 /** The client has begun the answer itself: nothing may stand behind that. */

@@ -62,6 +62,14 @@ export interface BranchState {
   mustCompact?: boolean;
   /** The last compaction: how many turns ago, and how deep. */
   compacted?: { readonly turns: number; readonly level: number };
+  /** What the provider has of this conversation in its cache, and since when. Unknown before it has reported anything. */
+  cache?: { readonly at: number; readonly tokens: number };
+  /** Turns since the last compaction, and how large the request was then. */
+  pace?: { readonly turns: number; readonly tokens: number };
+  /** All turns. */
+  turns?: number;
+  /** How many messages the last request had that a provider answered. */
+  sentLength?: number;
   /** A summary by a model, for the next compaction; it covers everything up to a message. */
   prepared?:
     | { readonly kind: "under-way" }

@@ -121,10 +121,12 @@ export function addMessages(totals: Totals, messages: readonly LogMessage[]): To
   };
 }
 
-export function measureTurn(head: Head, totals: Totals): Measurement {
+/** `skills` are of the system prompt, and told apart. */
+export function measureTurn(head: Head, totals: Totals, skills: Count = nothing): Measurement {
+  const system = addCounts([head.system, totals.system]);
   return measurement({
-    system: addCounts([head.system, totals.system]),
-    skills: nothing,
+    system: { ...system, tokens: Math.max(0, system.tokens - skills.tokens) },
+    skills,
     tools: head.tools,
     conversation: totals.conversation,
   });

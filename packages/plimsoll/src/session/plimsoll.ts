@@ -9,6 +9,7 @@ import type { Sign } from "../message/handle.ts";
 import type { JsonObject } from "../message/json.ts";
 import { answeredResults } from "../offload/answered-results.ts";
 import type { Embedder } from "../search/embed.ts";
+import type { WordVectors } from "../search/vectors.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -41,9 +42,11 @@ import {
   type WireOfProvider,
 } from "./session.ts";
 import { createSessionCache } from "./session-cache.ts";
+import { type CostOf, type CostReport, costOf } from "./session-cost.ts";
 import { createSteering, type Steering } from "./steer.ts";
 import { createSummariser, type SummariserSettings } from "./summariser.ts";
 import { createTargets, type Targets } from "./target.ts";
+import { createPrices } from "./timing.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./token-counter.ts";
 import {
   type Incoming,
@@ -76,6 +79,8 @@ export interface Parts {
   readonly validate: TurnContext["validate"];
   readonly store: Store;
   readonly counter: SessionTokenCounter;
+  /** Milliseconds since 1970: how old a provider's cache is. */
+  readonly now: () => number;
 }
 
 export interface SessionOptions {
@@ -94,6 +99,8 @@ export interface Plimsoll {
   readonly own: OwnAnswers;
   /** Undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
+  /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
+  cost(of: CostOf): Promise<CostReport>;
   /** A request as a client sent it over the wire: the proxy's way in. */
   receive(incoming: Incoming): Promise<ReceivedTurn>;
   /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
@@ -148,9 +155,11 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     }),
     counter,
     count,
+    vectors,
     sign: (text) => createHmac("sha256", key).update(text).digest(),
     strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
     validate: options.parts?.validate ?? newViolations,
+    now: options.parts?.now ?? Date.now,
   });
   const { bus, store, sign, openTurns, saver, own } = context;
 
@@ -160,6 +169,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     sign,
     own,
     steering: createSteering(context),
+    cost: (of) => costOf(context, of),
     compactMessages: (task) => compactOnce(context, task),
     peek: (incoming) => peekBody(context, incoming),
     receive: (incoming) => receiveTurn(context, incoming),
@@ -238,12 +248,15 @@ function openStore(config: Config, folder: DataFolder | undefined): Promise<Stor
   });
 }
 
-type Assembly = Parts & Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own">;
+type Assembly = Parts &
+  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own"> & {
+    readonly vectors?: WordVectors | undefined;
+  };
 
 function assemble(parts: Assembly): SessionContext & { readonly openTurns: ClosableTurns } {
   const { config, store, counter, sign } = parts;
   const bus = createEventBus();
-  const now = (): number => Date.now();
+  const { now } = parts;
   const facts = createFactsReader(counter);
   const sessions = createSessionCache(store, now);
   return {
@@ -257,12 +270,13 @@ function assemble(parts: Assembly): SessionContext & { readonly openTurns: Closa
     openTurns: createOpenTurns(),
     tokenizers: tokenizersOf(config),
     heads: createHeadReader(facts),
-    offers: createOfferReader(facts, config),
+    offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
     targets: createTargets(config, now),
     references: createReferences(store),
     exclusively: createQueues(),
     calibrations: createCalibrations(),
+    pricesOf: createPrices(config),
     background: createBackground((error) =>
       process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
     ),

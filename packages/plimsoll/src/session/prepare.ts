@@ -1,8 +1,10 @@
 /** From what was appended to a request that can be sent: recorded, measured, made to fit. */
 
+import type { Count } from "../budget/tokenizer.ts";
 import type { ToolDefinition } from "../message/tool.ts";
+import { type BuiltPrompt, buildPrompt } from "../prompt/sections.ts";
 import { readSlices } from "../wire/slices.ts";
-import type { Wire, WireName } from "../wire/wire.ts";
+import { type Wire, type WireName, wholeSystem } from "../wire/wire.ts";
 import { encodeMessage, usage } from "./appended.ts";
 import { targetFields } from "./debug.ts";
 import type { Draft } from "./draft.ts";
@@ -48,13 +50,18 @@ export async function prepare(
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
   });
   const [target] = targets;
+  const { pricesOf } = context;
   state.mustEnd ||= budget.face.isExceeded;
   const { mustEnd } = state;
   await state.open?.turn.end({ status: "aborted" });
   if (state.log.isAbandoned) await reopen(context, state, target.ruler);
   const tools = toolsOf(state, options);
-  const head = await headOf(context, state, { options, tools, wire, target });
-  const offer = await offerOf(context, state, { options, tools, wire, target });
+  const prompt = promptOf(options.system);
+  const head = await headOf(context, state, { options, prompt, tools, wire, target });
+  const count = (text: string): Promise<Count> => countText(context, { wire, target }, text);
+  const tail = await count(prompt.tail);
+  const skills = await count(prompt.system.find(({ name }) => name === "skills")?.text ?? "");
+  const offer = await offerOf(context, state, { options, prompt, tools, wire, target });
   const turn = { id: newId("turn"), at: context.now() };
   const { tip, newMessages } = await appendPending(context, state, {
     wire,
@@ -79,6 +86,9 @@ export async function prepare(
     options,
     wire: state.wire ?? wire,
     tools,
+    prompt,
+    tail,
+    skills,
     load: () => loadInner(context.store, state.log),
     isLast: mustEnd,
     ...(offer === undefined ? {} : { offer }),
@@ -88,17 +98,18 @@ export async function prepare(
   const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
   if (mustEnd) reportEnd(context, draft, opened.fitted);
   const prepared = (): PreparedTurn =>
-    preparedTurn(state, { opened, draft, wire, options, tools, mustEnd });
+    preparedTurn(state, { opened, draft, wire, options, tools, mustEnd, prompt, pricesOf });
   const begin = (): Promise<void> =>
     budget.begin({
       fitted: opened.fitted,
       targets,
       rules: options,
       lastTool: mustEnd || opened.fitted.isFinal ? finalReport.name : undefined,
-      toolsToCome: opened.fitted.tools.length === 0 ? (draft.offer?.count.tokens ?? 0) : 0,
+      toolsToCome: opened.fitted.tools.elements.length === 0 ? (draft.offer?.count.tokens ?? 0) : 0,
     });
   await begin();
   state.draft = draft;
+  state.sent = () => opened.fitted;
   state.open = { turn: opened, wire, prepared, begin };
   return prepared();
 }
@@ -114,9 +125,26 @@ function mainBranch(state: SessionState, at: number): ReturnType<typeof startNew
 /** What a turn can be made from, beside what was said. */
 interface Heading {
   readonly options: PrepareOptions;
+  readonly prompt: BuiltPrompt;
   readonly tools: readonly ToolDefinition[];
   readonly wire: Wire;
   readonly target: Target;
+}
+
+/** One text is a section that stays. */
+function promptOf(system: PrepareOptions["system"]): BuiltPrompt {
+  if (system === undefined) return { system: [], tail: "" };
+  return buildPrompt(typeof system === "string" ? [{ name: "base", content: system }] : system);
+}
+
+async function countText(
+  { facts }: TurnContext,
+  { wire, target }: Pick<Heading, "wire" | "target">,
+  text: string,
+): Promise<Count> {
+  return text === ""
+    ? { tokens: 0, certainty: "exact" }
+    : facts.countSystem(wire, JSON.stringify(text), target.ruler);
 }
 
 function toolsOf(state: SessionState, options: PrepareOptions): readonly ToolDefinition[] {
@@ -128,8 +156,9 @@ function toolsOf(state: SessionState, options: PrepareOptions): readonly ToolDef
 async function headOf(
   context: TurnContext,
   state: SessionState,
-  { options: { system }, tools, wire, target }: Heading,
+  { prompt, tools, wire, target }: Heading,
 ): Promise<Head> {
+  const system = prompt.system.length === 0 ? undefined : wholeSystem(prompt.system);
   const key = [system, tools, target.ruler.key, wire.name];
   if (isFor(state.head, key)) return state.head.value;
   const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
@@ -154,9 +183,9 @@ async function offerOf(
   if (isFor(state.offer, key)) return state.offer.value;
   const isPossible = tools.length > 0 && !hasOtherPlans(wire, options);
   const names = (options.tools ?? []).map(({ name }) => name);
-  const offer = isPossible ? await context.offers.beside(wire, names, target) : undefined;
-  const all = tools.length + (offer?.elements.length ?? 0);
-  const value = all > (wire.maxTools ?? Number.POSITIVE_INFINITY) ? undefined : offer;
+  const value = isPossible
+    ? await context.offers.beside({ wire, tools, names, target })
+    : undefined;
   state.offer = { key, value };
   return value;
 }

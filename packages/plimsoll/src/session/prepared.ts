@@ -1,22 +1,26 @@
 /** A library turn on its way to the model: the draft that is made to fit, and the request that comes of it. */
 
 import type { Limit } from "../budget/limit.ts";
-import type { Measurement } from "../budget/measure.ts";
+import { addCounts, type Measurement } from "../budget/measure.ts";
+import type { Count } from "../budget/tokenizer.ts";
 import { isToolAllowed, type ToolRules } from "../budget/tool-budget.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Outcome } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
-import type { Wire, WireName } from "../wire/wire.ts";
+import type { BuiltPrompt, PromptSection } from "../prompt/sections.ts";
+import type { SystemText, Wire, WireName } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
+import { markPrompt } from "./cache-marks.ts";
 import type { Draft } from "./draft.ts";
 import { type Head, measureTurn } from "./measure-turn.ts";
 import type { OwnOffer } from "./own-offer.ts";
 import { nothing, type Path, pathOf } from "./path.ts";
-import { type Patch, patchList } from "./render.ts";
+import { type Patch, patchList, type ShownTools } from "./render.ts";
 import type { SessionState } from "./session-state.ts";
 import type { Target } from "./target.ts";
+import type { PricesOf } from "./timing.ts";
 import type { Turn } from "./turn.ts";
 
 /** `toolsAllowed` and `toolsDenied`: of `tools`, only these are offered; calls of others are denied by the tool budget. */
@@ -25,7 +29,10 @@ export interface PrepareOptions extends ToolRules {
   readonly target: string;
   /** Where a provider speaks several: openai-responses instead of openai-chat. */
   readonly wire?: WireName;
-  readonly system?: string;
+  /** As one text, or in sections: what changes from turn to turn then stands behind the conversation. */
+  readonly system?: string | readonly PromptSection[];
+  /** False: the request is not marked for the provider's cache. */
+  readonly cacheMarks?: boolean;
   readonly tools?: readonly ToolDefinition[];
   readonly maxOutputTokens?: number;
   /** Further fields for the request, in the provider's own words: `stream`, `temperature`, … */
@@ -61,10 +68,15 @@ interface Drafting {
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
   readonly isLast: boolean;
+  readonly prompt: BuiltPrompt;
+  /** What stands behind the conversation. */
+  readonly tail: Count;
+  /** Of the system prompt. */
+  readonly skills: Count;
 }
 
 export function draftOf(state: SessionState, drafting: Drafting): Draft {
-  const { options, wire, targets, tools, offer, load } = drafting;
+  const { options, wire, targets, tools, load, prompt, head, tail, skills } = drafting;
   const { log, said, links, messages, sumsBefore, agent, priority } = state;
   const { length } = said;
   const [{ provider, model }] = targets;
@@ -86,26 +98,22 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
       ...(agent === undefined ? {} : { agent }),
       ...(priority === undefined ? {} : { priority }),
     },
-    measured: measureTurn(drafting.head, state.totals),
+    measured: measureTurn(
+      { ...head, system: addCounts([head.system, tail]) },
+      state.totals,
+      skills,
+    ),
     sum: sumsBefore[length] ?? nothing,
-    compose: ({ patches, tools: own = [] }) =>
+    compose: ({ patches, tools: shown }) =>
       encodeMessage(
         bodyOf(
           wire,
-          { options, targets, tools: own.length === 0 ? tools : withOwn(tools, offer) },
+          { options, targets, tools, system: prompt.system, ...(shown && { shown }) },
           patchList(said.slice(0, length), patches, decodeMessage),
         ),
       ),
     isOfLibrary: true,
   };
-}
-
-/** Ours stand behind the caller's. */
-function withOwn(
-  tools: readonly ToolDefinition[],
-  offer: OwnOffer | undefined,
-): readonly ToolDefinition[] {
-  return offer === undefined ? tools : [...tools, ...offer.own.definitions];
 }
 
 /** Of the caller's tools, those that may be called. */
@@ -120,21 +128,33 @@ interface Composing {
   readonly options: PrepareOptions;
   readonly targets: readonly [Target, ...Target[]];
   readonly tools: readonly ToolDefinition[];
+  readonly system: readonly SystemText[];
+  /** The list of tools, where it is not the caller's own. */
+  readonly shown?: ShownTools;
 }
 
 function bodyOf(
   wire: Wire,
-  { options, targets: [target], tools }: Composing,
+  { options, targets: [target], tools, system, shown }: Composing,
   messages: readonly JsonObject[],
 ): JsonObject {
-  return wire.composeBody({
+  const body = wire.composeBody({
     model: target.model,
     messages,
     tools,
     maxOutputTokens: target.limit.maxOutput,
-    ...(options.system === undefined ? {} : { system: options.system }),
+    ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });
+  return shown === undefined ? body : withShown(body, shown);
+}
+
+/** Ours stand behind the caller's; where some of those are held back the list is another one. */
+function withShown(body: JsonObject, { elements, isWhole }: ShownTools): JsonObject {
+  if (elements.length === 0) return body;
+  const own = body["tools"];
+  const shown = elements.map(decodeMessage);
+  return { ...body, tools: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
 }
 
 /** Offered alone in a turn that must be the last one. */
@@ -156,23 +176,38 @@ interface Preparing {
   readonly tools: readonly ToolDefinition[];
   /** Whatever fits: the tool budget is used up. */
   readonly mustEnd: boolean;
+  readonly prompt: BuiltPrompt;
+  readonly pricesOf: PricesOf;
 }
 
 export function preparedTurn(
   state: SessionState,
-  { opened, draft, wire, options, tools, mustEnd }: Preparing,
+  { opened, draft, wire, options, tools, mustEnd, prompt, pricesOf }: Preparing,
 ): PreparedTurn {
   const { fitted } = opened;
   const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
   const isFinal = fitted.isFinal || mustEnd;
-  const offered = fitted.tools.length === 0 ? tools : withOwn(tools, draft.offer);
-  const shown = { options, targets: [target], tools: isFinal ? [finalReport] : offered } as const;
+  const isMarking = options.cacheMarks !== false && !state.hasMarks;
+  const marked = markPrompt(draft, {
+    rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
+    sections: prompt.system,
+    patches: fitted.patches,
+    measured: fitted.measurement,
+  });
+  const shown = {
+    options,
+    targets: [target],
+    system: marked.system,
+    ...(isFinal ? { tools: [finalReport] } : { tools, shown: fitted.tools }),
+  } as const;
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
     request: withMessages(bodyOf(wire, shown, []), wire, state, {
       length: draft.path.length,
-      patches: fitted.patches,
+      patches: marked.patches,
+      tail: prompt.tail,
+      ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
     limit: target.limit,
@@ -186,6 +221,9 @@ export function preparedTurn(
 interface Shown {
   readonly length: number;
   readonly patches: readonly Patch[];
+  /** A cache mark at the end of the last message; what changes stands behind it. */
+  readonly end?: JsonValue;
+  readonly tail: string;
 }
 
 /** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
@@ -206,12 +244,43 @@ function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: 
 function messagesFor(
   wire: Wire,
   { wire: own = wire, said }: SessionState,
-  { length, patches }: Shown,
+  { length, patches, end, tail }: Shown,
 ): readonly JsonObject[] {
   const seen = patchList(said.slice(0, length), patches, decodeMessage);
-  return own === wire
-    ? seen
-    : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
+  const spoken =
+    own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
+  return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
+}
+
+/** On the last message that can be marked, of the last two: an answer that was begun may not be one. */
+function withLastMarked(
+  wire: Wire,
+  messages: readonly JsonObject[],
+  mark: JsonValue,
+): readonly JsonObject[] {
+  for (const index of [messages.length - 1, messages.length - 2]) {
+    const message = messages[index];
+    const marked = message && wire.withMark(encodeMessage(message), mark);
+    if (marked !== undefined) return messages.with(index, decodeMessage(marked));
+  }
+  return messages;
+}
+
+/** Behind everything that was said; before an answer that the caller has begun. */
+function withTail(
+  wire: Wire,
+  messages: readonly JsonObject[],
+  tail: string,
+): readonly JsonObject[] {
+  if (tail === "") return messages;
+  const index = messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
+  const last = messages[index];
+  const carried =
+    wire.ownTextStands === "inside" && last !== undefined
+      ? wire.carryText(encodeMessage(last), { text: tail }, "last")
+      : undefined;
+  if (carried !== undefined) return messages.with(index, decodeMessage(carried));
+  return messages.toSpliced(index + 1, 0, wire.ownMessage({ text: tail }));
 }
 
 /** Signed by one provider, reasoning is worth nothing to another, and would be refused. */

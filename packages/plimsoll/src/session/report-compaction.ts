@@ -6,6 +6,7 @@ import { makeReceipt } from "../compact/receipt.ts";
 import type { SeenConversation } from "../compact/strategy.ts";
 import { type Message, messageText } from "../message/message.ts";
 import type { Receipt } from "../message/receipt.ts";
+import type { Worth } from "../prompt/worth.ts";
 import type { Background } from "./background.ts";
 import type { Compaction, CompactionWorld } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
@@ -23,6 +24,7 @@ export interface CompactionReport {
   /** The view before. */
   readonly start: Sized;
   readonly milliseconds: number;
+  readonly worth?: Worth;
 }
 
 export function reportCompaction(
@@ -47,6 +49,7 @@ export function reportCompaction(
       tokensBefore: draft.measured.total,
       tokensAfter: sized.measured.total,
       messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
+      ...(report.worth === undefined ? {} : { worth: report.worth }),
       receipt: await receiptOf(world, draft, compaction, report),
     });
     await world.saver.save(log);

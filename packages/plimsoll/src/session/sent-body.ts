@@ -2,16 +2,24 @@
 
 import { errorMessage } from "../message/error.ts";
 import type { WireRequest } from "../wire/wire.ts";
+import { withMarks } from "./cache-marks.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { withPatch } from "./render.ts";
+import type { PricesOf } from "./timing.ts";
 import type { Turn } from "./turn.ts";
+
+export interface Sending {
+  readonly request: WireRequest;
+  readonly body: Uint8Array;
+  readonly pricesOf: PricesOf;
+}
 
 /** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
 export function bodyToSend(
   { fitted, rounds }: Turn,
   draft: Draft,
-  request: WireRequest,
+  { request, body, pricesOf }: Sending,
 ): Uint8Array | undefined {
   const { wire, path, targets, compose } = draft;
   const { target, isFinal, tools } = fitted;
@@ -21,8 +29,9 @@ export function bodyToSend(
     fields.set("tool_choice", JSON.stringify(wire.noTools));
   const elements = rounds?.elements ?? [];
   const behind = { first: path.length, end: path.length, elements };
-  const patches = elements.length === 0 ? fitted.patches : withPatch(fitted.patches, behind);
-  const isSame = patches.length === 0 && fields.size === 0 && tools.length === 0;
+  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
+  const patches = elements.length === 0 ? marked : withPatch(marked, behind);
+  const isSame = patches.length === 0 && fields.size === 0 && tools.elements.length === 0;
   if (isSame) return undefined;
   try {
     return compose({ patches, fields, tools });

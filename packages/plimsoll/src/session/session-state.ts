@@ -5,6 +5,7 @@ import type { Message } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
+import type { Fitted } from "./last-resort.ts";
 import type { Link, LogMessage, SessionLog } from "./log.ts";
 import type { Head, Totals } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
@@ -36,6 +37,7 @@ export interface SessionState {
   open: OpenRequest | undefined;
   /** Of the last turn that was prepared. */
   draft: Draft | undefined;
+  sent: (() => Fitted) | undefined;
   /** The tool budget was used up, and no last turn has been answered since. */
   mustEnd: boolean;
 }

@@ -10,8 +10,10 @@ import { wires } from "../wire/wires.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { checkMessage, usage } from "./appended.ts";
 import type { CompactWish } from "./compact-now.ts";
+import { type FoundTools, loadTools } from "./load-tools.ts";
 import type { SessionLog } from "./log.ts";
 import { emptyTotals } from "./measure-turn.ts";
+import type { OwnAnswer } from "./own-answers.ts";
 import { nothing } from "./path.ts";
 import { prepare, type WireOfProvider } from "./prepare.ts";
 import { type PreparedTurn, type PrepareOptions, readRejection } from "./prepared.ts";
@@ -102,6 +104,7 @@ export function createSession(
     offer: undefined,
     open: undefined,
     draft: undefined,
+    sent: undefined,
     mustEnd: false,
   };
   const resumed = [...source.said];
@@ -128,9 +131,18 @@ export function createSession(
     },
     commit: (answer) => commit(context, state, budget, answer),
     answer: async (call) => {
-      const { draft } = state;
+      const { draft, sent } = state;
+      if (draft === undefined || sent === undefined) return null;
       const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
-      return draft === undefined ? null : answerCall(context, { draft, budget, compact }, call);
+      // What is found is told with the next turn that is prepared.
+      const findTools = async (query: string): Promise<OwnAnswer> => {
+        const before = sent();
+        const spent = before.limit - before.tokensAfter - budget.face.remaining;
+        const search = { query, before, innerTokens: Math.max(0, spent) };
+        const load = (): Promise<FoundTools> => loadTools(context, draft, search);
+        return (await context.exclusively(`edits\0${log.record.id}`, load)).answer;
+      };
+      return answerCall(context, { draft, budget, compact, findTools }, call);
     },
     toolBudget: budget.face,
     undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),

@@ -264,6 +264,7 @@ const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
   "remove",
   "fold",
   "insert",
+  "tools",
   "revert",
   "restore",
 ]);

@@ -3,7 +3,7 @@
 import { findModel } from "../budget/catalogue.ts";
 import { type Limit, resolveLimit } from "../budget/limit.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
-import type { Config } from "./config.ts";
+import type { Config, ProviderSettings } from "./config.ts";
 import type { Ruler } from "./message-facts.ts";
 
 export interface Target {
@@ -16,6 +16,8 @@ export interface Target {
   readonly limit: Limit;
   readonly ruler: Ruler;
   readonly media: MediaLimits;
+  /** The provider itself holds back tools that are marked so, until a search names them. */
+  readonly defersNatively: boolean;
   /** Whose rules beyond the wire's own hold. */
   readonly profile: "mistral" | "deepseek" | undefined;
 }
@@ -104,6 +106,7 @@ export function createTargets(config: Config, now: () => number): Targets {
       },
       media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),
+      defersNatively: settings?.native_tool_deferral ?? isAnthropics(provider, settings, model),
     };
   };
 
@@ -139,6 +142,19 @@ function narrowed(target: Target, window: number | undefined): Target {
   const buffer = Math.min(limit.buffer, Math.floor(window / 8));
   const rest = Math.max(0, window - buffer - limit.maxOutput);
   return { ...target, limit: { ...limit, window, buffer, limit: rest } };
+}
+
+/**
+ * Anthropic's own servers, from Claude 4 on (platform.claude.com, "Tool search tool", 2026-11). Other servers that speak this
+ * wire may not know the field: there it must be asked for.
+ */
+function isAnthropics(
+  provider: string,
+  settings: ProviderSettings | undefined,
+  model: string,
+): boolean {
+  const isTheirs = settings?.baseUrl === undefined && (settings?.wire ?? provider) === "anthropic";
+  return isTheirs && /^claude-(?!3|2|instant)/.test(model);
 }
 
 function agentOutput(config: Config): { readonly maxOutputTokens?: number } {

@@ -26,6 +26,7 @@ import { newId } from "./ids.ts";
 import { loadInner } from "./inner-messages.ts";
 import { type InnerRounds, openRounds } from "./inner-rounds.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
+import { loadTools } from "./load-tools.ts";
 import { extendLinks, type Link, looseChainOf, moveTip, rootLink, type SessionLog } from "./log.ts";
 import {
   addMessages,
@@ -177,7 +178,7 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
   if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
   const opened = await openTurn(context, { draft, placed, isOff });
   return Object.defineProperty(opened, "body", {
-    get: () => bodyToSend(opened, draft, request),
+    get: () => bodyToSend(opened, draft, { request, body, pricesOf: context.pricesOf }),
   }) as ReceivedTurn;
 }
 
@@ -244,6 +245,9 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
+    hasLongMarks:
+      wire.usualMark !== undefined &&
+      Buffer.from(body.buffer, body.byteOffset, body.length).includes('"1h"'),
   };
 }
 
@@ -386,6 +390,14 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
       );
       fitted = done.fitted;
       return done.text;
+    },
+    findTools: async (query, innerTokens) => {
+      const before = fitted;
+      const found = await context.exclusively(`edits\0${session}`, () =>
+        loadTools(context, draft, { query, before, innerTokens }),
+      );
+      fitted = found.fitted;
+      return found.answer;
     },
   });
   const unended: Unended = {

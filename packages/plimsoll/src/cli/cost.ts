@@ -1,0 +1,84 @@
+/** `plimsoll cost`: what sessions have cost, and what was saved, in tokens and money. */
+
+import type { CostFigures, Money } from "../prompt/cost.ts";
+import { type Flags, loadSettings } from "../session/config.ts";
+import { type CostReport, costOf, type ModelCost } from "../session/session-cost.ts";
+import { createPrices } from "../session/timing.ts";
+import { chooseSession, withStore } from "./open-store.ts";
+import { harmless, harmlessJson, table } from "./terminal.ts";
+
+export type CostFlags = Flags & { readonly all?: boolean; readonly json?: boolean };
+
+export async function runCost(id: string | undefined, flags: CostFlags): Promise<void> {
+  const { config } = loadSettings(flags, process.env);
+  const pricesOf = createPrices(config);
+  const report = await withStore(flags, async (store) =>
+    costOf(
+      { store, pricesOf },
+      flags.all === true ? { tenant: undefined } : { session: await chooseSession(store, id) },
+    ),
+  );
+  console.log(flags.json === true ? harmlessJson(report) : costText(report));
+}
+
+function costText(report: CostReport): string {
+  if (report.turns === 0) return "Nothing was sent yet.";
+  const rows = [
+    ...report.models,
+    ...(report.models.length > 1 ? [{ ...report, model: "all" }] : []),
+  ];
+  const { measured, turns } = report;
+  return [
+    table([
+      ["model", "turns", "sent", "cached", "written", "fresh", "output", "cost"],
+      ...rows.map(paidRow),
+    ]),
+    "",
+    table([
+      ["model", "not sent", "saved", "compactions", "read anew", "spent on them"],
+      ...rows.map(savedRow),
+    ]),
+    "",
+    `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. What was saved and what compactions cost is estimated: at the price of the cache, as if the same had been sent without them.`,
+    ...report.models.map(sourceLine),
+    ...(report.isPartial ? ["Only the newest sessions and turns were added up."] : []),
+  ].join("\n");
+}
+
+function paidRow(row: CostFigures & { readonly model: string }): readonly (string | number)[] {
+  const { model, turns, sentTokens, cachedTokens, writtenTokens, freshTokens, outputTokens } = row;
+  return [
+    harmless(model),
+    turns,
+    sentTokens,
+    cachedTokens,
+    writtenTokens,
+    freshTokens,
+    outputTokens,
+    moneyText(row.usd),
+  ];
+}
+
+function savedRow(row: CostFigures & { readonly model: string }): readonly (string | number)[] {
+  const { model, savedTokens, savedUsd, compactions, compactionTokens, compactionUsd } = row;
+  return [
+    harmless(model),
+    savedTokens,
+    moneyText(savedUsd),
+    compactions,
+    compactionTokens,
+    moneyText(compactionUsd),
+  ];
+}
+
+function sourceLine({ model, prices }: ModelCost): string {
+  return prices === undefined
+    ? `${harmless(model)}: prices unknown; set providers.….models.….prices in the configuration.`
+    : `${harmless(model)}: prices of ${prices.date}, ${prices.source}.`;
+}
+
+/** Cents and less matter here. */
+export function moneyText(usd: Money): string {
+  if (usd === null) return "unknown";
+  return usd !== 0 && usd < 0.01 ? `$${usd.toFixed(5)}` : `$${usd.toFixed(2)}`;
+}

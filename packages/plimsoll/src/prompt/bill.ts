@@ -1,0 +1,47 @@
+/** What tokens cost. Unknown stays unknown: a sum with an unknown part has no figure. */
+
+import type { Usage } from "../message/message.ts";
+import type { PriceList } from "./prices.ts";
+
+/** Input by how it is billed, without overlap; together with `output` everything that is paid for. */
+export interface BilledTokens {
+  readonly fresh: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  /** Written for the long time to live; not in `cacheWrite`. */
+  readonly cacheWriteLong?: number;
+  readonly output: number;
+}
+
+const perMillion = 1_000_000;
+
+/** US dollars; undefined: unknown. */
+export function costOf(tokens: BilledTokens, { prices }: PriceList): number | undefined {
+  if (prices === undefined) return undefined;
+  const long = tokens.cacheWriteLong ?? 0;
+  if (long > 0 && prices.cacheWriteLong === undefined) return undefined;
+  const sum =
+    tokens.fresh * prices.input +
+    tokens.cacheRead * prices.cacheRead +
+    tokens.cacheWrite * prices.cacheWrite +
+    long * (prices.cacheWriteLong ?? 0) +
+    tokens.output * prices.output;
+  return sum / perMillion;
+}
+
+/**
+ * `inputTokens` has everything the model read, on every wire: Anthropic's own figure leaves the cache out and is added up
+ * by `wire/anthropic-answer.ts`; OpenAI's has it, and `cached_tokens` are a part of it. Absent figures count as fresh.
+ */
+export function billedOf(usage: Usage): BilledTokens {
+  const cacheRead = Math.min(usage.cacheReadTokens ?? 0, usage.inputTokens);
+  const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cacheRead);
+  const long = Math.min(usage.cacheWriteLongTokens ?? 0, written);
+  return {
+    fresh: usage.inputTokens - cacheRead - written,
+    cacheRead,
+    cacheWrite: written - long,
+    ...(long === 0 ? {} : { cacheWriteLong: long }),
+    output: usage.outputTokens,
+  };
+}

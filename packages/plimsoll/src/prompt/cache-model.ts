@@ -1,0 +1,167 @@
+/** A provider's prompt cache, simulated: what of a request it would have read, and what it would have written. */
+
+import type { BilledTokens } from "./bill.ts";
+import type { CacheRule } from "./prices.ts";
+
+/** A piece of a request that is either the same as before or not. */
+export interface CacheBlock {
+  /** Equal for equal bytes, cache marks aside. */
+  readonly key: string;
+  readonly tokens: number;
+}
+
+export interface CacheMark {
+  /** Index of the block at whose end it stands. */
+  readonly block: number;
+  readonly isLong?: boolean;
+}
+
+/** In the order in which a provider reads: tools, system prompt, messages. */
+export interface CacheRequest {
+  readonly blocks: readonly CacheBlock[];
+  readonly marks?: readonly CacheMark[];
+}
+
+export type InputTokens = Omit<BilledTokens, "output">;
+
+export interface CacheModel {
+  /** Contract: times never go back. */
+  take(request: CacheRequest, atSeconds: number): InputTokens;
+}
+
+export function openCacheModel(rule: CacheRule): CacheModel {
+  switch (rule.kind) {
+    case "marks":
+      return marked(rule);
+    case "automatic":
+      return automatic(rule);
+    case "unknown":
+      return { take: ({ blocks }) => freshOnly(tokensOf(blocks)) };
+  }
+}
+
+/** Tokens of the longest beginning that two requests share, in whole blocks. */
+export function commonPrefixTokens(
+  one: readonly CacheBlock[],
+  other: readonly CacheBlock[],
+): number {
+  const end = one.findIndex(({ key }, index) => key !== other[index]?.key);
+  return tokensOf(end === -1 ? one : one.slice(0, end));
+}
+
+export function tokensOf(blocks: readonly CacheBlock[]): number {
+  return blocks.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+function freshOnly(fresh: number): InputTokens {
+  return { fresh, cacheRead: 0, cacheWrite: 0 };
+}
+
+/** A beginning of a request: the blocks up to here, and how many tokens they are. */
+interface Place {
+  /** Equal for equal beginnings. */
+  readonly id: number;
+  readonly tokens: number;
+}
+
+/** Beginnings that are told apart. More of them, and all is forgotten, as a provider may do at any time. */
+const maxPlaces = 500_000;
+
+/** Gives every beginning a number of its own: a tree in which each block is an edge. */
+class Places {
+  readonly #next = new Map<string, number>();
+
+  /** One for each block. `onForget` is called first when there are too many. */
+  of(blocks: readonly CacheBlock[], onForget: () => void): readonly Place[] {
+    if (this.#next.size + blocks.length > maxPlaces) {
+      this.#next.clear();
+      onForget();
+    }
+    let id = 0;
+    let tokens = 0;
+    return blocks.map((block) => {
+      const edge = `${id} ${block.key}`;
+      id = this.#next.get(edge) ?? this.#next.size + 1;
+      this.#next.set(edge, id);
+      tokens += block.tokens;
+      return { id, tokens };
+    });
+  }
+}
+
+interface Entry {
+  readonly until: number;
+  readonly seconds: number;
+}
+
+/** Entries stand where earlier requests had marks; a mark finds the nearest one within its reach. */
+function marked(rule: Extract<CacheRule, { readonly kind: "marks" }>): CacheModel {
+  const places = new Places();
+  const entries = new Map<number, Entry>();
+
+  const isAlive = (place: Place, at: number): boolean =>
+    (entries.get(place.id)?.until ?? Number.NEGATIVE_INFINITY) >= at;
+
+  /** Looks back from a mark, the mark itself first. What is found lives on. */
+  const find = (path: readonly Place[], mark: CacheMark, at: number): number => {
+    const from = Math.max(0, mark.block - rule.lookbackBlocks + 1);
+    const found = path
+      .slice(from, mark.block + 1)
+      .findLast((place) => place.tokens >= rule.minTokens && isAlive(place, at));
+    const entry = found && entries.get(found.id);
+    if (found === undefined || entry === undefined) return 0;
+    entries.set(found.id, { ...entry, until: at + entry.seconds });
+    return found.tokens;
+  };
+
+  const write = (path: readonly Place[], mark: CacheMark, at: number): number => {
+    const place = path[mark.block];
+    if (place === undefined || place.tokens < rule.minTokens) return 0;
+    const wanted = mark.isLong === true ? rule.longTtlSeconds : rule.ttlSeconds;
+    const seconds = Math.max(
+      wanted,
+      isAlive(place, at) ? (entries.get(place.id)?.seconds ?? 0) : 0,
+    );
+    entries.set(place.id, { until: at + seconds, seconds });
+    return place.tokens;
+  };
+
+  return {
+    take: ({ blocks, marks = [] }, at) => {
+      const path = places.of(blocks, () => entries.clear());
+      const total = path.at(-1)?.tokens ?? 0;
+      // More than a request may have would be refused; the last ones are those that a conversation lives by.
+      const valid = marks
+        .filter(({ block }) => block >= 0 && block < blocks.length)
+        .toSorted((one, other) => one.block - other.block)
+        .slice(-rule.maxMarks);
+      const cacheRead = Math.max(0, ...valid.map((mark) => find(path, mark, at)));
+      const written = valid.map((mark) => ({ mark, end: write(path, mark, at) }));
+      const end = Math.max(cacheRead, ...written.map((one) => one.end));
+      const longEnds = written.flatMap((one) => (one.mark.isLong === true ? [one.end] : []));
+      const longEnd = Math.max(cacheRead, ...longEnds);
+      const long = longEnd > cacheRead ? { cacheWriteLong: longEnd - cacheRead } : {};
+      return { fresh: total - end, cacheRead, cacheWrite: end - longEnd, ...long };
+    },
+  };
+}
+
+/** Every beginning of a living request is an entry; hits and writes go in steps. */
+function automatic(rule: Extract<CacheRule, { readonly kind: "automatic" }>): CacheModel {
+  const places = new Places();
+  const until = new Map<number, number>();
+  const stepped = (tokens: number): number =>
+    tokens < rule.minTokens ? 0 : Math.floor(tokens / rule.stepTokens) * rule.stepTokens;
+
+  return {
+    take: ({ blocks }, at) => {
+      const path = places.of(blocks, () => until.clear());
+      const total = path.at(-1)?.tokens ?? 0;
+      const known = path.findLast(({ id }) => (until.get(id) ?? Number.NEGATIVE_INFINITY) >= at);
+      const cacheRead = stepped(known?.tokens ?? 0);
+      for (const { id } of path) until.set(id, at + rule.ttlSeconds);
+      const cacheWrite = rule.hasWritePrice ? Math.max(0, stepped(total) - cacheRead) : 0;
+      return { fresh: total - cacheRead - cacheWrite, cacheRead, cacheWrite };
+    },
+  };
+}

@@ -1,0 +1,128 @@
+/** What tokens cost, and how each provider's cache works, per model family, as data. Nothing here is ever guessed as zero. */
+
+import { bareName } from "../budget/catalogue.ts";
+import { priceRows } from "./price-rows.ts";
+
+/** US dollars for a million tokens. */
+export interface Prices {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  /** Where writing is not charged apart: the price of input. */
+  readonly cacheWrite: number;
+  /** For the long time to live. */
+  readonly cacheWriteLong?: number;
+}
+
+export type CacheRule =
+  /** Anthropic: only up to marks that the request sets. */
+  | {
+      readonly kind: "marks";
+      readonly minTokens: number;
+      readonly ttlSeconds: number;
+      readonly longTtlSeconds: number;
+      readonly maxMarks: number;
+      readonly lookbackBlocks: number;
+    }
+  /** OpenAI and compatible: whatever a request begins with, in steps. */
+  | {
+      readonly kind: "automatic";
+      readonly minTokens: number;
+      readonly stepTokens: number;
+      readonly ttlSeconds: number;
+      /** Writing has a price of its own; else what is written is billed as input. */
+      readonly hasWritePrice: boolean;
+    }
+  /** Nothing is known. */
+  | { readonly kind: "unknown" };
+
+export interface PriceList {
+  /** Absent: unknown, which is never zero. */
+  readonly prices?: Prices;
+  readonly cache: CacheRule;
+  readonly source: string;
+  /** When the source was read. */
+  readonly date: string;
+}
+
+/** What a user may say of a model: US dollars for a million tokens, and its cache. */
+export interface PriceSettings {
+  readonly input?: number | undefined;
+  readonly output?: number | undefined;
+  readonly cache_read?: number | undefined;
+  readonly cache_write?: number | undefined;
+  readonly cache_write_long?: number | undefined;
+  readonly cache_min_tokens?: number | undefined;
+  readonly cache_ttl_seconds?: number | undefined;
+}
+
+/** Servers that run models on the user's own machine: no bill, and a cache that nobody describes. */
+const localProviders = /^(?:ollama|llama[-_.]?cpp|llamafile|lm-?studio|vllm|localhost|local)\b/;
+
+/** Of models that no row knows: how the caches of these providers work all the same. */
+const cacheByProvider: readonly { readonly match: RegExp; readonly like: string }[] = [
+  { match: /^anthropic/, like: "claude" },
+  { match: /^(?:openai|azure)/, like: "gpt" },
+  { match: /^(?:google|gemini|vertex)/, like: "gemini-3" },
+  { match: /^deepseek/, like: "deepseek" },
+];
+
+export function priceListOf(
+  provider: string,
+  model: string,
+  settings: PriceSettings = {},
+): PriceList {
+  return overridden(listedPrices(provider.toLowerCase(), bareName(model)), settings);
+}
+
+function listedPrices(provider: string, name: string): PriceList {
+  const unknown = { cache: { kind: "unknown" }, source: "nothing is known", date: "" } as const;
+  if (localProviders.test(provider)) return { ...unknown, source: "a local server" };
+  const row = priceRows.find(({ match }) => match.test(name));
+  if (row !== undefined) return row.list;
+  const like = cacheByProvider.find(({ match }) => match.test(provider))?.like;
+  const relative = like && priceRows.findLast(({ match }) => match.test(like))?.list;
+  if (!relative) return unknown;
+  const { prices: _, ...rules } = relative;
+  return { ...rules, source: `the provider's cache; no price is known of this model` };
+}
+
+/** What is given replaces; nothing is derived from it. Prices that are still incomplete are unknown. */
+function overridden(list: PriceList, settings: PriceSettings): PriceList {
+  if (Object.values(settings).every((value) => value === undefined)) return list;
+  const cache = overriddenRule(list.cache, settings);
+  const prices = overriddenPrices(list.prices, cache, settings);
+  const { prices: _, ...rest } = list;
+  return {
+    ...rest,
+    ...(prices === undefined ? {} : { prices }),
+    cache,
+    source: `settings; else ${list.source}`,
+  };
+}
+
+function overriddenPrices(
+  listed: Prices | undefined,
+  cache: CacheRule,
+  settings: PriceSettings,
+): Prices | undefined {
+  const input = settings.input ?? listed?.input;
+  const output = settings.output ?? listed?.output;
+  const cacheRead = settings.cache_read ?? listed?.cacheRead;
+  const isBilledAsInput = cache.kind === "automatic" && !cache.hasWritePrice;
+  const cacheWrite = isBilledAsInput ? input : (settings.cache_write ?? listed?.cacheWrite);
+  const cacheWriteLong = settings.cache_write_long ?? listed?.cacheWriteLong;
+  if (input === undefined || output === undefined) return undefined;
+  if (cacheRead === undefined || cacheWrite === undefined) return undefined;
+  const long = cacheWriteLong === undefined ? {} : { cacheWriteLong };
+  return { input, output, cacheRead, cacheWrite, ...long };
+}
+
+function overriddenRule(rule: CacheRule, settings: PriceSettings): CacheRule {
+  if (rule.kind === "unknown") return rule;
+  const minTokens = settings.cache_min_tokens ?? rule.minTokens;
+  const ttlSeconds = settings.cache_ttl_seconds ?? rule.ttlSeconds;
+  if (rule.kind === "marks") return { ...rule, minTokens, ttlSeconds };
+  const hasWritePrice = rule.hasWritePrice || settings.cache_write !== undefined;
+  return { ...rule, minTokens, ttlSeconds, hasWritePrice };
+}
