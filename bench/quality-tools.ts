@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { type Answered, answerFile, productProgram } from "./quality-answers.ts";
+import { type Carried, deferralTable, isUnderATenth, measureDeferral } from "./quality-deferral.ts";
 import { interval, type ToolScores, toolGoalsTable } from "./quality-goals.ts";
 import {
   baselineAnswers,
@@ -21,6 +22,7 @@ const toolSets = ["sealtools", "toollinkos", "livemcp:task", "livemcp:agent_quer
 
 export interface FoundTools extends ToolScores {
   readonly answered: Answered;
+  readonly carried: readonly Carried[];
 }
 
 /** The answers stay, to be looked at. */
@@ -43,7 +45,8 @@ export async function measureTools(
     const score = (): Promise<Scores> => scoreFile(evaluation, alone, baseline, "tools");
     bm25.set(set, await scoreOnce(evaluation, `tools-${set.replace(":", "-")}-bm25`, score));
   }
-  return { own, bm25, answered };
+  say("a request with the tools of LiveMCP");
+  return { own, bm25, answered, carried: await measureDeferral(cases.cases) };
 }
 
 /** The scorer gives intervals of means over sets only, so a set is scored as if it were the only one. */
@@ -53,8 +56,10 @@ async function casesOfSet({ cases, gold }: Cases, set: string, folder: string): 
   return { cases: file, gold };
 }
 
-export function violationsOf({ own }: ToolScores): number {
-  return [...own.values()].reduce((sum, { violationTotal }) => sum + violationTotal, 0);
+/** Broken rules; a request with too many tools is one. */
+export function violationsOf({ own, carried }: FoundTools): number {
+  const broken = [...own.values()].reduce((sum, { violationTotal }) => sum + violationTotal, 0);
+  return broken + (isUnderATenth(carried) ? 0 : 1);
 }
 
 /** The part of the page, in Markdown. */
@@ -66,6 +71,7 @@ export function toolSection(found: FoundTools): readonly string[] {
     toMarkdown(setTable(found)),
     toMarkdown(timeTable(found.answered)),
     notes,
+    toMarkdown(deferralTable(found.carried)),
   ];
 }
 
