@@ -3,70 +3,28 @@
  * called, and the client notices nothing.
  */
 import { describe, expect, test, vi } from "vitest";
-import { call, reply, text } from "./harness/answer.ts";
-import { isObject, type JsonObject, objects, type Wire } from "./harness/json.ts";
+import { reply, text } from "./harness/answer.ts";
+import {
+  askWith,
+  calling,
+  configOf,
+  listText,
+  toolsOf,
+  WINDOW_TOKENS,
+} from "./harness/deferral-stage.ts";
+import type { JsonObject, Wire } from "./harness/json.ts";
 import { toolNamesIn } from "./harness/own-judge.ts";
-import { clientOn, type OwnClient, OwnStage, type Step } from "./harness/own-stage.ts";
+import { clientOn, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
 import { ENDS, lookUp, resultOf, told, WAYS, WIRES } from "./harness/own-told.ts";
 import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
-import {
-  BUILT_INS,
-  callableIn,
-  type GivenTool,
-  mcpTools,
-  onWire,
-} from "./harness/tool-catalogue.ts";
+import { BUILT_INS, type GivenTool, mcpTools, onWire } from "./harness/tool-catalogue.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const WINDOW_TOKENS = 40_000;
 const LIMIT_TOKENS = WINDOW_TOKENS - 1_000 - 500;
 const OWN_NAMES = ["read_result", "recall", "compact_context", "tool_search"];
 const ALL = [...BUILT_INS, ...mcpTools(120)];
-
-function configOf(settings: JsonObject = {}) {
-  return ({ url }: { readonly url: string }): JsonObject => {
-    const model = {
-      contextWindow: WINDOW_TOKENS,
-      maxOutputTokens: 1_000,
-      contextWindowBufferTokens: 500,
-      tokenizer: "tiktoken:o200k_base",
-    };
-    const models = { "claude-sonnet-4-6": model, "gpt-5.1": model };
-    return {
-      providers: {
-        anthropic: { baseUrl: url, models, ...settings },
-        openai: { baseUrl: `${url}/v1`, models },
-      },
-    };
-  };
-}
-
-/** Says it only if the model could: a tool that nobody told it of cannot be called. */
-function calling(wire: Wire, id: string, name: string): Step {
-  return ({ body }) => {
-    if (!callableIn(wire, body as JsonObject).has(name)) throw new Error(`Nobody told of ${name}.`);
-    return reply(call(id, name, {}));
-  };
-}
-
-function toolsOf(request: { readonly body: Buffer } | undefined): readonly JsonObject[] {
-  return request === undefined ? [] : objects<JsonObject>(bodyIn(request)["tools"]);
-}
-
-function listText(request: { readonly body: Buffer } | undefined): string {
-  return JSON.stringify(toolsOf(request));
-}
-
-async function askWith(
-  client: OwnClient,
-  wire: Wire,
-  tools: readonly GivenTool[],
-  { isStreamed = false, ...fields }: JsonObject & { readonly isStreamed?: boolean } = {},
-): Promise<JsonObject> {
-  return client.ask({ isStreamed, fields: { tools: onWire(wire, tools), ...fields } });
-}
 
 describe("over a tenth of the window", () => {
   const stage = new OwnStage({ config: configOf(), window: { tokens: WINDOW_TOKENS } });
@@ -285,30 +243,5 @@ describe("odd catalogues", () => {
     await askWith(client, wire, [...BUILT_INS, ...mcpTools(8)]);
     expect(toolsOf(stage.requestsOf(key)[0])).toEqual(onWire(wire, [...BUILT_INS, ...mcpTools(8)]));
     expect(client.headers.get("x-plimsoll-action")).toBe("passthrough");
-  });
-});
-
-describe("where the provider holds tools back itself", () => {
-  const stage = new OwnStage({ config: configOf({ native_tool_deferral: true }) });
-
-  test("the list never changes, and a search names what can be called", async () => {
-    const wire = "anthropic";
-    const { client, key } = clientOn(stage, { wire });
-    client.say("Approve the flight.");
-    const wanted = "mcp__flights1__approve_flight";
-    const search = lookUp("tool_search", { query: "approve a flight of flights1" });
-    stage.script(key, reply(search), calling(wire, "approve", wanted));
-    expect(told(wire, await askWith(client, wire, ALL)).calls).toEqual([wanted]);
-    client.give("approve", "It is approved.");
-    stage.script(key, reply(text("Done.")));
-    await askWith(client, wire, ALL);
-    const sent = stage.requestsOf(key);
-    expect(new Set(sent.map(listText)).size).toBe(1);
-    const held = toolsOf(sent[0]).filter((tool) => tool["defer_loading"] === true);
-    expect(held.length).toBeGreaterThan(60);
-    expect(toolsOf(sent[0])).toHaveLength(ALL.length + 4);
-    const named = JSON.stringify(bodyIn(sent[2] ?? { body: Buffer.from("{}") })["messages"]);
-    expect(named).toContain(`{"type":"tool_reference","tool_name":"${wanted}"}`);
-    expect(isObject(bodyIn(sent[0] ?? { body: Buffer.from("{}") }))).toBe(true);
   });
 });

@@ -39,6 +39,11 @@ function costText(report: CostReport): string {
       ...rows.map(savedRow),
     ]),
     "",
+    ...(measured.estimated === 0
+      ? []
+      : [
+          `For ${measured.estimated} turns no usage was reported: they are not in the cost; what they sent comes to ${moneyText(report.estimatedUsd)} as fresh input.`,
+        ]),
     `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. What was saved and what compactions cost is estimated: at the price of the cache, as if the same had been sent without them.`,
     ...report.models.map(sourceLine),
     ...(report.isPartial ? ["Only the newest sessions and turns were added up."] : []),

@@ -167,7 +167,7 @@ function render(setting: Setting, figures: readonly PolicyFigures[]): string {
     "",
     table([columns, ...rows]),
     "",
-    "none has an unlimited window. cached, written, fresh: how what was sent is billed. prefix: what each request shares with the one before it. forced: compactions without which a request would not have fitted. over: larger than the window.",
+    "none has an unlimited window. Recorded answers look nothing up, so Plimsoll's own rounds are in no bill. cached, written, fresh: how what was sent is billed. prefix: what each request shares with the one before it. forced: compactions without which a request would not have fitted. over: larger than the window.",
   ].join("\n");
 }
 

@@ -74,6 +74,8 @@ export interface TurnEndEvent extends Base {
   readonly usage?: Usage;
   /** Of all rounds, in US dollars, by what was reported; absent where prices or usage are unknown. */
   readonly usd?: number;
+  /** What was not sent, at the price of the cache: an estimate. */
+  readonly savedUsd?: number;
   /** Rounds with the upstream that the client does not know of. */
   readonly innerRounds?: number;
   readonly error?: string;

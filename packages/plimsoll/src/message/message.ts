@@ -21,6 +21,8 @@ export interface ToolCallPart {
   readonly name: string;
   /** The arguments as JSON text. On wires where they travel as a string, byte for byte that string. */
   readonly input: string;
+  /** A search for tools in the provider's own form: no function, whatever its name. */
+  readonly isToolSearch?: true;
 }
 
 export interface ToolResultPart {

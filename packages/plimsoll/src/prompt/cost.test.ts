@@ -67,7 +67,11 @@ test("what no provider reported is estimated, and said to be", () => {
     freshTokens: 4 * million,
     cachedTokens: 0,
     measured: { usage: 0, cache: 0, estimated: 1 },
+    usd: 0,
+    estimatedUsd: 12,
   });
+  const unsent = { ...silent, tokensAfter: 0, tokensBefore: 0 };
+  expect(costOfTurn(unsent, unpriced)).toEqual({ ...nothingPaid, turns: 1 });
   const uncached = { ...turn, usage: { inputTokens: 10, outputTokens: 1 } };
   expect(costOfTurn(uncached, list).measured).toEqual({ usage: 1, cache: 0, estimated: 0 });
 });

@@ -35,7 +35,10 @@ export interface CostFigures {
   readonly writtenTokens: number;
   readonly freshTokens: number;
   readonly outputTokens: number;
+  /** Of turns whose usage was reported. */
   readonly usd: Money;
+  /** Of the others: what they sent, as fresh input; what they answered is unknown. */
+  readonly estimatedUsd: Money;
   /** What clients sent and did not go out; estimated at the price of the cache. */
   readonly savedTokens: number;
   readonly savedUsd: Money;
@@ -54,6 +57,7 @@ export const nothingPaid: CostFigures = {
   freshTokens: 0,
   outputTokens: 0,
   usd: 0,
+  estimatedUsd: 0,
   savedTokens: 0,
   savedUsd: 0,
   compactions: 0,
@@ -63,6 +67,8 @@ export const nothingPaid: CostFigures = {
 
 export function costOfTurn(turn: PaidTurn, list: PriceList): CostFigures {
   const { usage, tokensBefore, tokensAfter } = turn;
+  // What was never sent costs nothing, whatever the price.
+  if (usage === undefined && tokensAfter === 0) return { ...nothingPaid, turns: 1 };
   const hasCache = usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined;
   const billed = usage === undefined ? estimated(turn) : billedOf(usage);
   const saved = Math.max(0, tokensBefore - tokensAfter);
@@ -79,7 +85,8 @@ export function costOfTurn(turn: PaidTurn, list: PriceList): CostFigures {
     writtenTokens: billed.cacheWrite + (billed.cacheWriteLong ?? 0),
     freshTokens: billed.fresh,
     outputTokens: billed.output,
-    usd: costOf(billed, list) ?? null,
+    usd: usage === undefined ? 0 : (costOf(billed, list) ?? null),
+    estimatedUsd: usage === undefined ? (costOf(billed, list) ?? null) : 0,
     savedTokens: saved,
     savedUsd: savedMoney(list, saved),
     compactions: turn.isCompaction ? 1 : 0,
@@ -133,6 +140,7 @@ export function addFigures(one: CostFigures, other: CostFigures): CostFigures {
     freshTokens: one.freshTokens + other.freshTokens,
     outputTokens: one.outputTokens + other.outputTokens,
     usd: money(one.usd, other.usd),
+    estimatedUsd: money(one.estimatedUsd, other.estimatedUsd),
     savedTokens: one.savedTokens + other.savedTokens,
     savedUsd: money(one.savedUsd, other.savedUsd),
     compactions: one.compactions + other.compactions,

@@ -105,7 +105,19 @@ function countMoney(plimsoll: Plimsoll, registry: Registry): void {
     help: "Turns whose cost is unknown: no usage was reported, or no price is known.",
     registers,
   });
-  plimsoll.on("turn-end", ({ model, usd }) => {
+  const saved = new Counter({
+    name: "plimsoll_saved_usd_total",
+    help: "What clients sent and did not go out, at the price of the cache, in US dollars: an estimate.",
+    registers,
+  });
+  const spent = new Counter({
+    name: "plimsoll_compaction_usd_total",
+    help: "What compactions cost more than the same requests without them, in US dollars: an estimate, where the cache is known.",
+    registers,
+  });
+  plimsoll.on("compaction-end", ({ worth }) => spent.inc(Math.max(0, worth?.priceUsd ?? 0)));
+  plimsoll.on("turn-end", ({ model, usd, savedUsd = 0 }) => {
+    saved.inc(savedUsd);
     if (models.size < maxModels) models.add(model);
     if (usd === undefined) unpriced.inc();
     else money.inc({ model: models.has(model) ? model : "other" }, usd);

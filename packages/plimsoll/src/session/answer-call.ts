@@ -4,8 +4,9 @@ import { PlimsollError } from "../message/error.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import { readOwnCall } from "../offload/own-tools.ts";
 import type { Draft } from "./draft.ts";
-import { contentOf, isShownIn } from "./inner-rounds.ts";
+import { contentOf, isShownIn, ownToolOf } from "./inner-rounds.ts";
 import type { OwnAnswer } from "./own-answers.ts";
+import type { OwnOffer } from "./own-offer.ts";
 import { announce } from "./record.ts";
 import type { Compacted } from "./steer.ts";
 import type { TurnBudget } from "./tool-budget.ts";
@@ -34,9 +35,9 @@ export async function answerCall(
   call: ToolCallPart,
 ): Promise<AnsweredCall | null> {
   const { draft, budget } = turn;
-  const own = draft.offer?.own;
-  const tool = own?.named(call.name);
-  if (own === undefined || tool === undefined) return null;
+  const { offer } = draft;
+  const tool = offer && ownToolOf(offer, call);
+  if (offer === undefined || tool === undefined) return null;
   const { tenant, id: session } = draft.log.record;
   return context.exclusively(`answers\0${session}`, async () => {
     const answer = await context.own.answer(
@@ -47,20 +48,21 @@ export async function answerCall(
         isShown: isShownIn(draft),
         compact: () => compactText(turn),
         findTools: turn.findTools,
-        nameOf: own.nameOf,
+        nameOf: offer.own.nameOf,
       },
       readOwnCall(tool, call.input),
     );
-    return taken(turn, call, answer);
+    return taken(turn, { offer, call }, answer);
   });
 }
 
 /** Other results may have taken the room meanwhile: looked at and taken in one step. */
-function taken({ draft, budget }: AskedTurn, call: ToolCallPart, answer: OwnAnswer): AnsweredCall {
-  const asked = messageFor(call, answer);
-  const isRoomy = answer.isError || budget.weigh(asked) <= budget.face.remaining;
-  const given = isRoomy ? answer : noRoom(draft);
-  const message = isRoomy ? asked : messageFor(call, given);
+function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
+  const { offer, call } = asked;
+  const whole = messageFor(asked, answer);
+  const isRoomy = answer.isError || budget.weigh(whole) <= budget.face.remaining;
+  const given = isRoomy ? answer : noRoom(offer);
+  const message = isRoomy ? whole : messageFor(asked, given);
   const tokens = budget.weigh(message);
   budget.spend(tokens);
   announce(draft.log, {
@@ -76,12 +78,17 @@ function taken({ draft, budget }: AskedTurn, call: ToolCallPart, answer: OwnAnsw
   return { message, text, isError };
 }
 
-function messageFor(call: ToolCallPart, { isError, ...answer }: OwnAnswer): Message {
-  return resultMessage(call, { content: contentOf(answer), isError });
+interface OwnAsked {
+  readonly offer: OwnOffer;
+  readonly call: ToolCallPart;
 }
 
-function noRoom({ offer }: Draft): OwnAnswer {
-  const name = offer?.own.nameOf("compact_context") ?? "compact_context";
+function messageFor({ offer, call }: OwnAsked, { isError, ...answer }: OwnAnswer): Message {
+  return resultMessage(call, { content: contentOf(offer, call, answer), isError });
+}
+
+function noRoom({ own }: OwnOffer): OwnAnswer {
+  const name = own.nameOf("compact_context");
   return {
     text: `There is no room left for this answer: call ${name} first, then ask again.`,
     isError: true,

@@ -26,7 +26,7 @@ export function withMarks(
   const last = lastEnd(draft);
   if (last === undefined || !isOutOfReach(draft, last, rule)) return patches;
   const taken = wire.countMarks(body);
-  const mark = taken === 0 ? undefined : lastMark(draft, last);
+  const mark = taken === 0 ? undefined : nextMark(draft, last);
   const places = [{ place: last, prefixTokens: Number.POSITIVE_INFINITY }];
   const isFree = planMarks(places, { rule, taken }).length > 0;
   return mark === undefined || !isFree ? patches : withMarkAt(draft, patches, last, mark);
@@ -66,9 +66,9 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   return mustMarkBetween(blocks, rule);
 }
 
-/** The client's own behind that place: ours lives as long, so that none that lives longer stands behind it. */
-function lastMark({ wire, path }: Draft, last: number): JsonValue | undefined {
-  for (let index = path.length - 1; index > last; index--) {
+/** The client's next one behind that place: ours lives as long, so that none that lives longer stands behind it. */
+function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
+  for (let index = last + 1; index < path.length; index++) {
     const mark = wire.cacheMark(path.bytesAt(index));
     if (mark !== undefined) return mark;
   }

@@ -114,5 +114,6 @@ export function renderingOf(draft: Draft, lastWords?: string): Rendering {
     ownTextStands: ownTextStands(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
     ...(draft.isPlain === undefined ? {} : { isPlain: draft.isPlain }),
+    ...(draft.offer === undefined ? {} : { isNative: draft.offer.catalogue?.isNative === true }),
   };
 }

@@ -6,6 +6,7 @@ import { errorMessage } from "../message/error.ts";
 import type { TurnStatus } from "../message/event.ts";
 import type { Usage } from "../message/message.ts";
 import { billedOf, costOf } from "../prompt/bill.ts";
+import { readingCost } from "../prompt/worth.ts";
 import { packBody } from "../store/body.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
@@ -75,7 +76,8 @@ export async function endTurn(
     measurement: fitted.measurement,
     tokensBefore: fitted.tokensBefore,
     limit: record.limit,
-    ...(usage === undefined ? {} : { usage, ...priced(context, fitted, usage) }),
+    ...(usage === undefined ? {} : { usage }),
+    ...priced(context, fitted, usage),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
@@ -92,11 +94,17 @@ export async function endTurn(
 
 function priced(
   { pricesOf }: TurnContext,
-  { target }: Fitted,
-  usage: Usage,
-): { readonly usd?: number } {
-  const usd = costOf(billedOf(usage), pricesOf(target));
-  return usd === undefined ? {} : { usd };
+  { target, tokensBefore, tokensAfter }: Fitted,
+  usage: Usage | undefined,
+): { readonly usd?: number; readonly savedUsd?: number } {
+  const list = pricesOf(target);
+  if (list.prices === undefined || usage === undefined) return {};
+  const usd = costOf(billedOf(usage), list);
+  const kept = Math.max(0, tokensBefore - tokensAfter);
+  return {
+    ...(usd === undefined ? {} : { usd }),
+    savedUsd: readingCost(list.prices, kept, kept),
+  };
 }
 
 /** The client is shown the last round's input; what was paid for is the sum. */
@@ -209,6 +217,7 @@ function takeBasis({ placed, draft, fitted }: SentTurn, usage?: Usage): void {
     edits: log.edits.length,
     target: fitted.target.key,
     head: draft.head.hash,
+    toolTokens: fitted.measured.tools,
   };
 }
 

@@ -8,7 +8,7 @@
 import { errorMessage } from "../message/error.ts";
 import { type JsonObject, stringOr } from "../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
-import { readOwnCall } from "../offload/own-tools.ts";
+import { type OwnToolName, readOwnCall } from "../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../wire/wire.ts";
 import { answerRoom } from "./answer-room.ts";
 import { encodeMessage } from "./appended.ts";
@@ -95,7 +95,8 @@ const nothingSpoken: Spoken = { messages: [], elements: [], tokens: 0 };
 function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   const { draft, offer } = turn;
   const { wire } = draft;
-  const isOwn: IsOwn = (name) => offer.own.named(name) !== undefined;
+  const isOwn: IsOwn = (name, isToolSearch = false) =>
+    ownToolOf(offer, { name, ...(isToolSearch ? { isToolSearch } : {}) }) !== undefined;
   const usages: Usage[] = [];
   /** Of the rounds that are over. */
   let spoken = nothingSpoken;
@@ -120,7 +121,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(context, turn, own, asked.tokens);
     const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
-    spoken = await speak(asked, wire.encode([resultsOf(own, [...answers, ...last])]));
+    spoken = await speak(asked, wire.encode([resultsOf(offer, own, [...answers, ...last])]));
     isLast = isEnough;
   };
 
@@ -170,25 +171,45 @@ function idOf({ id }: ToolCallPart): string {
 }
 
 /** One answer to each call; what stands behind the last is said with it. */
-function resultsOf(calls: readonly ToolCallPart[], answers: readonly OwnAnswer[]): Message {
-  const parts = calls.map(({ id }, index) => {
+function resultsOf(
+  offer: OwnOffer,
+  calls: readonly ToolCallPart[],
+  answers: readonly OwnAnswer[],
+): Message {
+  const parts = calls.map((call, index) => {
     const { text = "", isError = false, blocks } = answers[index] ?? {};
     const rest = index === calls.length - 1 ? answers.slice(calls.length) : [];
     const whole = [text, ...rest.map((more) => more.text)].join("\n");
     return {
       kind: "tool-result",
-      callId: id,
-      content: contentOf({ text: whole, ...(blocks === undefined ? {} : { blocks }) }),
+      callId: call.id,
+      content: contentOf(offer, call, { text: whole, ...(blocks && { blocks }) }),
       isError,
     } as const;
   });
   return { role: "tool", parts };
 }
 
-/** What the wire has a form of its own for stands in that. */
-export function contentOf({ text, blocks }: Pick<OwnAnswer, "text" | "blocks">): readonly Part[] {
-  if (blocks === undefined) return [{ kind: "text", text }];
-  return blocks.map((json) => ({ kind: "opaque", type: stringOr(json["type"], ""), json }));
+/** Whose call it is. Where our search has a form of the provider's own, a function by its name is somebody else's. */
+export function ownToolOf(
+  { own, catalogue }: OwnOffer,
+  { name, isToolSearch }: Pick<ToolCallPart, "name" | "isToolSearch">,
+): OwnToolName | undefined {
+  const isNativeSearch = catalogue?.isNativeSearch === true;
+  if (isToolSearch === true) return isNativeSearch ? "tool_search" : undefined;
+  const tool = own.named(name);
+  return tool === "tool_search" && isNativeSearch ? undefined : tool;
+}
+
+/** What the wire has a form of its own for stands in that; a search in such a form that found nothing is answered so, too. */
+export function contentOf(
+  { catalogue }: OwnOffer,
+  { isToolSearch }: Pick<ToolCallPart, "isToolSearch">,
+  { text, blocks }: Pick<OwnAnswer, "text" | "blocks">,
+): readonly Part[] {
+  const given = blocks ?? (isToolSearch === true ? catalogue?.found([]) : undefined) ?? [];
+  if (given.length === 0) return [{ kind: "text", text }];
+  return given.map((json) => ({ kind: "opaque", type: stringOr(json["type"], ""), json }));
 }
 
 /** One after the other: each has what the ones before it left. */
@@ -211,7 +232,8 @@ async function answerCalls(
       roomTokens: Math.max(0, share),
       innerTokens: innerTokens + spent,
     });
-    const tokens = context.count(answer.text);
+    const { blocks } = answer;
+    const tokens = context.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
     spent += tokens;
     report(turn, call, { ...answer, tokens });
     answers.push(answer);
@@ -226,13 +248,13 @@ function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
 async function answerCall(
   context: TurnContext,
   { draft, offer, compact, findTools }: RoundsOf,
-  { name, input }: ToolCallPart,
+  call: ToolCallPart,
   { roomTokens, innerTokens }: { readonly roomTokens: number; readonly innerTokens: number },
 ): Promise<OwnAnswer> {
-  const tool = offer.own.named(name);
+  const tool = ownToolOf(offer, call);
   // What this very turn brought may be asked for.
   await context.saver.save(draft.log);
-  if (tool === undefined) return { text: `There is no tool ${name}.`, isError: true };
+  if (tool === undefined) return { text: `There is no tool ${call.name}.`, isError: true };
   const { tenant, id: session } = draft.log.record;
   return context.own.answer(
     {
@@ -244,7 +266,7 @@ async function answerCall(
       findTools: (query) => findTools(query, innerTokens),
       nameOf: offer.own.nameOf,
     },
-    readOwnCall(tool, input),
+    readOwnCall(tool, call.input),
   );
 }
 

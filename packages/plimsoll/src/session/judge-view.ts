@@ -35,9 +35,10 @@ export function judge(
 
 /** The client's messages, with answers as the model gave them where the view shows them so. */
 function asSaid(draft: Draft, { view }: Sized): readonly Patch[] {
-  const { expansions, contractions } = view;
+  const { expansions, contractions, tools } = view;
   if (expansions.length + contractions.length === 0) return [];
-  return renderView({ ...wholeView, expansions, contractions }, draft.path, renderingOf(draft));
+  const said = { ...wholeView, ...(tools && { tools }), expansions, contractions };
+  return renderView(said, draft.path, renderingOf(draft));
 }
 
 /**

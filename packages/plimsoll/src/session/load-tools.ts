@@ -21,6 +21,8 @@ const namedMax = 10;
 /** A longer schema is not told twice: it stands among the tools. */
 const schemaCharsMax = 1500;
 const descriptionCharsMax = 600;
+/** What is found does not join a list that never changes: nothing there has to make room, and the window is looked at by itself. */
+const roomBehind = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
 
 export interface FoundTools {
   readonly fitted: Fitted;
@@ -64,7 +66,9 @@ export async function loadTools(
   const next: Telling = {
     ...withLoaded(catalogue.tools, told, {
       names,
-      room: roomBeside(offer, draft.wire, mostToolTokens(world.config, before.limit)),
+      room: catalogue.isNative
+        ? roomBehind
+        : roomBeside(offer, draft.wire, mostToolTokens(world.config, before.limit)),
       lastUse: await lastUses(draft),
     }),
     note: told.note,
@@ -89,7 +93,7 @@ export async function loadTools(
       target,
       outcome: outcome === "passthrough" ? "edited" : outcome,
     }),
-    answer: answerFor(draft, catalogue, { names, found }),
+    answer: answerFor(catalogue, { names, found }),
   };
 }
 
@@ -139,12 +143,10 @@ interface Found {
   readonly found: readonly string[];
 }
 
-/** Where the provider holds them back itself it is told their names, and tells the model the rest. */
-function answerFor({ wire }: Draft, catalogue: Catalogue, { names, found }: Found): OwnAnswer {
-  if (catalogue.isNative && wire.toolReference !== undefined) {
-    const blocks = names.map((name) => wire.toolReference?.(name) ?? {});
-    return { text: `Found: ${names.join(", ")}`, isError: false, blocks };
-  }
+/** Where the provider holds them back itself it has a form for what is found. */
+function answerFor(catalogue: Catalogue, { names, found }: Found): OwnAnswer {
+  const blocks = catalogue.found(names);
+  if (blocks.length > 0) return { text: `Found: ${names.join(", ")}`, isError: false, blocks };
   const others = found.filter((name) => !names.includes(name));
   const told = names.map((name) => describe(name, catalogue.definition(name)));
   const more = others.length === 0 ? "" : `\n\nAlso found, not loaded: ${others.join(", ")}.`;

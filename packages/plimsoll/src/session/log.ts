@@ -63,7 +63,7 @@ export interface BranchState {
   /** The last compaction: how many turns ago, and how deep. */
   compacted?: { readonly turns: number; readonly level: number };
   /** What the provider has of this conversation in its cache, and since when. Unknown before it has reported anything. */
-  cache?: { readonly at: number; readonly tokens: number };
+  cache?: { readonly at: number; readonly tokens: number; readonly target: string };
   /** Turns since the last compaction, and how large the request was then. */
   pace?: { readonly turns: number; readonly tokens: number };
   /** All turns. */
@@ -95,6 +95,8 @@ export interface Basis {
   readonly edits: number;
   readonly target: string;
   readonly head: string | undefined;
+  /** Of the tools as they were told, before correction: the same client may be told of others. */
+  readonly toolTokens: number;
 }
 
 export interface KnownView {

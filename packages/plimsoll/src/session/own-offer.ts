@@ -110,7 +110,7 @@ export function createOfferReader(
     const catalogue = catalogueOf(weighed, {
       wire,
       own,
-      isNative: target.defersNatively && wire.deferTool !== undefined,
+      isNative: target.defersNatively,
       count,
       ...(vectors === undefined ? {} : { vectors }),
     });

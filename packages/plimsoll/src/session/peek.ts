@@ -55,6 +55,11 @@ export async function peekBody(
   });
   const view = foldView(indexOn(path, log), log.edits);
   const isPlain = offer === undefined;
-  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands, isPlain });
+  const patches = renderView(view, path, {
+    wire,
+    ownTextStands: wire.ownTextStands,
+    isPlain,
+    isNative: offer?.catalogue?.isNative === true,
+  });
   return withTools(view, patches);
 }

@@ -179,12 +179,14 @@ async function offerOf(
   state: SessionState,
   { options, tools, wire, target }: Heading,
 ): Promise<OwnOffer | undefined> {
-  const key = [options.tools, tools, options.extra, target.ruler.key, wire.name];
+  // In another wire's words no answer has a form of this provider's own.
+  const defersNatively = target.defersNatively && (state.wire ?? wire) === wire;
+  const key = [options.tools, tools, options.extra, target.ruler.key, wire.name, defersNatively];
   if (isFor(state.offer, key)) return state.offer.value;
   const isPossible = tools.length > 0 && !hasOtherPlans(wire, options);
   const names = (options.tools ?? []).map(({ name }) => name);
   const value = isPossible
-    ? await context.offers.beside({ wire, tools, names, target })
+    ? await context.offers.beside({ wire, tools, names, target: { ...target, defersNatively } })
     : undefined;
   state.offer = { key, value };
   return value;

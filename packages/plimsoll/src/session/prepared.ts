@@ -207,6 +207,7 @@ export function preparedTurn(
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,
+      isSearched: draft.offer?.catalogue?.isNative === true && fitted.tools.isWhole && !isFinal,
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
@@ -224,6 +225,8 @@ interface Shown {
   /** A cache mark at the end of the last message; what changes stands behind it. */
   readonly end?: JsonValue;
   readonly tail: string;
+  /** The provider holds tools back itself in this request: searches stand as they were said. */
+  readonly isSearched: boolean;
 }
 
 /** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
@@ -244,9 +247,10 @@ function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: 
 function messagesFor(
   wire: Wire,
   { wire: own = wire, said }: SessionState,
-  { length, patches, end, tail }: Shown,
+  { length, patches, end, tail, isSearched }: Shown,
 ): readonly JsonObject[] {
-  const seen = patchList(said.slice(0, length), patches, decodeMessage);
+  const whole = patchList(said.slice(0, length), patches, decodeMessage);
+  const seen = isSearched ? whole : whole.map((message) => own.deferral?.plain(message) ?? message);
   const spoken =
     own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);

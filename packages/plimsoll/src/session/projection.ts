@@ -80,6 +80,7 @@ function projectionOf(
     basis.edits === log.edits.length &&
     basis.target === target.key &&
     basis.head === head.hash &&
+    basis.toolTokens === sized.measured.tools &&
     path.chainAt(basis.length - 1) === basis.chain;
   if (!isBasis) return { tokens: measurement.total, schema: measurement.tools };
   const fresh = path.sumOf({ first: basis.length, last: path.length - 1 }).tokens;

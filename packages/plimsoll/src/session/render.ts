@@ -7,6 +7,7 @@ import type { JsonValue } from "../message/json.ts";
 import type { BodySlices, Slice } from "../wire/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../wire/splice.ts";
 import type { OwnText, Wire } from "../wire/wire.ts";
+import { decodeMessage, encodeMessage } from "./appended.ts";
 import type { Expansion, Gap, Replacement, Stretch, View } from "./view.ts";
 
 /** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
@@ -33,6 +34,8 @@ export interface Rendering {
   readonly lastWords?: string;
   /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
   readonly isPlain?: boolean;
+  /** Whether the provider holds tools back itself; searches in its own form stay as they were said where it is not known. */
+  readonly isNative?: boolean;
 }
 
 const encoder = new TextEncoder();
@@ -58,7 +61,9 @@ export function renderView(
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
   // Last, because what is owed of our results joins the next message as it stands then.
   const isPlain = rendering.isPlain === true;
-  for (const expansion of isPlain ? [] : view.expansions) canvas.expand(expansion);
+  const { isNative } = rendering;
+  const isSearched = isNative === undefined || (isNative && view.tools !== undefined);
+  for (const expansion of isPlain ? [] : view.expansions) canvas.expand(expansion, isSearched);
   const contracted = isPlain ? [...view.expansions, ...view.contractions] : view.contractions;
   for (const contraction of contracted) canvas.contract(contraction);
   return canvas.patches();
@@ -74,6 +79,20 @@ export function replaceParts(
     ({ text, ...place }) => wire.replacePart(message, place, text) ?? [],
   );
   return splices.length === 0 ? message : applySplices(message, splices);
+}
+
+/** What was said stays the same object while its session is in memory. */
+const withoutSearches = new WeakMap<Uint8Array, Uint8Array>();
+
+/** A model may be told of a search that an earlier one made in a form that it does not know. */
+function withoutSearch({ deferral }: Wire, message: Uint8Array): Uint8Array {
+  const known = withoutSearches.get(message);
+  if (deferral === undefined || known !== undefined) return known ?? message;
+  const json = decodeMessage(message);
+  const plain = deferral.plain(json);
+  const bytes = plain === json ? message : encodeMessage(plain);
+  withoutSearches.set(message, bytes);
+  return bytes;
 }
 
 class Canvas {
@@ -139,8 +158,10 @@ class Canvas {
   }
 
   /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
-  expand({ first, last, inner }: Expansion): void {
-    const elements = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+  expand({ first, last, inner }: Expansion, isSearched: boolean): void {
+    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    const { wire } = this.#rendering;
+    const elements = isSearched ? said : said.map((bytes) => withoutSearch(wire, bytes));
     const final = elements.at(-1);
     if (elements.length !== inner.length || final === undefined) return;
     const mark = this.#markIn({ first, last });

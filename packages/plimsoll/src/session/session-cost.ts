@@ -77,7 +77,8 @@ function reportOf(
     for (const turn of turns.toReversed()) {
       const list = pricesOf({ provider: turn.provider ?? "", model: turn.model });
       const figures = costOfTurn(paid(turn, lastOf.get(turn.branch) ?? 0), list);
-      lastOf.set(turn.branch, turn.usage?.inputTokens ?? turn.tokensAfter ?? 0);
+      // Not what was reported: that is of all rounds of the turn.
+      lastOf.set(turn.branch, turn.tokensAfter ?? turn.usage?.inputTokens ?? 0);
       all = addFigures(all, figures);
       const model = `${turn.provider ?? "unknown"}/${turn.model}`;
       const { source, date, prices } = list;

@@ -16,7 +16,7 @@ export interface Target {
   readonly limit: Limit;
   readonly ruler: Ruler;
   readonly media: MediaLimits;
-  /** The provider itself holds back tools that are marked so, until a search names them. */
+  /** The provider itself holds tools back, until a search names them. */
   readonly defersNatively: boolean;
   /** Whose rules beyond the wire's own hold. */
   readonly profile: "mistral" | "deepseek" | undefined;
@@ -106,7 +106,9 @@ export function createTargets(config: Config, now: () => number): Targets {
       },
       media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),
-      defersNatively: settings?.native_tool_deferral ?? isAnthropics(provider, settings, model),
+      defersNatively:
+        wire.deferral !== undefined &&
+        (settings?.native_tool_deferral ?? holdsBack(provider, settings, { wire, model })),
     };
   };
 
@@ -120,7 +122,7 @@ export function createTargets(config: Config, now: () => number): Targets {
         .map((name) =>
           resolve(provider, wire, { ...request, model: name.slice(provider.length + 1) }),
         );
-      return [first, ...others];
+      return alike([first, ...others]);
     },
     narrowed,
     learnWindow: (target, tokens) => {
@@ -129,6 +131,14 @@ export function createTargets(config: Config, now: () => number): Targets {
       learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
     },
   };
+}
+
+/** A request is written once, for whichever of them is tried: all of them hold tools back, or none. */
+function alike(targets: readonly [Target, ...Target[]]): readonly [Target, ...Target[]] {
+  const [first, ...others] = targets;
+  const isMixed = others.some(({ defersNatively }) => defersNatively !== first.defersNatively);
+  const without = (target: Target): Target => ({ ...target, defersNatively: false });
+  return isMixed ? [without(first), ...others.map(without)] : targets;
 }
 
 function learnedKey({ tenant, key }: Target): string {
@@ -145,16 +155,23 @@ function narrowed(target: Target, window: number | undefined): Target {
 }
 
 /**
- * Anthropic's own servers, from Claude 4 on (platform.claude.com, "Tool search tool", 2026-11). Other servers that speak this
- * wire may not know the field: there it must be asked for.
+ * Models whose own servers hold tools back: from Claude 4 on (platform.claude.com, "Tool search tool", 2026-11), from
+ * gpt-5.4 on (developers.openai.com, "Tool search", 2026-11; the smallest are said not to, dust-tt/dust#29233).
  */
-function isAnthropics(
+const holdingBack: Readonly<Record<string, RegExp>> = {
+  anthropic: /^claude-(?!3|2|instant)/,
+  openai: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
+};
+
+/** Other servers that speak such a wire may not know of it: there it must be asked for. */
+function holdsBack(
   provider: string,
   settings: ProviderSettings | undefined,
-  model: string,
+  { wire, model }: Pick<Target, "wire" | "model">,
 ): boolean {
-  const isTheirs = settings?.baseUrl === undefined && (settings?.wire ?? provider) === "anthropic";
-  return isTheirs && /^claude-(?!3|2|instant)/.test(model);
+  const owner = settings?.wire ?? provider;
+  const isTheirs = settings?.baseUrl === undefined && wire.name.startsWith(owner);
+  return isTheirs && holdingBack[owner]?.test(model) === true;
 }
 
 function agentOutput(config: Config): { readonly maxOutputTokens?: number } {

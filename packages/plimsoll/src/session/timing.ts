@@ -115,7 +115,7 @@ function priceAt(
   draft: Draft,
   { before, afterTokens, prefixTokens }: Pricing,
 ): number {
-  const { prices } = world.pricesOf(draft.targets[0]);
+  const { prices } = listFor(world, draft);
   if (prices === undefined) return 0;
   const cached = isCold(world, draft) ? 0 : (draft.branch.cache?.tokens ?? 0);
   return (
@@ -138,7 +138,7 @@ function worthNow(
   start: Sized,
   { guard, before, share }: Weighing,
 ): Worth | undefined {
-  const { branch, targets } = draft;
+  const { branch } = draft;
   const { cache, pace } = branch;
   if (cache === undefined) return undefined;
   const { tokens } = before.projection;
@@ -155,8 +155,16 @@ function worthNow(
       forcedTokens: guard.limit * guard.thresholds.block,
       turnsToCome: world.config.cost?.expected_turns ?? lasted,
     },
-    world.pricesOf(targets[0]),
+    listFor(world, draft),
   );
+}
+
+/** A cache that lives long is dearer to write. */
+function listFor({ pricesOf }: World, { targets, hasLongMarks }: Draft): PriceList {
+  const list = pricesOf(targets[0]);
+  const { prices } = list;
+  if (hasLongMarks !== true || prices?.cacheWriteLong === undefined) return list;
+  return { ...list, prices: { ...prices, cacheWrite: prices.cacheWriteLong } };
 }
 
 /** Caches that keep what they like may keep it this long (OpenAI, "Prompt caching", 2026-11: up to an hour). */
@@ -168,6 +176,8 @@ function isCold({ pricesOf, now }: World, { branch, targets, hasLongMarks }: Dra
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, hasLongMarks === true);
   if (cache === undefined || seconds === undefined) return false;
+  // What one model has read is nothing to another.
+  if (cache.target !== targets[0].key) return true;
   return now() - cache.at > seconds * 1000;
 }
 
@@ -198,7 +208,7 @@ export function noteTurn(
       ? { turns: 0, tokens: tokensAfter }
       : { ...branch.pace, turns: branch.pace.turns + 1 };
   const tokens = usage === undefined ? undefined : cachedTokens(list.cache, usage);
-  if (tokens !== undefined) branch.cache = { at: now(), tokens };
+  if (tokens !== undefined) branch.cache = { at: now(), tokens, target: target.key };
   // What the turn of a compaction itself saves is in its price.
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
 }

@@ -10,7 +10,7 @@ import { buildToolIndex, type ToolIndex } from "../search/tool-index.ts";
 import { serverOf } from "../search/tool-text.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import { parseJson } from "../wire/slices.ts";
-import type { Wire } from "../wire/wire.ts";
+import type { NativeDeferral, Wire } from "../wire/wire.ts";
 
 export interface ListedTool extends WeighedTool {
   /** In the client's own bytes. */
@@ -27,12 +27,16 @@ export interface Catalogue {
   readonly tools: readonly ListedTool[];
   /** The provider holds tools back itself. */
   readonly isNative: boolean;
+  /** Our search is no function: the provider has a form of its own for it. */
+  readonly isNativeSearch: boolean;
   /** The whole list: what is told of the client's, ours, and what was loaded since. */
   list(telling: Telling): Promise<ToolList>;
   /** Tools that are not told, as the model may be told of them. */
   deferred(told: ToldTools): readonly DeferredTool[];
-  /** Names of tools that are not told, best first. */
+  /** Names of tools that are not told, best first. Where the provider holds them back, also what was found before: that may have left the conversation. */
   find(query: string, told: ToldTools, count: number): readonly string[];
+  /** These tools in the form that the provider has for an answer to a search; empty where that is a text. */
+  found(names: readonly string[]): readonly JsonObject[];
   /** By its name; the first of several. */
   definition(name: string): ToolDefinition | undefined;
 }
@@ -61,10 +65,13 @@ export function catalogueOf(
   parts: CatalogueParts,
 ): Catalogue | undefined {
   if (!tools.some(mayBeDeferred)) return undefined;
+  const { wire } = parts;
+  const deferral = nativeDeferral(parts);
+  const isNative = deferral !== undefined;
   const lists = new Map<string, ToolList>();
   let index: ToolIndex | undefined;
   const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
-    parts.wire.decodeTool(jsonOf(element));
+    wire.decodeTool(jsonOf(element));
   const indexOf = (): ToolIndex => {
     index ??= buildToolIndex(
       tools.map((tool) => definitionOf(tool) ?? { name: tool.name ?? "" }),
@@ -74,12 +81,13 @@ export function catalogueOf(
   };
   return {
     tools,
-    isNative: parts.isNative,
+    isNative,
+    isNativeSearch: deferral?.search !== undefined,
     list: async (telling) => {
       const key = JSON.stringify([telling.kept, telling.loaded, telling.note]);
       const known = lists.get(key);
       if (known !== undefined) return known;
-      const list = await makeList(tools, telling, parts);
+      const list = await makeList(tools, telling, { ...parts, ...(deferral && { deferral }) });
       if (lists.size >= listsMax) lists.delete(lists.keys().next().value as string);
       lists.set(key, list);
       return list;
@@ -92,8 +100,15 @@ export function catalogueOf(
         return [{ name: tool.name, ...(server === undefined ? {} : { server }) }];
       });
     },
+    found: (names) =>
+      deferral?.found(
+        names
+          .flatMap((name) => tools.filter((tool) => tool.name === name))
+          .map(({ element }) => jsonOf(element))
+          .filter(isObject),
+      ) ?? [],
     find: (query, told, count) => {
-      const isTold = toldBy(told);
+      const isTold = toldBy(isNative ? { ...told, loaded: [] } : told);
       const hits = indexOf().find(query, hitsMax);
       const found = hits.flatMap(({ index: at }) => {
         const tool = tools[at];
@@ -108,6 +123,13 @@ export function catalogueOf(
   };
 }
 
+/** A search of the provider's own has one name only: where a client's tool has that, ours is a function beside the others. */
+function nativeDeferral({ wire, own, isNative }: CatalogueParts): NativeDeferral | undefined {
+  const { deferral } = wire;
+  const isTaken = deferral?.search !== undefined && own.hasStepped;
+  return isNative && !isTaken ? deferral : undefined;
+}
+
 function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
   const names = new Set([...kept, ...loaded]);
   return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
@@ -117,32 +139,37 @@ function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
 async function makeList(
   tools: readonly ListedTool[],
   { kept, loaded, note }: Telling,
-  parts: CatalogueParts,
+  parts: CatalogueParts & { readonly deferral?: NativeDeferral },
 ): Promise<ToolList> {
-  const { wire, own, isNative, count } = parts;
+  const { wire, own, deferral, count } = parts;
   const isKept = toldBy({ kept, loaded: [] });
   const held = tools.filter((tool) => !isKept(tool));
   const shown = tools.filter(isKept);
   const behind = loaded.flatMap((name) => held.filter((tool) => tool.name === name));
-  const ours = [...own.definitions, own.search(note)].map((tool) => wire.encodeTool(tool));
+  const search = own.search(note);
+  const ours = [
+    ...own.definitions.map((tool) => wire.encodeTool(tool)),
+    deferral?.search?.(search) ?? wire.encodeTool(search),
+  ];
   const mark = held
     .map(({ element }) => markOf(wire, element))
     .findLast((one) => one !== undefined);
   const marked = ours.map((tool, at) =>
     mark === undefined || at < ours.length - 1 ? tool : wire.markTool(tool, mark),
   );
-  const told = [
-    ...shown.map(({ element }) => element),
-    ...marked.map(encode),
-    ...behind.map(({ element }) => unmarked(wire, element)),
-  ];
-  const counted = await count(`[${told.map((bytes) => decoder.decode(bytes)).join(",")}]`);
-  if (!isNative) return { elements: told, count: counted };
-  // Where the provider holds them back, they stand in their place, and only those that were found take room.
+  const first = [...shown.map(({ element }) => element), ...marked.map(encode)];
+  const whole = [...first, ...behind.map(({ element }) => unmarked(wire, element))];
+  const counted = (list: readonly Uint8Array[]): Promise<Count> =>
+    count(`[${list.map((bytes) => decoder.decode(bytes)).join(",")}]`);
+  if (deferral === undefined) return { elements: whole, count: await counted(whole) };
+  const { hold } = deferral;
+  // What was found stands in the conversation, and is counted there.
+  if (hold === undefined) return { elements: first, count: await counted(first) };
+  // They stand in their place, and only those that were found take room.
   const elements = tools.map((tool) =>
-    isKept(tool) ? tool.element : deferredElement(wire, tool.element),
+    isKept(tool) ? tool.element : heldBack(tool.element, hold),
   );
-  return { elements: [...elements, ...marked.map(encode)], count: counted };
+  return { elements: [...elements, ...marked.map(encode)], count: await counted(whole) };
 }
 
 const encoder = new TextEncoder();
@@ -167,7 +194,7 @@ function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   return encode(wire.markTool(json, undefined));
 }
 
-function deferredElement(wire: Wire, element: Uint8Array): Uint8Array {
+function heldBack(element: Uint8Array, hold: (tool: JsonObject) => JsonObject): Uint8Array {
   const json = jsonOf(element);
-  return isObject(json) && wire.deferTool !== undefined ? encode(wire.deferTool(json)) : element;
+  return isObject(json) ? encode(hold(json)) : element;
 }

@@ -247,7 +247,7 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     isForgotten: request.isForgotten === true,
     hasLongMarks:
       wire.usualMark !== undefined &&
-      Buffer.from(body.buffer, body.byteOffset, body.length).includes('"1h"'),
+      Buffer.from(body.buffer, body.byteOffset, body.length).includes('"ttl":"1h"'),
   };
 }
 

@@ -66,8 +66,15 @@ export const anthropicWire: Wire = {
   isDeferring: (tool) =>
     isObject(tool) &&
     (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
-  deferTool: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
-  toolReference: (name) => ({ type: "tool_reference", tool_name: name }),
+  deferral: {
+    hold: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
+    found: (tools) =>
+      [...new Set(tools.map((tool) => stringOr(tool["name"], "")))].map((name) => ({
+        type: "tool_reference",
+        tool_name: name,
+      })),
+    plain: plainReferences,
+  },
   markTool: (tool, mark) => ({
     ...withoutCacheMarks(tool),
     ...(mark === undefined ? {} : { cache_control: mark }),
@@ -259,6 +266,27 @@ function encodePart(part: Part): readonly JsonValue[] {
     case "opaque":
       return [part.json];
   }
+}
+
+/** Where the provider holds nothing back, the name of a tool is a text. */
+function plainReferences(message: JsonObject): JsonObject {
+  const { content } = message;
+  if (!Array.isArray(content)) return message;
+  const plain = content.map((block) => {
+    if (!isObject(block) || !Array.isArray(block["content"])) return block;
+    if (!block["content"].some(isReference)) return block;
+    const inner = block["content"].map((one: JsonValue) =>
+      isReference(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
+    );
+    return { ...block, content: inner };
+  });
+  return plain.every((block, index) => block === content[index])
+    ? message
+    : { ...message, content: plain };
+}
+
+function isReference(block: JsonValue): block is JsonObject {
+  return isObject(block) && block["type"] === "tool_reference";
 }
 
 function parseInput(input: string): JsonValue {

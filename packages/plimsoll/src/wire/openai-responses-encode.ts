@@ -3,6 +3,7 @@
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
+import { encodeSearch, foundIn } from "./openai-responses-search.ts";
 import { type BodyParts, wholeSystem } from "./wire.ts";
 
 /** Tells an opaque part that is an item of its own from one inside a message. */
@@ -32,13 +33,17 @@ export function encodeResponsesMessage({ role, parts }: Message): readonly JsonO
 function encodeItem(part: Part): JsonObject | undefined {
   switch (part.kind) {
     case "tool-call":
-      return { type: "function_call", call_id: part.id, name: part.name, arguments: part.input };
+      return part.isToolSearch === true
+        ? encodeSearch(part)
+        : { type: "function_call", call_id: part.id, name: part.name, arguments: part.input };
     case "tool-result":
-      return {
-        type: "function_call_output",
-        call_id: part.callId,
-        output: encodeOutput(part.content),
-      };
+      return (
+        foundIn(part) ?? {
+          type: "function_call_output",
+          call_id: part.callId,
+          output: encodeOutput(part.content),
+        }
+      );
     case "reasoning":
       return part.signature === undefined
         ? undefined

@@ -1,6 +1,7 @@
 /** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
 
 import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../message/json.ts";
+import { isOwnItem, isOwnTool } from "./openai-responses-search.ts";
 import { addWritten, shownUsage } from "./openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "./wire.ts";
 
@@ -112,10 +113,6 @@ function placed(
   return [numbered(state, event, place === at ? json : { ...json, output_index: place })];
 }
 
-function isOwnItem(item: JsonObject, isOwn: IsOwn): boolean {
-  return item["type"] === "function_call" && isOwn(stringOr(item["name"], ""));
-}
-
 /** Numbered on; the very same event where nothing is different. */
 function numbered(
   state: State,
@@ -145,7 +142,7 @@ function frameOf(response: JsonObject): JsonObject {
 function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
   const { tools } = response;
   if (!Array.isArray(tools)) return response;
-  const kept = tools.filter((tool) => !(isObject(tool) && isOwn(stringOr(tool["name"], ""))));
+  const kept = tools.filter((tool) => !(isObject(tool) && isOwnTool(tool, isOwn)));
   return kept.length === tools.length ? response : { ...response, tools: kept };
 }
 
@@ -234,7 +231,7 @@ export function withoutLookups(
   const at = said.findIndex((other) => isSameThought(other, item));
   if (at < 0) return message;
   const behind = said.slice(at + 1);
-  const end = behind.findIndex(({ type }) => type === "function_call_output");
+  const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
   // All that the model said in one go rests on it, not only what comes next.
   const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
   return came.every((other) => isAnswered(other, said)) ? "nothing" : message;
@@ -251,12 +248,18 @@ function isSameThought(one: JsonObject, other: JsonObject): boolean {
   return one["type"] === "reasoning" && (isSame("encrypted_content") || isSame("id"));
 }
 
+/** What answers the calls that may be ours. */
+const answersOf: ReadonlyMap<string, string> = new Map([
+  ["function_call", "function_call_output"],
+  ["tool_search_call", "tool_search_output"],
+]);
+const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
+
 /** Only results of ours are among them. */
 function isAnswered({ type, call_id: call }: JsonObject, said: readonly JsonObject[]): boolean {
-  const isCall = type === "function_call";
+  const answer = answersOf.get(stringOr(type, ""));
   return (
-    isCall &&
-    said.some((item) => item["type"] === "function_call_output" && item["call_id"] === call)
+    answer !== undefined && said.some((item) => item["type"] === answer && item["call_id"] === call)
   );
 }
 

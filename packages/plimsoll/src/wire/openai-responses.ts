@@ -28,6 +28,7 @@ import {
   withoutLookups,
   withoutOwnItems,
 } from "./openai-responses-rounds.ts";
+import { isToolSearch, responsesDeferral } from "./openai-responses-search.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Wire, WireRequest } from "./wire.ts";
 
@@ -74,6 +75,7 @@ export const openaiResponsesWire: Wire = {
   decodeTool: (tool) => namedTool(tool, "parameters"),
   isDeferring: (tool) =>
     isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search"),
+  deferral: responsesDeferral,
   toolMark: () => undefined,
   markTool: (tool) => tool,
   toolCalls,
@@ -259,6 +261,7 @@ function decodeCall(item: JsonObject, type: string): ToolCallPart | undefined {
     id,
     name: stringOr(item["name"], type.replace(/_call$/, "")),
     input: typeof input === "string" ? input : JSON.stringify(input ?? null),
+    ...(isToolSearch(item) ? { isToolSearch: true } : {}),
   };
 }
 

@@ -53,8 +53,8 @@ export interface StreamEvent {
   readonly data: string;
 }
 
-/** Whether a call by this name is answered by Plimsoll itself. */
-export type IsOwn = (toolName: string) => boolean;
+/** Whether a call by this name, or a search for tools in the provider's own form, is answered by Plimsoll itself. */
+export type IsOwn = (toolName: string, isToolSearch?: boolean) => boolean;
 
 /**
  * Several rounds with the upstream as the one answer that a client sees: without our calls, numbered on, with the ids of the
@@ -115,6 +115,18 @@ export interface BodyParts {
   readonly maxOutputTokens: number;
   /** Further fields of the provider's own, e.g. `stream` or `temperature`. */
   readonly extra?: JsonObject;
+}
+
+/** What is found is told where it was found, so the list of tools never changes. */
+export interface NativeDeferral {
+  /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
+  hold?(tool: JsonObject): JsonObject;
+  /** Our search in the provider's own form. Absent: it is a function like others. */
+  search?(tool: ToolDefinition): JsonObject;
+  /** What an answer to a search consists of, for these tools of a request. Empty: it is a text. */
+  found(tools: readonly JsonObject[]): readonly JsonObject[];
+  /** A search, or an answer to one, for a model that knows nothing of this; the very same object where it is neither. */
+  plain(message: JsonObject): JsonObject;
 }
 
 export interface Wire {
@@ -187,10 +199,8 @@ export interface Wire {
   decodeTool(tool: JsonValue): ToolDefinition | undefined;
   /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */
   isDeferring(tool: JsonValue): boolean;
-  /** A tool that the provider shall not tell the model of before a search has named it; undefined where it cannot do that. */
-  deferTool?(tool: JsonObject): JsonObject;
-  /** How an answer to a search names a tool that the provider holds back. */
-  toolReference?(name: string): JsonObject;
+  /** How the provider holds tools back itself; undefined where it cannot do that. */
+  readonly deferral?: NativeDeferral;
   /** The cache mark that a client has put on a tool. */
   toolMark(tool: JsonValue): JsonValue | undefined;
   /** The tool with this mark, or without any. */

@@ -9,7 +9,7 @@ import type {
   Usage,
 } from "./answer.ts";
 import { type JsonObject, objects } from "./json.ts";
-import { wantsEncryptedReasoning } from "./responses-items.ts";
+import { hasClientSearch, wantsEncryptedReasoning } from "./responses-items.ts";
 
 const CREATED_SECONDS = 1_790_000_000;
 const ARGUMENT_DELTA_LENGTH = 7;
@@ -109,6 +109,11 @@ function numbered(events: readonly JsonObject[]): string[] {
 
 const ID_PREFIXES = { text: "msg", reasoning: "rs", call: "fc" } as const;
 
+/** Where the request has a search for tools of the wire's own kind, a call of it is an item of its own. */
+function isSearch({ name }: CallPart, { body }: Frame): boolean {
+  return name === "tool_search" && hasClientSearch(body);
+}
+
 /** The arguments of a call as text. */
 export function argumentsOf({ input, rawInput }: CallPart): string {
   return rawInput ?? JSON.stringify(input);
@@ -117,7 +122,8 @@ export function argumentsOf({ input, rawInput }: CallPart): string {
 /** The id of the item that a part becomes in its place. */
 export function itemId(part: AnswerPart, index: number, frame: Frame): string {
   if (part.itemId !== undefined) return part.itemId;
-  return `${ID_PREFIXES[part.kind]}_${String(frame.requestNumber).padStart(8, "0")}_${index}`;
+  const prefix = part.kind === "call" && isSearch(part, frame) ? "tsc" : ID_PREFIXES[part.kind];
+  return `${prefix}_${String(frame.requestNumber).padStart(8, "0")}_${index}`;
 }
 
 function finishedItem(part: AnswerPart, index: number, frame: Frame): JsonObject {
@@ -135,7 +141,9 @@ function finishedItem(part: AnswerPart, index: number, frame: Frame): JsonObject
           : {}),
       };
     case "call":
-      return callItem(part, id, { status: "completed", input: argumentsOf(part) });
+      return isSearch(part, frame)
+        ? searchItem(part, id, { status: "completed", input: part.input })
+        : callItem(part, id, { status: "completed", input: argumentsOf(part) });
   }
 }
 
@@ -164,35 +172,52 @@ function callItem(
   return { id, type: "function_call", status, arguments: input, call_id: part.id, name: part.name };
 }
 
+function searchItem(
+  part: CallPart,
+  id: string,
+  { status, input }: { readonly status: string; readonly input: JsonObject },
+): JsonObject {
+  return {
+    id,
+    type: "tool_search_call",
+    status,
+    arguments: input,
+    call_id: part.id,
+    execution: "client",
+  };
+}
+
 function itemEvents(part: AnswerPart, index: number, frame: Frame): JsonObject[] {
   const id = itemId(part, index, frame);
   const done = finishedItem(part, index, frame);
   return [
-    { type: "response.output_item.added", output_index: index, item: startedItem(part, id) },
-    ...contentEvents(part, { item_id: id, output_index: index }),
+    { type: "response.output_item.added", output_index: index, item: startedItem(part, id, frame) },
+    ...contentEvents(part, frame, { item_id: id, output_index: index }),
     { type: "response.output_item.done", output_index: index, item: done },
   ];
 }
 
-function startedItem(part: AnswerPart, id: string): JsonObject {
+function startedItem(part: AnswerPart, id: string, frame: Frame): JsonObject {
   switch (part.kind) {
     case "text":
       return messageItem(id, "in_progress");
     case "reasoning":
       return { id, type: "reasoning", summary: [] };
     case "call":
-      return callItem(part, id, { status: "in_progress", input: "" });
+      return isSearch(part, frame)
+        ? searchItem(part, id, { status: "in_progress", input: {} })
+        : callItem(part, id, { status: "in_progress", input: "" });
   }
 }
 
-function contentEvents(part: AnswerPart, place: JsonObject): JsonObject[] {
+function contentEvents(part: AnswerPart, frame: Frame, place: JsonObject): JsonObject[] {
   switch (part.kind) {
     case "text":
       return textEvents(part, { ...place, content_index: 0 });
     case "reasoning":
       return summaryEvents(part, { ...place, summary_index: 0 });
     case "call":
-      return argumentEvents(part, place);
+      return isSearch(part, frame) ? [] : argumentEvents(part, place);
   }
 }
 

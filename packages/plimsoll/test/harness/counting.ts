@@ -109,7 +109,7 @@ function ofChatMessage(message: ChatMessage): readonly Readable[] {
 }
 
 function ofItem(item: JsonObject): readonly Readable[] {
-  const { name, arguments: input, input: text, output, summary, content }: Item = item;
+  const { name, arguments: input, input: text, output, summary, content, tools }: Item = item;
   switch (itemType(item)) {
     case "message":
       return contentOf(content);
@@ -121,6 +121,10 @@ function ofItem(item: JsonObject): readonly Readable[] {
       return contentOf(output);
     case "reasoning":
       return [...contentOf(summary), ...contentOf(content)];
+    case "tool_search_call":
+      return ["tool_search", JSON.stringify(input)];
+    case "tool_search_output":
+      return [JSON.stringify(tools)];
     default:
       return [JSON.stringify(item)];
   }

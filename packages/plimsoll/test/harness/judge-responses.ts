@@ -25,6 +25,7 @@ interface Part {
 interface Tool {
   readonly type?: unknown;
   readonly name?: unknown;
+  readonly defer_loading?: unknown;
 }
 interface Place {
   readonly item: Item;
@@ -46,6 +47,7 @@ export function judgeResponses(body: unknown, issued?: Issued): Finding[] {
     ...judgeHeldHistory(body, issued),
     ...judgeUnstored(fields, places, issued),
     ...judgePairs(body, issued),
+    ...judgeSearches(fields, places),
     ...places.flatMap((place) => judgeFollowed(place, places)),
     ...(issued === undefined ? [] : judgeReasoning(places, issued)),
   ];
@@ -128,7 +130,18 @@ const ITEM_FAULTS: Readonly<Record<string, (item: Item) => Fault>> = {
   },
   item_reference: (item) => missingString(item, ["id"]),
   compaction: (item) => missingString(item, ["encrypted_content"]),
+  tool_search_call: (item) =>
+    item.execution === "server" || isObject(item.arguments) ? undefined : missing("arguments"),
+  tool_search_output: (item) =>
+    Array.isArray(item.tools) ? toolFault(item.tools) : missing("tools"),
 };
+
+/** What a search brings are tools as a request has them, marked as held back until then. */
+function toolFault(tools: unknown): Fault {
+  if (judgeTools(tools).length > 0) return ["tools", "Invalid tool"];
+  const isMarked = objects<Tool>(tools).every(({ defer_loading: mark }) => mark === true);
+  return isMarked ? undefined : ["tools", "Missing required parameter 'defer_loading'"];
+}
 
 function missing(field: string): Fault {
   return [field, "Missing required parameter"];
@@ -329,6 +342,17 @@ function judgePair({ call, output, words, rules }: Pair, items: readonly Item[])
         param: "input",
       })),
   ];
+}
+
+/** Nothing is held back, and nothing of it found, where nobody can search. */
+function judgeSearches(body: Body, places: readonly Place[]): Finding[] {
+  const isHeld = objects<Tool>(body.tools).some(({ defer_loading: mark }) => mark === true);
+  const hasSearch = objects<Tool>(body.tools).some(({ type }) => type === "tool_search");
+  const isSearched = places.some(
+    ({ item }) => itemType(item).startsWith("tool_search") && isClientSide(item),
+  );
+  if (hasSearch || !(isHeld || isSearched)) return [];
+  return [shape("Invalid value: Deferred tools require tools.tool_search.", "tools")];
 }
 
 /** A search of tools that the provider itself makes needs no answer; every other call is the client's to answer. */

@@ -12,6 +12,10 @@ export function isOwnName(name: string): boolean {
   return OWN_NAME.test(name);
 }
 
+/** Of Responses, those that may be ours. */
+const CALL_TYPES = ["function_call", "tool_search_call"];
+const ANSWER_TYPES = ["function_call_output", "tool_search_output"];
+
 interface Called {
   readonly id: string;
   readonly name: string;
@@ -47,8 +51,8 @@ export function callsIn(wire: Wire, { messages, input }: JsonObject): readonly C
         .map(({ id, function: called }) => named(id, isObject(called) ? called["name"] : ""));
     case "openai-responses":
       return inputItems(input)
-        .filter((item) => itemType(item) === "function_call")
-        .map((item) => named(item["call_id"], item["name"]));
+        .filter((item) => CALL_TYPES.includes(itemType(item)))
+        .map((item) => named(item["call_id"], item["name"] ?? "tool_search"));
   }
 }
 
@@ -81,8 +85,12 @@ export function resultsIn(wire: Wire, { messages, input }: JsonObject): readonly
         .map(({ tool_call_id: id, content }) => ({ id: String(id), text: textOf(content) }));
     case "openai-responses":
       return inputItems(input)
-        .filter((item) => itemType(item) === "function_call_output")
-        .map((item) => ({ id: String(item["call_id"]), text: textOf(item["output"]) }));
+        .filter((item) => ANSWER_TYPES.includes(itemType(item)))
+        .map((item) => ({
+          id: String(item["call_id"]),
+          text:
+            item["tools"] === undefined ? textOf(item["output"]) : JSON.stringify(item["tools"]),
+        }));
   }
 }
 

@@ -14,6 +14,7 @@ export interface Item {
   readonly summary?: unknown;
   readonly encrypted_content?: unknown;
   readonly execution?: unknown;
+  readonly tools?: unknown;
 }
 
 /** An item without a type is a message. */
@@ -54,6 +55,13 @@ export function answersIn(items: readonly Item[]): number {
 /** Whether a request asks for the encrypted form of the model's reasoning. */
 export function wantsEncryptedReasoning({ include }: { readonly include?: unknown }): boolean {
   return Array.isArray(include) && include.includes("reasoning.encrypted_content");
+}
+
+/** Whether a request has a search for tools that whoever sent it answers. */
+export function hasClientSearch({ tools }: { readonly tools?: unknown }): boolean {
+  return objects<Item>(tools).some(
+    ({ type, execution }) => type === "tool_search" && execution === "client",
+  );
 }
 
 /** An object's field that names something: absent and null are the same. */

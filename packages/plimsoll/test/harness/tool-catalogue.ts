@@ -1,6 +1,7 @@
 /** Catalogues of tools as MCP clients have them, in the form of each wire; and what a model was told of them. */
 import { isObject, type JsonObject, objects, type Wire } from "./json.ts";
 import { toolNamesIn } from "./own-judge.ts";
+import { inputItems, itemType } from "./responses-items.ts";
 
 export interface GivenTool {
   readonly name: string;
@@ -62,5 +63,9 @@ export function callableIn(wire: Wire, body: JsonObject): ReadonlySet<string> {
     for (const field of Object.values(value)) look(field);
   };
   look(body["messages"]);
-  return new Set(toolNamesIn(wire, body).filter((name) => !held.includes(name) || named.has(name)));
+  const brought = inputItems(body["input"])
+    .filter((item) => itemType(item) === "tool_search_output")
+    .flatMap((item) => toolNamesIn(wire, item));
+  const told = toolNamesIn(wire, body).filter((name) => !held.includes(name) || named.has(name));
+  return new Set([...told, ...brought]);
 }
