@@ -206,6 +206,8 @@ export interface ToolsLoadedEvent extends Base {
   readonly names: readonly string[];
   /** What the provider had read and must read again, for the tools stand before it; 0 where the provider loads them itself. */
   readonly rereadTokens: number;
+  /** What that costs, in US dollars: an estimate, where prices are known. */
+  readonly priceUsd?: number;
 }
 
 export type PlimsollEvent =

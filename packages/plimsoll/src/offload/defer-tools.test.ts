@@ -26,10 +26,10 @@ const tools = [
 describe("what is told of too many tools", () => {
   test("MCP tools go first, then skills, built-ins never", () => {
     const told = (tokens: number) => chooseTold(tools, { tokens, count: anyCount }, never).kept;
-    expect(told(60)).toEqual(["m1", "s1", "m2", "s2", "m3"]);
-    expect(told(50)).toEqual(["m1", "s1", "m2", "s2"]);
-    expect(told(30)).toEqual(["s1", "s2"]);
-    expect(told(20)).toEqual(["s1"]);
+    expect(told(50)).toEqual(["m1", "s1", "m2", "s2", "m3"]);
+    expect(told(40)).toEqual(["m1", "s1", "m2", "s2"]);
+    expect(told(20)).toEqual(["s1", "s2"]);
+    expect(told(10)).toEqual(["s1"]);
     expect(told(0)).toEqual([]);
   });
 
@@ -38,17 +38,17 @@ describe("what is told of too many tools", () => {
       ["m3", 7],
       ["m2", 3],
     ]);
-    const told = chooseTold(tools, { tokens: 50, count: anyCount }, (name) => uses.get(name));
+    const told = chooseTold(tools, { tokens: 40, count: anyCount }, (name) => uses.get(name));
     expect(told).toEqual({ kept: ["s1", "m2", "s2", "m3"], loaded: [] });
   });
 
   test("there are never more than the provider takes", () => {
-    expect(chooseTold(tools, { tokens: 1000, count: 4 }, never).kept).toEqual(["m1", "s1", "s2"]);
+    expect(chooseTold(tools, { tokens: 1000, count: 3 }, never).kept).toEqual(["m1", "s1", "s2"]);
   });
 
   test("one that is too large does not keep the others out", () => {
     const large = [tool("huge", "mcp", 1_000_000), ...tools];
-    const told = chooseTold(large, { tokens: 60, count: anyCount }, never);
+    const told = chooseTold(large, { tokens: 50, count: anyCount }, never);
     expect(told.kept).toEqual(["m1", "s1", "m2", "s2", "m3"]);
   });
 
@@ -74,14 +74,20 @@ describe("what a search finds", () => {
   test("takes the place of what was not called for the longest time, MCP tools first", () => {
     const uses = new Map([["m1", 5]]);
     const lastUse = (name: string) => uses.get(name);
-    const room = { tokens: 40, count: anyCount };
+    const room = { tokens: 30, count: anyCount };
     const grown = withLoaded(tools, told, { names: ["m3"], room, lastUse });
     expect(grown).toEqual({ kept: ["m1", "s1"], loaded: ["m3"] });
-    const tight = { tokens: 20, count: anyCount };
+    const tight = { tokens: 10, count: anyCount };
     expect(withLoaded(tools, told, { names: ["m3"], room: tight, lastUse })).toEqual({
       kept: [],
       loaded: ["m3"],
     });
+  });
+
+  test("leaves alone what was found just before", () => {
+    const room = { tokens: 20, count: anyCount };
+    const loading = { names: ["m3"], stays: ["m2"], room, lastUse: never };
+    expect(withLoaded(tools, told, loading)).toEqual({ kept: [], loaded: ["m2", "m3"] });
   });
 });
 

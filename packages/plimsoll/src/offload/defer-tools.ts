@@ -17,7 +17,7 @@ export interface ToldTools {
   readonly loaded: readonly string[];
 }
 
-/** What all tools together may take. */
+/** What is left for tools that may be held back, beside all others. */
 export interface ToolRoom {
   readonly tokens: number;
   readonly count: number;
@@ -39,8 +39,7 @@ export function chooseTold(
   room: ToolRoom,
   lastUse: LastUse,
 ): ToldTools {
-  const fixed = tools.filter((tool) => !mayBeDeferred(tool));
-  let { tokens, count } = taken(room, fixed);
+  let { tokens, count } = room;
   const kept = new Set<string>();
   for (const kind of inOrder) {
     for (const tool of byUse(namedOf(tools, kind), lastUse)) {
@@ -53,34 +52,35 @@ export function chooseTold(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/** With these beside what is told; those that were not called for the longest time make room. */
+/** With these beside what is told; those that were not called for the longest time make room, but none of `stays`. */
 export function withLoaded(
   tools: readonly WeighedTool[],
   told: ToldTools,
-  { names, room, lastUse }: LoadedTools,
+  { names, stays = [], room, lastUse }: LoadedTools,
 ): ToldTools {
   const shown = new Set([...told.kept, ...told.loaded]);
   const added = names.filter((name) => !shown.has(name));
   const grown: ToldTools = { ...told, loaded: [...told.loaded, ...added] };
   const all = new Set([...shown, ...added]);
-  const isTold = (tool: WeighedTool): boolean => !mayBeDeferred(tool) || all.has(tool.name ?? "");
+  const isTold = (tool: WeighedTool): boolean => mayBeDeferred(tool) && all.has(tool.name ?? "");
   let left = taken(room, tools.filter(isTold));
   const gone = new Set<string>();
   const candidates = inOrder
     .toReversed()
     .flatMap((kind) => byUse(namedOf(tools, kind), lastUse).toReversed())
-    .filter(({ name }) => all.has(name) && !names.includes(name));
+    .filter(({ name }) => all.has(name) && !names.includes(name) && !stays.includes(name));
   for (const { name, tokens, count } of candidates) {
     if (left.tokens >= 0 && left.count >= 0) break;
     gone.add(name);
     left = { tokens: left.tokens + tokens, count: left.count + count };
   }
-  const stays = (name: string): boolean => !gone.has(name);
-  return { kept: grown.kept.filter(stays), loaded: grown.loaded.filter(stays) };
+  const isLeft = (name: string): boolean => !gone.has(name);
+  return { kept: grown.kept.filter(isLeft), loaded: grown.loaded.filter(isLeft) };
 }
 
 export interface LoadedTools {
   readonly names: readonly string[];
+  readonly stays?: readonly string[];
   readonly room: ToolRoom;
   readonly lastUse: LastUse;
 }

@@ -27,35 +27,32 @@ export interface OwnTools {
   readonly hasStepped: boolean;
 }
 
-const usualNames: readonly OwnToolName[] = ["read_result", "recall", "compact_context"];
-const without = variantsOf(usualNames);
-const withSearch = variantsOf([...usualNames, "tool_search"]);
+const ownNames: readonly OwnToolName[] = [
+  "read_result",
+  "recall",
+  "compact_context",
+  "tool_search",
+];
+const usual = ownToolsWith("");
+const stepped = ownToolsWith("plimsoll_");
 
-/**
- * A client keeps its names. If one of them is ours, all of ours get the same prefix: the first that is free. `tool_search` is
- * ours only where tools may be held back.
- */
-export function ownToolsBeside(clientNames: ReadonlySet<string>, maySearch = false): OwnTools {
-  const { names, usual, stepped } = maySearch ? withSearch : without;
+/** A client keeps its names. If one of them is ours, all of ours get the same prefix: the first that is free. */
+export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
   const isFree = ({ nameOf }: OwnTools): boolean =>
-    names.every((tool) => !clientNames.has(nameOf(tool)));
+    ownNames.every((tool) => !clientNames.has(nameOf(tool)));
   if (isFree(usual)) return usual;
   if (isFree(stepped)) return stepped;
   // Each name of the client's takes one prefix at most, so one of these is free.
   for (let number = 2; number <= clientNames.size + 1; number++) {
-    const further = ownToolsWith(`plimsoll${number}_`, names);
+    const further = ownToolsWith(`plimsoll${number}_`);
     if (isFree(further)) return further;
   }
   return stepped;
 }
 
-function variantsOf(names: readonly OwnToolName[]) {
-  return { names, usual: ownToolsWith("", names), stepped: ownToolsWith("plimsoll_", names) };
-}
-
-function ownToolsWith(prefix: string, names: readonly OwnToolName[]): OwnTools {
+function ownToolsWith(prefix: string): OwnTools {
   const nameOf = (tool: OwnToolName): string => `${prefix}${tool}`;
-  const tools = new Map<string, OwnToolName>(names.map((tool) => [nameOf(tool), tool]));
+  const tools = new Map<string, OwnToolName>(ownNames.map((tool) => [nameOf(tool), tool]));
   return Object.freeze({
     definitions: deepFreeze(ownDefinitions(nameOf)),
     search: (note: string) => searchDefinition(nameOf, note),

@@ -69,30 +69,34 @@ export function costOfTurn(turn: PaidTurn, list: PriceList): CostFigures {
   const { usage, tokensBefore, tokensAfter } = turn;
   // What was never sent costs nothing, whatever the price.
   if (usage === undefined && tokensAfter === 0) return { ...nothingPaid, turns: 1 };
-  const hasCache = usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined;
   const billed = usage === undefined ? estimated(turn) : billedOf(usage);
   const saved = Math.max(0, tokensBefore - tokensAfter);
   const reread = turn.isCompaction ? rereadBy(turn) : undefined;
   return {
     turns: 1,
-    measured: {
-      usage: usage === undefined ? 0 : 1,
-      cache: hasCache ? 1 : 0,
-      estimated: usage === undefined ? 1 : 0,
-    },
+    measured: measuredBy(usage),
     sentTokens: usage?.inputTokens ?? tokensAfter,
     cachedTokens: billed.cacheRead,
     writtenTokens: billed.cacheWrite + (billed.cacheWriteLong ?? 0),
     freshTokens: billed.fresh,
     outputTokens: billed.output,
-    usd: usage === undefined ? 0 : (costOf(billed, list) ?? null),
-    estimatedUsd: usage === undefined ? (costOf(billed, list) ?? null) : 0,
+    ...paidFor(usage, costOf(billed, list) ?? null),
     savedTokens: saved,
     savedUsd: savedMoney(list, saved),
     compactions: turn.isCompaction ? 1 : 0,
     compactionTokens: reread?.tokens ?? 0,
     compactionUsd: reread === undefined ? 0 : rereadMoney(list, turn, reread.head),
   };
+}
+
+function measuredBy(usage: Usage | undefined): CostFigures["measured"] {
+  if (usage === undefined) return { usage: 0, cache: 0, estimated: 1 };
+  const hasCache = usage.cacheReadTokens !== undefined || usage.cacheWriteTokens !== undefined;
+  return { usage: 1, cache: hasCache ? 1 : 0, estimated: 0 };
+}
+
+function paidFor(usage: Usage | undefined, usd: Money): Pick<CostFigures, "usd" | "estimatedUsd"> {
+  return usage === undefined ? { usd: 0, estimatedUsd: usd } : { usd, estimatedUsd: 0 };
 }
 
 /** Nobody reported anything: all of it as fresh input, and no word of the answer. */

@@ -90,16 +90,30 @@ function results(turn: number, count: number, mark?: JsonObject): JsonObject {
 
 const tools = [{ name: "read", description: "reads", input_schema: { type: "object" } }];
 
+interface Marked {
+  readonly mark: JsonObject;
+  readonly clientMarks?: number;
+  /** Behind the results of each turn. */
+  readonly behind?: JsonObject;
+}
+
+function withBlock(message: JsonObject, block: JsonObject | undefined): JsonObject {
+  const content = message["content"];
+  return block === undefined || !Array.isArray(content)
+    ? message
+    : { ...message, content: [...content, block] };
+}
+
 /** A client that marks its system prompt and the end of its conversation, as coding agents do. */
 async function agentTurns(
   plimsoll: Plimsoll,
   counts: readonly number[],
-  { mark, clientMarks = 1 }: { readonly mark: JsonObject; readonly clientMarks?: number },
+  { mark, clientMarks = 1, behind }: Marked,
 ): Promise<readonly { readonly original: JsonObject; readonly sent: JsonObject }[]> {
   const said: JsonObject[] = [{ role: "user", content: "Read everything, please. ".repeat(300) }];
   const turns: { original: JsonObject; sent: JsonObject }[] = [];
   for (const [turn, count] of counts.entries()) {
-    const marked = results(turn, count, mark);
+    const marked = withBlock(results(turn, count, mark), behind);
     const messages = turn === 0 ? [...said] : [...said, calls(turn, count), marked];
     const system = Array.from({ length: clientMarks }, (_, at) => ({
       type: "text",
@@ -156,6 +170,18 @@ describe("a client's own marks", () => {
       expect(added[2]?.[0]).toEqual({ path: "messages/2/content/1", mark: own });
     },
   );
+
+  test("of different times stay in their order", async () => {
+    const [long, short] = [{ type: "ephemeral", ttl: "1h" }, { type: "ephemeral" }];
+    const counts = [1, 2, 30];
+    const turns = await agentTurns(await opened(), counts, {
+      mark: long,
+      behind: { type: "text", text: "Go on.", cache_control: short },
+    });
+    for (const { sent } of turns) expect(isValid(sent)).toBe(true);
+    const times = marksIn(turns[2]?.sent ?? {}).map(({ mark }) => mark);
+    expect(times).toEqual([long, long, long, short]);
+  });
 
   test("are never more than four", async () => {
     const full = await agentTurns(await opened(), [1, 2, 30, 30], { mark, clientMarks: 3 });

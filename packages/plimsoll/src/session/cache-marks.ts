@@ -69,7 +69,7 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
 /** The client's next one behind that place: ours lives as long, so that none that lives longer stands behind it. */
 function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   for (let index = last + 1; index < path.length; index++) {
-    const mark = wire.cacheMark(path.bytesAt(index));
+    const mark = wire.cacheMark(path.bytesAt(index), "first");
     if (mark !== undefined) return mark;
   }
   return undefined;

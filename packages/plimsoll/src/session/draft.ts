@@ -7,7 +7,7 @@ import type { WhoAsks } from "./limits.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { Head } from "./measure-turn.ts";
 import type { FactsReader } from "./message-facts.ts";
-import { type OwnOffer, toolsOf, withTools } from "./own-offer.ts";
+import { type MeasuredTools, type OwnOffer, toolsOf, withTools } from "./own-offer.ts";
 import type { Path, Sum } from "./path.ts";
 import {
   type BodyChanges,
@@ -42,6 +42,8 @@ export interface Draft {
   readonly isOfLibrary?: boolean;
   /** Tools of ours, where the request can have them. */
   readonly offer?: OwnOffer;
+  /** The list of a request with plans of its own, which has no room for all of the client's tools. */
+  readonly forced?: MeasuredTools;
   /** The caller says that the conversation must end with this turn. */
   readonly isLast?: boolean;
   /** The client asks for a cache that lives long. */
@@ -72,9 +74,9 @@ export async function sizeView(
   lastWords?: string,
 ): Promise<Sized> {
   if (view !== wholeView || lastWords !== undefined) await draft.path.load();
-  const patches = renderView(view, draft.path, renderingOf(draft, lastWords));
+  const { tools, count } = draft.forced ?? (await toolsOf(draft.offer, view, draft.measured));
+  const patches = renderView(view, draft.path, renderingOf(draft, { tools, lastWords }));
   const { sum } = draft;
-  const { tools, count } = await toolsOf(draft.offer, view, draft.measured.components.tools);
   const measured = withTools(draft.measured, count);
   if (patches.length === 0) return { view, patches, measured, ...sum, tools };
   const elements = patches.flatMap((patch) => patch.elements);
@@ -108,12 +110,25 @@ export function ownTextStands({ wire, targets: [target] }: Draft): Wire["ownText
   return target.profile === undefined ? wire.ownTextStands : "inside";
 }
 
-export function renderingOf(draft: Draft, lastWords?: string): Rendering {
+export function renderingOf(
+  draft: Draft,
+  { tools, lastWords }: Pick<Sized, "tools"> & { readonly lastWords?: string | undefined },
+): Rendering {
+  const { offer, isPlain } = draft;
+  const catalogue = offer?.catalogue;
+  // Without our tools in the list no call of ours may stand in the conversation.
+  const isUntold = isPlain === true || tools.elements.length === 0;
   return {
     wire: draft.wire,
     ownTextStands: ownTextStands(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
-    ...(draft.isPlain === undefined ? {} : { isPlain: draft.isPlain }),
-    ...(draft.offer === undefined ? {} : { isNative: draft.offer.catalogue?.isNative === true }),
+    ...(isUntold && !isStored(draft) ? { isPlain: true } : {}),
+    ...(offer === undefined ? {} : { isNative: catalogue?.isNative === true }),
+    ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
   };
+}
+
+/** A conversation in the store is looked at without its tools. */
+function isStored({ offer, isPlain }: Draft): boolean {
+  return offer === undefined && isPlain === undefined;
 }

@@ -10,10 +10,10 @@
 import { effectiveLimit, type Verdict } from "../budget/guard.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
-import { deferTools } from "./defer-tools.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { addNote, reportDegraded, reportWarning } from "./edit-log.ts";
 import { offloadFresh } from "./fresh-results.ts";
+import { deferTools } from "./held-tools.ts";
 import { judge, judgeAgain } from "./judge-view.ts";
 import {
   addedTokens,
@@ -93,6 +93,8 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   if (!mustJudge(branch, view)) return sized;
   const judgement = isKnown ? judgeAgain(world, draft, sized) : judge(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
+  // It is looked at again with the next turn, whatever becomes of this one.
+  delete branch.judged;
   const whole = await sizeView(world.facts, draft, asSaid(view));
   const { verdict } = judgedNew(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
@@ -160,7 +162,9 @@ async function settle(
   const [target] = draft.targets;
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   if (isWarning) prepareSummary(world, draft, start);
-  const isQuiet = draft.isHeld === true || world.config.agent?.warning_note === false;
+  // All tools are told this once: that says nothing of the turns to come.
+  const isOnce = start.view.tools !== undefined && draft.offer === undefined;
+  const isQuiet = draft.isHeld === true || isOnce || world.config.agent?.warning_note === false;
   if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
     return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);

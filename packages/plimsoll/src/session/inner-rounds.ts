@@ -179,15 +179,18 @@ function resultsOf(
   const parts = calls.map((call, index) => {
     const { text = "", isError = false, blocks } = answers[index] ?? {};
     const rest = index === calls.length - 1 ? answers.slice(calls.length) : [];
-    const whole = [text, ...rest.map((more) => more.text)].join("\n");
-    return {
-      kind: "tool-result",
-      callId: call.id,
-      content: contentOf(offer, call, { text: whole, ...(blocks && { blocks }) }),
-      isError,
-    } as const;
+    const more = rest.map((last) => last.text);
+    const content =
+      blocks === undefined
+        ? contentOf(offer, call, { text: [text, ...more].join("\n") })
+        : [...contentOf(offer, call, { text, blocks }), ...(call.isToolSearch ? [] : texts(more))];
+    return { kind: "tool-result", callId: call.id, content, isError } as const;
   });
   return { role: "tool", parts };
+}
+
+function texts(all: readonly string[]): readonly Part[] {
+  return all.map((text) => ({ kind: "text", text }));
 }
 
 /** Whose call it is. Where our search has a form of the provider's own, a function by its name is somebody else's. */

@@ -34,11 +34,11 @@ export function judge(
 }
 
 /** The client's messages, with answers as the model gave them where the view shows them so. */
-function asSaid(draft: Draft, { view }: Sized): readonly Patch[] {
+function asSaid(draft: Draft, { view, tools: shown }: Sized): readonly Patch[] {
   const { expansions, contractions, tools } = view;
   if (expansions.length + contractions.length === 0) return [];
   const said = { ...wholeView, ...(tools && { tools }), expansions, contractions };
-  return renderView(said, draft.path, renderingOf(draft));
+  return renderView(said, draft.path, renderingOf(draft, { tools: shown }));
 }
 
 /**

@@ -3,9 +3,10 @@
 import type { Telling } from "../message/edit.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { withLoaded } from "../offload/defer-tools.ts";
-import { lastUses, mostToolTokens, roomBeside, toolsEdit } from "./defer-tools.ts";
+import { readingCost } from "../prompt/worth.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { commitEdits } from "./edit-log.ts";
+import { lastUses, mostToolTokens, roomFor, toolsEdit } from "./held-tools.ts";
 import { judge } from "./judge-view.ts";
 import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
 import type { OwnAnswer } from "./own-answers.ts";
@@ -58,23 +59,20 @@ export async function loadTools(
     return failed(
       "No tool that you are not told of matches: say in other words what it should do, or name its server.",
     );
-  const names = thatFit(world, catalogue, { found, search });
-  if (names.length === 0)
+  const next = await withFound(world, draft, {
+    held: { catalogue, own: offer.own },
+    told,
+    found,
+    search,
+  });
+  if (next === undefined)
     return failed(
       `There is no room for ${found.join(", ")}: call ${offer.own.nameOf("compact_context")} first, then search again.`,
     );
-  const next: Telling = {
-    ...withLoaded(catalogue.tools, told, {
-      names,
-      room: catalogue.isNative
-        ? roomBehind
-        : roomBeside(offer, draft.wire, mostToolTokens(world.config, before.limit)),
-      lastUse: await lastUses(draft),
-    }),
-    note: told.note,
-  };
-  const sized = await tell(world, draft, next, before);
+  const { names } = next;
+  const sized = await tell(world, draft, next.telling, before);
   if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
+  branch.found = { turn: draft.turn.id, names: [...foundBefore(draft), ...names] };
   const isNative = catalogue.isNative;
   announce(log, {
     type: "tools-loaded",
@@ -82,7 +80,7 @@ export async function loadTools(
     at: draft.turn.at,
     turn: draft.turn.id,
     names,
-    rereadTokens: isNative ? 0 : before.measurement.total - before.measurement.tools,
+    ...rereading(world, draft, before, isNative),
   });
   const after = judgedNew(world, draft, sized, guardOf(world, draft));
   const { outcome, target } = before;
@@ -97,15 +95,65 @@ export async function loadTools(
   };
 }
 
+/** Tools stand before everything else: what the provider has read of the rest it must read again. */
+function rereading(
+  { pricesOf }: FitWorld,
+  { targets }: Draft,
+  { measurement }: Fitted,
+  isNative: boolean,
+): { readonly rereadTokens: number; readonly priceUsd?: number } {
+  const rereadTokens = isNative ? 0 : measurement.total - measurement.tools;
+  const { prices } = pricesOf(targets[0]);
+  if (prices === undefined) return { rereadTokens };
+  const priceUsd =
+    readingCost(prices, rereadTokens, 0) - readingCost(prices, rereadTokens, rereadTokens);
+  return { rereadTokens, priceUsd };
+}
+
+function foundBefore({ branch, turn }: Draft): readonly string[] {
+  return branch.found?.turn === turn.id ? branch.found.names : [];
+}
+
+interface Finding {
+  readonly held: Parameters<typeof roomFor>[0];
+  readonly told: Telling;
+  /** Best first. */
+  readonly found: readonly string[];
+  readonly search: ToolSearch;
+}
+
+/** As many of the best as the tenth has room for, counted exactly; the best one in any case, if the window holds it. */
+async function withFound(
+  world: FitWorld,
+  draft: Draft,
+  { held, told, found, search }: Finding,
+): Promise<{ readonly telling: Telling; readonly names: readonly string[] } | undefined> {
+  const { catalogue } = held;
+  const most = mostToolTokens(world.config, search.before.limit);
+  const lastUse = await lastUses(draft, told);
+  const stays = foundBefore(draft);
+  const room = catalogue.isNative ? roomBehind : await roomFor(held, draft, most);
+  for (
+    let names = thatFit(catalogue, { found, search, most });
+    names.length > 0;
+    names = names.slice(0, -1)
+  ) {
+    const chosen = withLoaded(catalogue.tools, told, { names, stays, room, lastUse });
+    const telling = { ...chosen, note: told.note };
+    const { count } = await catalogue.list(telling);
+    if (catalogue.isNative || count.tokens <= most || names.length === 1) return { telling, names };
+  }
+  return undefined;
+}
+
 /** The best first, as long as there is room for them in the window. */
 function thatFit(
-  { config }: FitWorld,
   { tools }: Catalogue,
-  { found, search }: { readonly found: readonly string[]; readonly search: ToolSearch },
+  { found, search, most }: Pick<Finding, "found" | "search"> & { readonly most: number },
 ): readonly string[] {
   const { before, innerTokens } = search;
   const free = before.limit - before.tokensAfter - innerTokens;
-  let room = Math.min(mostToolTokens(config, before.limit), free);
+  let room = Math.min(most, free);
   const names: string[] = [];
   for (const name of found) {
     const tokens = tools

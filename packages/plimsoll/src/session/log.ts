@@ -68,6 +68,10 @@ export interface BranchState {
   pace?: { readonly turns: number; readonly tokens: number };
   /** All turns. */
   turns?: number;
+  /** Tools that could not be held back without breaking a rule. */
+  undeferrable?: object;
+  /** What the searches of one turn have found: later ones of the same turn leave it alone. */
+  found?: { readonly turn: string; readonly names: readonly string[] };
   /** How many messages the last request had that a provider answered. */
   sentLength?: number;
   /** A summary by a model, for the next compaction; it covers everything up to a message. */

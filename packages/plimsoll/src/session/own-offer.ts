@@ -7,20 +7,20 @@ import { classOf, type ToolClass } from "../offload/defer-tools.ts";
 import { type OwnTools, ownToolsBeside } from "../offload/own-tools.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
-import type { Wire, WireRequest } from "../wire/wire.ts";
+import type { Wire } from "../wire/wire.ts";
 import type { Config } from "./config.ts";
 import type { Draft } from "./draft.ts";
 import type { FactsReader } from "./message-facts.ts";
 import type { ShownTools } from "./render.ts";
 import type { Target } from "./target.ts";
-import { type Catalogue, catalogueOf, type ListedTool } from "./tool-catalogue.ts";
+import { type Catalogue, catalogueOf, type ListedTool, type ToolList } from "./tool-catalogue.ts";
 import type { View } from "./view.ts";
 
-export interface OwnOffer {
+/** With ours as elements of the request's list of tools, all but the search. */
+export interface OwnOffer extends ToolList {
   readonly own: OwnTools;
-  /** As elements of the request's list of tools. */
-  readonly elements: readonly Uint8Array[];
-  readonly count: Count;
+  /** With the search behind them. */
+  withSearch(note: string): Promise<ToolList>;
   /** Also without an edit that leaves a handle. */
   readonly isAlways: boolean;
   /** The request's own tools, where some of them may be held back. */
@@ -30,7 +30,7 @@ export interface OwnOffer {
 }
 
 export interface OfferReader {
-  /** Undefined: none of ours belong in this request. */
+  /** Undefined: it has no tools, or more than the provider takes. Whether ours belong in it is the caller's to say. */
   read(asked: AskedTools): Promise<OwnOffer | undefined>;
   /** Beside tools in the neutral form; `names` are those that must stay free besides. */
   beside(given: GivenTools): Promise<OwnOffer | undefined>;
@@ -39,7 +39,6 @@ export interface OfferReader {
 export interface AskedTools {
   readonly body: Uint8Array;
   readonly slices: BodySlices;
-  readonly request: WireRequest;
   /** Hash of system prompt and tools. */
   readonly head: string | undefined;
   readonly target: Target;
@@ -103,7 +102,7 @@ export function createOfferReader(
   ): Promise<OwnOffer | undefined> => {
     const mayDefer = config.agent?.tool_deferral_threshold !== 1;
     const maySearch = mayDefer && listed.some((tool) => tool.class !== "builtin");
-    const own = ownToolsBeside(new Set(names), maySearch);
+    const own = ownToolsBeside(new Set(names));
     const count = (json: string): Promise<Count> => facts.countTools(json, target.ruler);
     const texts = own.definitions.map((tool) => JSON.stringify(wire.encodeTool(tool)));
     const weighed = maySearch ? await weigh(listed, count) : [];
@@ -116,10 +115,14 @@ export function createOfferReader(
     });
     const isTooMany = listed.length + texts.length > (wire.maxTools ?? Number.POSITIVE_INFINITY);
     if (isTooMany && catalogue === undefined) return undefined;
+    const list = async (all: readonly string[]): Promise<ToolList> => ({
+      elements: all.map((text) => new TextEncoder().encode(text)),
+      count: await count(`[${all.join(",")}]`),
+    });
     return {
       own,
-      elements: texts.map((text) => new TextEncoder().encode(text)),
-      count: await count(`[${texts.join(",")}]`),
+      ...(await list(texts)),
+      withSearch: (note) => list([...texts, JSON.stringify(wire.encodeTool(own.search(note)))]),
       isAlways: config.own_tools === "first-request",
       ...(catalogue === undefined ? {} : { catalogue }),
       isTooMany,
@@ -136,10 +139,10 @@ export function createOfferReader(
       }));
       return offerFor(wire, target, { listed, names });
     },
-    read: async ({ body, slices, request, head = "", target }) => {
+    read: async ({ body, slices, head = "", target }) => {
       const { wire, ruler } = target;
       const tools = slices.elements.get("tools") ?? [];
-      if (tools.length === 0 || request.hasOtherPlans === true) return undefined;
+      if (tools.length === 0) return undefined;
       const key = [wire.name, ruler.key, target.defersNatively, head].join("\0");
       const found = known.get(key);
       if (found !== undefined) return found.offer;
@@ -208,11 +211,11 @@ export interface MeasuredTools {
 
 const clientsOwn: ShownTools = { elements: [], isWhole: false };
 
-/** As the view tells them: `own` is what the client's own list takes. */
+/** As the view tells them. */
 export async function toolsOf(
   offer: OwnOffer | undefined,
-  view: Pick<View, "edits" | "tools">,
-  own: Count,
+  view: Pick<View, "edits" | "tools" | "searchNote" | "expansions">,
+  { components: { tools: own } }: Pick<Measurement, "components">,
 ): Promise<MeasuredTools> {
   if (offer === undefined) return { tools: clientsOwn, count: own };
   if (offer.catalogue !== undefined && view.tools !== undefined) {
@@ -220,14 +223,18 @@ export async function toolsOf(
     return { tools: { elements, isWhole: true }, count };
   }
   if (offer.isTooMany || !isNeeded(offer, view)) return { tools: clientsOwn, count: own };
+  // The model may have searched when there was something to be found.
+  const { searchNote } = view;
+  const hasSearched = searchNote !== undefined && view.expansions.length > 0;
+  const ours = hasSearched ? await offer.withSearch(searchNote) : offer;
   return {
-    tools: { elements: offer.elements, isWhole: false },
-    count: addCounts([own, offer.count]),
+    tools: { elements: ours.elements, isWhole: false },
+    count: addCounts([own, ours.count]),
   };
 }
 
 /** Handles stand in the view, or answers of ours: then the model must be able to use them. */
-function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
+export function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">): boolean {
   return (
     isAlways ||
     edits.some(

@@ -5,6 +5,7 @@ import { readSlices } from "../wire/slices.ts";
 import { loadInner } from "./inner-messages.ts";
 import { ownLimitsOf } from "./limits.ts";
 import { extendLinks } from "./log.ts";
+import { addMessages, emptyTotals, measureTurn } from "./measure-turn.ts";
 import { toolsOf, worthItsRoom } from "./own-offer.ts";
 import { indexOn, pathOf } from "./path.ts";
 import { asGuarded } from "./projection.ts";
@@ -35,12 +36,14 @@ export async function peekBody(
     hints: { ...(request.clientSession && { clientKey: request.clientSession }), ...hints },
   });
   const head = await context.heads.read(body, request, target);
-  const asked = { body, slices, request, head: head.hash, target };
+  const asked = { body, slices, head: head.hash, target };
   const who = { provider, model: request.model, ...(hints.agent && { agent: hints.agent }) };
   const limit = effectiveLimit(asGuarded(target), ownLimitsOf(context.config, who));
-  const offer = worthItsRoom(await context.offers.read(asked), limit);
+  const hasOtherPlans = request.hasOtherPlans === true;
+  const offer = hasOtherPlans ? undefined : worthItsRoom(await context.offers.read(asked), limit);
+  const measured = measureTurn(head, addMessages(emptyTotals, messages));
   const withTools = async (view: View, patches: readonly Patch[] = []) => {
-    const { tools } = await toolsOf(offer, view, head.tools);
+    const { tools } = await toolsOf(offer, view, measured);
     const isSame = tools.elements.length === 0 && patches.length === 0;
     return isSame ? undefined : patchBody(body, slices, wire.messagesField, { patches, tools });
   };
@@ -54,12 +57,13 @@ export async function peekBody(
     mayHoldMark: () => true,
   });
   const view = foldView(indexOn(path, log), log.edits);
-  const isPlain = offer === undefined;
+  const catalogue = offer?.catalogue;
   const patches = renderView(view, path, {
     wire,
     ownTextStands: wire.ownTextStands,
-    isPlain,
-    isNative: offer?.catalogue?.isNative === true,
+    isPlain: offer === undefined,
+    isNative: catalogue?.isNative === true,
+    ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
   });
   return withTools(view, patches);
 }

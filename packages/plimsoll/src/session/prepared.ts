@@ -187,7 +187,9 @@ export function preparedTurn(
   const { fitted } = opened;
   const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
   const isFinal = fitted.isFinal || mustEnd;
-  const isMarking = options.cacheMarks !== false && !state.hasMarks;
+  const { extra } = options;
+  const hasOwnMarks = state.hasMarks || (extra && wire.countMarks(encodeMessage(extra)) > 0);
+  const isMarking = options.cacheMarks !== false && !hasOwnMarks;
   const marked = markPrompt(draft, {
     rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
     sections: prompt.system,
@@ -207,7 +209,7 @@ export function preparedTurn(
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,
-      isSearched: draft.offer?.catalogue?.isNative === true && fitted.tools.isWhole && !isFinal,
+      ...searchedIn(draft, fitted.tools.isWhole && !isFinal),
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
@@ -225,8 +227,8 @@ interface Shown {
   /** A cache mark at the end of the last message; what changes stands behind it. */
   readonly end?: JsonValue;
   readonly tail: string;
-  /** The provider holds tools back itself in this request: searches stand as they were said. */
-  readonly isSearched: boolean;
+  /** The provider holds tools back itself in this request: searches stand as they were said, as far as the tools are there. */
+  readonly isListed?: (name: string) => boolean;
 }
 
 /** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
@@ -247,27 +249,38 @@ function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: 
 function messagesFor(
   wire: Wire,
   { wire: own = wire, said }: SessionState,
-  { length, patches, end, tail, isSearched }: Shown,
+  { length, patches, end, tail, isListed }: Shown,
 ): readonly JsonObject[] {
   const whole = patchList(said.slice(0, length), patches, decodeMessage);
-  const seen = isSearched ? whole : whole.map((message) => own.deferral?.plain(message) ?? message);
+  const isNative = isListed !== undefined && own.deferral?.named === undefined;
+  const seen = isNative
+    ? whole
+    : whole.map((message) => own.deferral?.plain(message, isListed) ?? message);
   const spoken =
     own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
-/** On the last message that can be marked, of the last two: an answer that was begun may not be one. */
+/** On the last message that is not an answer: one that was begun stands behind what changes, and may take no mark. */
 function withLastMarked(
   wire: Wire,
   messages: readonly JsonObject[],
   mark: JsonValue,
 ): readonly JsonObject[] {
-  for (const index of [messages.length - 1, messages.length - 2]) {
-    const message = messages[index];
-    const marked = message && wire.withMark(encodeMessage(message), mark);
-    if (marked !== undefined) return messages.with(index, decodeMessage(marked));
-  }
-  return messages;
+  const index = lastSpoken(wire, messages);
+  const message = messages[index];
+  const marked = message && wire.withMark(encodeMessage(message), mark);
+  return marked === undefined ? messages : messages.with(index, decodeMessage(marked));
+}
+
+function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
+  return messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
+}
+
+function searchedIn({ offer }: Draft, isTold: boolean): Pick<Shown, "isListed"> {
+  const catalogue = offer?.catalogue;
+  const isNative = isTold && catalogue?.isNative === true;
+  return isNative ? { isListed: (name) => catalogue.has(name) } : {};
 }
 
 /** Behind everything that was said; before an answer that the caller has begun. */
@@ -277,7 +290,7 @@ function withTail(
   tail: string,
 ): readonly JsonObject[] {
   if (tail === "") return messages;
-  const index = messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
+  const index = lastSpoken(wire, messages);
   const last = messages[index];
   const carried =
     wire.ownTextStands === "inside" && last !== undefined

@@ -36,6 +36,8 @@ export interface Rendering {
   readonly isPlain?: boolean;
   /** Whether the provider holds tools back itself; searches in its own form stay as they were said where it is not known. */
   readonly isNative?: boolean;
+  /** Whether a tool stands in the list: where the provider holds it back itself, what a search has named must. */
+  readonly isListed?: (name: string) => boolean;
 }
 
 const encoder = new TextEncoder();
@@ -93,6 +95,22 @@ function withoutSearch({ deferral }: Wire, message: Uint8Array): Uint8Array {
   const bytes = plain === json ? message : encodeMessage(plain);
   withoutSearches.set(message, bytes);
   return bytes;
+}
+
+/** Tools that each answer to a search names. */
+const namedIn = new WeakMap<Uint8Array, readonly string[]>();
+
+/** A client may have dropped a tool since it was found: nothing may name it any more. */
+function withListed(
+  { deferral }: Wire,
+  message: Uint8Array,
+  isListed: Rendering["isListed"],
+): Uint8Array {
+  if (deferral?.named === undefined || isListed === undefined) return message;
+  const names = namedIn.get(message) ?? deferral.named(decodeMessage(message));
+  namedIn.set(message, names);
+  if (names.every(isListed)) return message;
+  return encodeMessage(deferral.plain(decodeMessage(message), isListed));
 }
 
 class Canvas {
@@ -161,7 +179,10 @@ class Canvas {
   expand({ first, last, inner }: Expansion, isSearched: boolean): void {
     const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     const { wire } = this.#rendering;
-    const elements = isSearched ? said : said.map((bytes) => withoutSearch(wire, bytes));
+    const { isListed } = this.#rendering;
+    const elements = said.map((bytes) =>
+      isSearched ? withListed(wire, bytes, isListed) : withoutSearch(wire, bytes),
+    );
     const final = elements.at(-1);
     if (elements.length !== inner.length || final === undefined) return;
     const mark = this.#markIn({ first, last });

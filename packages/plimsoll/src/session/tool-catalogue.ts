@@ -29,8 +29,11 @@ export interface Catalogue {
   readonly isNative: boolean;
   /** Our search is no function: the provider has a form of its own for it. */
   readonly isNativeSearch: boolean;
+  has(name: string): boolean;
   /** The whole list: what is told of the client's, ours, and what was loaded since. */
   list(telling: Telling): Promise<ToolList>;
+  /** What is told of the client's alone: none of ours, and nothing that the provider would have to hold back. */
+  listWithoutOurs(told: ToldTools): Promise<ToolList>;
   /** Tools that are not told, as the model may be told of them. */
   deferred(told: ToldTools): readonly DeferredTool[];
   /** Names of tools that are not told, best first. Where the provider holds them back, also what was found before: that may have left the conversation. */
@@ -69,6 +72,7 @@ export function catalogueOf(
   const deferral = nativeDeferral(parts);
   const isNative = deferral !== undefined;
   const lists = new Map<string, ToolList>();
+  const names = new Set(tools.map(({ name }) => name));
   let index: ToolIndex | undefined;
   const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
     wire.decodeTool(jsonOf(element));
@@ -83,6 +87,14 @@ export function catalogueOf(
     tools,
     isNative,
     isNativeSearch: deferral?.search !== undefined,
+    has: (name) => names.has(name),
+    listWithoutOurs: async (told) => {
+      const elements = [...split(tools, told).shown, ...split(tools, told).loaded];
+      return listOf(
+        elements.map(({ element }) => element),
+        parts.count,
+      );
+    },
     list: async (telling) => {
       const key = JSON.stringify([telling.kept, telling.loaded, telling.note]);
       const known = lists.get(key);
@@ -100,9 +112,9 @@ export function catalogueOf(
         return [{ name: tool.name, ...(server === undefined ? {} : { server }) }];
       });
     },
-    found: (names) =>
+    found: (found) =>
       deferral?.found(
-        names
+        found
           .flatMap((name) => tools.filter((tool) => tool.name === name))
           .map(({ element }) => jsonOf(element))
           .filter(isObject),
@@ -135,41 +147,85 @@ function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
   return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
 }
 
+/** The client's tools by what is done with them. */
+interface Split {
+  /** Those that are never held back, as the client has them; then what is kept, in the order in which it was chosen. */
+  readonly shown: readonly ListedTool[];
+  readonly loaded: readonly ListedTool[];
+  /** Also what was loaded. */
+  readonly held: readonly ListedTool[];
+}
+
+function split(tools: readonly ListedTool[], { kept, loaded }: ToldTools): Split {
+  const named = (names: readonly string[], among: readonly ListedTool[]): readonly ListedTool[] =>
+    names.flatMap((name) => among.filter((tool) => tool.name === name));
+  const deferrable = tools.filter(mayBeDeferred);
+  const isKept = new Set(kept);
+  const held = deferrable.filter(({ name }) => !isKept.has(name ?? ""));
+  return {
+    shown: [...tools.filter((tool) => !mayBeDeferred(tool)), ...named(kept, deferrable)],
+    loaded: named(loaded, held),
+    held,
+  };
+}
+
 /** Ours stand between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
 async function makeList(
   tools: readonly ListedTool[],
-  { kept, loaded, note }: Telling,
+  telling: Telling,
   parts: CatalogueParts & { readonly deferral?: NativeDeferral },
 ): Promise<ToolList> {
   const { wire, own, deferral, count } = parts;
-  const isKept = toldBy({ kept, loaded: [] });
-  const held = tools.filter((tool) => !isKept(tool));
-  const shown = tools.filter(isKept);
-  const behind = loaded.flatMap((name) => held.filter((tool) => tool.name === name));
-  const search = own.search(note);
+  const { shown, loaded, held } = split(tools, telling);
+  const search = own.search(telling.note);
   const ours = [
     ...own.definitions.map((tool) => wire.encodeTool(tool)),
     deferral?.search?.(search) ?? wire.encodeTool(search),
   ];
-  const mark = held
-    .map(({ element }) => markOf(wire, element))
-    .findLast((one) => one !== undefined);
+  const { mark, isAlone } = markFor(wire, tools, held);
   const marked = ours.map((tool, at) =>
     mark === undefined || at < ours.length - 1 ? tool : wire.markTool(tool, mark),
   );
-  const first = [...shown.map(({ element }) => element), ...marked.map(encode)];
-  const whole = [...first, ...behind.map(({ element }) => unmarked(wire, element))];
-  const counted = (list: readonly Uint8Array[]): Promise<Count> =>
-    count(`[${list.map((bytes) => decoder.decode(bytes)).join(",")}]`);
-  if (deferral === undefined) return { elements: whole, count: await counted(whole) };
+  const first = [
+    ...shown.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
+    ...marked.map(encode),
+  ];
+  const whole = [...first, ...loaded.map(({ element }) => unmarked(wire, element))];
+  if (deferral === undefined) return listOf(whole, count);
   const { hold } = deferral;
   // What was found stands in the conversation, and is counted there.
-  if (hold === undefined) return { elements: first, count: await counted(first) };
-  // They stand in their place, and only those that were found take room.
-  const elements = tools.map((tool) =>
-    isKept(tool) ? tool.element : heldBack(tool.element, hold),
-  );
-  return { elements: [...elements, ...marked.map(encode)], count: await counted(whole) };
+  if (hold === undefined) return listOf(first, count);
+  // What is held back stands behind all others, and only what was found takes room.
+  const { count: counted } = await listOf(whole, count);
+  const behind = held.map(({ element }) => heldBack(element, hold));
+  return { elements: [...first, ...behind], count: counted };
+}
+
+async function listOf(
+  elements: readonly Uint8Array[],
+  count: CatalogueParts["count"],
+): Promise<ToolList> {
+  const text = elements.map((bytes) => decoder.decode(bytes)).join(",");
+  return { elements, count: await count(`[${text}]`) };
+}
+
+/**
+ * The client's last mark goes to the last of ours, if it stood on a tool that is held back. Marks that live for different
+ * times could come into the wrong order: then only the last one is left.
+ */
+function markFor(
+  wire: Wire,
+  tools: readonly ListedTool[],
+  held: readonly ListedTool[],
+): { readonly mark?: JsonValue; readonly isAlone: boolean } {
+  const marks = tools.flatMap((tool) => {
+    const mark = markOf(wire, tool.element);
+    return mark === undefined ? [] : [{ tool, mark }];
+  });
+  const last = marks.at(-1);
+  if (last === undefined) return { isAlone: false };
+  const isAlone = marks.some(({ mark }) => JSON.stringify(mark) !== JSON.stringify(last.mark));
+  return isAlone || held.includes(last.tool) ? { mark: last.mark, isAlone } : { isAlone };
 }
 
 const encoder = new TextEncoder();

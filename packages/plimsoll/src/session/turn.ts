@@ -21,6 +21,7 @@ import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
 import { fitTurn, untouched } from "./fit.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
+import { withFewerTools } from "./held-tools.ts";
 import { type Placement, placeInSession, type SessionHints } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { loadInner } from "./inner-messages.ts";
@@ -161,7 +162,7 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
   const isOff = incoming.isOff === true || whole.isUnknown;
-  const asked = { body, slices: recalled.slices, request, head: head.hash, target };
+  const asked = { body, slices: recalled.slices, head: head.hash, target };
   const offer = isOff ? undefined : await context.offers.read(asked);
   const bare = draftOf(context, {
     incoming: { ...incoming, hints },
@@ -174,7 +175,10 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
     targets,
     bytes,
   });
-  const draft = withOffer(bare, offer, guardOf(context, bare).limit);
+  const hasOtherPlans = request.hasOtherPlans === true;
+  const draft = hasOtherPlans
+    ? await withFewerTools(context, bare, { offer, wanted: request.wantedTools ?? [] })
+    : withOffer(bare, offer, guardOf(context, bare).limit);
   if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
   const opened = await openTurn(context, { draft, placed, isOff });
   return Object.defineProperty(opened, "body", {
@@ -245,9 +249,7 @@ function draftOf(context: TurnContext, drafting: Drafting): Draft {
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
-    hasLongMarks:
-      wire.usualMark !== undefined &&
-      Buffer.from(body.buffer, body.byteOffset, body.length).includes('"ttl":"1h"'),
+    hasLongMarks: wire.hasLongMarks(body),
   };
 }
 

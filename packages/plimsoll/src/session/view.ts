@@ -42,6 +42,8 @@ export interface View {
   readonly pins: readonly Pin[];
   /** What is told of the client's tools, where some are held back. */
   readonly tools?: Telling;
+  /** What the model was told last of tools that are held back, also when none is any more: it may have searched for them. */
+  readonly searchNote?: string;
   /** Apart from each other, never inside a gap. */
   readonly expansions: readonly Expansion[];
   /** Answers that stand in the client's words again, although the model said more: what was bound to that goes. */
@@ -124,8 +126,14 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
     }),
     ...toldIn(active),
+    ...notedIn(edits.filter(({ anchor }) => indexOf(anchor) !== undefined)),
     ...expansionsOf(active, expanding, seenAt),
   };
+}
+
+function notedIn(here: readonly Edit[]): Pick<View, "searchNote"> {
+  const action = here.findLast((edit) => edit.action.kind === "tools")?.action;
+  return action?.kind === "tools" ? { searchNote: action.note } : {};
 }
 
 /** Of several the last. */

@@ -166,9 +166,13 @@ function isResult(block: JsonValue): boolean {
   return isObject(block) && stringOr(block["type"], "").endsWith("tool_result");
 }
 
-export function anthropicCacheMark(message: Uint8Array): JsonValue | undefined {
+export function anthropicCacheMark(
+  message: Uint8Array,
+  which: "first" | "last" = "last",
+): JsonValue | undefined {
   const json = parseJson(message, { start: 0, end: message.length });
-  return isObject(json) ? markInside(json["content"])["mark"] : undefined;
+  const marks = isObject(json) ? marksInside(json["content"]) : [];
+  return which === "first" ? marks[0] : marks.at(-1);
 }
 
 const markName = encoder.encode('"cache_control"');
@@ -182,6 +186,19 @@ export function countAnthropicMarks(body: Uint8Array): number {
     if (buffer[at - 1] !== backslash) count++;
   return count;
 }
+
+const longMark = /"ttl"\s*:\s*"1h"/;
+
+/** Quotes in a text are escaped, so only fields are found. */
+export function hasLongAnthropicMarks(body: Uint8Array): boolean {
+  const buffer = Buffer.from(body.buffer, body.byteOffset, body.length);
+  for (let at = buffer.indexOf(markName); at >= 0; at = buffer.indexOf(markName, at + 1))
+    if (longMark.test(buffer.toString("latin1", at, at + markChars))) return true;
+  return false;
+}
+
+/** A mark with its name, type and time. */
+const markChars = 96;
 
 /** On its last block; thinking takes none. */
 export function markAnthropicMessage(message: Uint8Array, mark: JsonValue): Uint8Array | undefined {
@@ -228,15 +245,17 @@ export function withoutLastThinking(message: Uint8Array): Uint8Array {
 }
 
 function markInside(content: JsonValue | undefined): { readonly mark?: JsonValue } {
-  let found: { readonly mark?: JsonValue } = {};
-  for (const block of Array.isArray(content) ? content : []) {
-    if (!isObject(block)) continue;
-    const inner = block["type"] === "tool_result" ? markInside(block["content"]) : {};
-    const own = markOf(block);
-    if (own.mark !== undefined) found = own;
-    else if (inner.mark !== undefined) found = inner;
-  }
-  return found;
+  const mark = marksInside(content).at(-1);
+  return mark === undefined ? {} : { mark };
+}
+
+/** In their order; the mark of a result stands behind those inside of it. */
+function marksInside(content: JsonValue | undefined): readonly JsonValue[] {
+  return (Array.isArray(content) ? content : []).filter(isObject).flatMap((block) => {
+    const inner = block["type"] === "tool_result" ? marksInside(block["content"]) : [];
+    const { mark } = markOf(block);
+    return mark === undefined ? inner : [...inner, mark];
+  });
 }
 
 function markOf(block: JsonObject): { readonly mark?: JsonValue } {

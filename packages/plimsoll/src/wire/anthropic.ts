@@ -14,6 +14,7 @@ import {
   anthropicCacheMark,
   carryAnthropicText,
   countAnthropicMarks,
+  hasLongAnthropicMarks,
   joinAnthropicMessages,
   markAnthropicMessage,
   replaceAnthropicPart,
@@ -21,7 +22,7 @@ import {
   withoutLastThinking,
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
-import { readFields } from "./body-fields.ts";
+import { otherPlans, readFields } from "./body-fields.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
@@ -43,6 +44,7 @@ export const anthropicWire: Wire = {
   joinMessages: joinAnthropicMessages,
   usualMark: { type: "ephemeral" },
   countMarks: countAnthropicMarks,
+  hasLongMarks: hasLongAnthropicMarks,
   cacheMark: anthropicCacheMark,
   withMark: markAnthropicMessage,
   noTools: { type: "none" },
@@ -73,6 +75,7 @@ export const anthropicWire: Wire = {
         type: "tool_reference",
         tool_name: name,
       })),
+    named: referencedIn,
     plain: plainReferences,
   },
   markTool: (tool, mark) => ({
@@ -105,7 +108,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
     ...(clientSession === undefined ? {} : { clientSession }),
-    ...(isFreeChoice(fields.value("tool_choice")) ? {} : { hasOtherPlans: true }),
+    ...otherPlans(fields, isFreeChoice(fields.value("tool_choice"))),
   };
 }
 
@@ -269,14 +272,27 @@ function encodePart(part: Part): readonly JsonValue[] {
 }
 
 /** Where the provider holds nothing back, the name of a tool is a text. */
-function plainReferences(message: JsonObject): JsonObject {
+function referencedIn({ content }: JsonObject): readonly string[] {
+  const blocks = (Array.isArray(content) ? content : []).filter(isObject);
+  return blocks
+    .flatMap((block) => (Array.isArray(block["content"]) ? block["content"] : []))
+    .filter(isReference)
+    .map(({ tool_name: name }) => stringOr(name, ""));
+}
+
+function plainReferences(
+  message: JsonObject,
+  isThere: (name: string) => boolean = () => false,
+): JsonObject {
   const { content } = message;
   if (!Array.isArray(content)) return message;
+  const isGone = (block: JsonValue): block is JsonObject =>
+    isReference(block) && !isThere(stringOr(block["tool_name"], ""));
   const plain = content.map((block) => {
     if (!isObject(block) || !Array.isArray(block["content"])) return block;
-    if (!block["content"].some(isReference)) return block;
+    if (!block["content"].some(isGone)) return block;
     const inner = block["content"].map((one: JsonValue) =>
-      isReference(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
+      isGone(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
     );
     return { ...block, content: inner };
   });

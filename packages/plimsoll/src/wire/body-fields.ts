@@ -1,8 +1,26 @@
 /** Typed reading of the top-level fields of a body, with a sentence for each wrong type. */
 
 import { PlimsollError } from "../message/error.ts";
-import type { JsonValue } from "../message/json.ts";
+import { isObject, type JsonValue } from "../message/json.ts";
 import { type BodySlices, parseJson, type Slice } from "./slices.ts";
+
+/** What a request says of its plans, where the model may not choose freely: and the tools that its choice names. */
+export function otherPlans(
+  fields: FieldReader,
+  isFree: boolean,
+): { readonly hasOtherPlans?: true; readonly wantedTools?: readonly string[] } {
+  if (isFree) return {};
+  return { hasOtherPlans: true, wantedTools: namesIn(fields.value("tool_choice")) };
+}
+
+/** Every wire names a tool in a field of this name, at some depth. */
+function namesIn(choice: JsonValue | undefined): readonly string[] {
+  if (Array.isArray(choice)) return choice.flatMap(namesIn);
+  if (!isObject(choice)) return [];
+  const { name, ...others } = choice;
+  const own = typeof name === "string" ? [name] : [];
+  return [...own, ...Object.values(others).flatMap(namesIn)];
+}
 
 export interface FieldReader {
   optionalText(name: string): string | undefined;

@@ -9,7 +9,7 @@ import {
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { namedTool, type ToolDefinition } from "../message/tool.ts";
-import { type FieldReader, readFields } from "./body-fields.ts";
+import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
   carryChatText,
@@ -35,6 +35,7 @@ export const openaiChatWire: Wire = {
   carryText: carryChatText,
   joinMessages: joinChatMessages,
   countMarks: () => 0,
+  hasLongMarks: () => false,
   cacheMark: chatCacheMark,
   withMark: () => undefined,
   noTools: "none",
@@ -96,7 +97,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     messages: fields.array("messages"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(tools === undefined ? {} : { tools }),
-    ...(isPlainTurn(fields) ? {} : { hasOtherPlans: true }),
+    ...otherPlans(fields, isPlainTurn(fields)),
   };
 }
 

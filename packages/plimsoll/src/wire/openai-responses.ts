@@ -9,7 +9,7 @@ import {
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { namedTool } from "../message/tool.ts";
-import { type FieldReader, readFields } from "./body-fields.ts";
+import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
   ownResponsesMessage,
@@ -45,6 +45,7 @@ export const openaiResponsesWire: Wire = {
   carryText: () => undefined,
   joinMessages: () => undefined,
   countMarks: () => 0,
+  hasLongMarks: () => false,
   cacheMark: responsesCacheMark,
   withMark: () => undefined,
   noTools: "none",
@@ -116,7 +117,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(clientSession === undefined ? {} : { clientSession }),
     ...(continues === undefined ? {} : { continues }),
     ...(fields.value("store") === false ? { isForgotten: true } : {}),
-    ...(isPlainTurn(fields) ? {} : { hasOtherPlans: true }),
+    ...otherPlans(fields, isPlainTurn(fields)),
   };
 }
 

@@ -24,6 +24,8 @@ export interface WireRequest {
   readonly isForgotten?: true;
   /** The model may not choose freely among the tools, or gives several answers at once: none of ours belong here. */
   readonly hasOtherPlans?: true;
+  /** Names of tools in the choice: those must be told. */
+  readonly wantedTools?: readonly string[];
 }
 
 export interface AnswerError {
@@ -125,8 +127,13 @@ export interface NativeDeferral {
   search?(tool: ToolDefinition): JsonObject;
   /** What an answer to a search consists of, for these tools of a request. Empty: it is a text. */
   found(tools: readonly JsonObject[]): readonly JsonObject[];
-  /** A search, or an answer to one, for a model that knows nothing of this; the very same object where it is neither. */
-  plain(message: JsonObject): JsonObject;
+  /** Tools that an answer to a search only names: they must stand in the list. */
+  named?(message: JsonObject): readonly string[];
+  /**
+   * A search, or an answer to one, for a model that knows nothing of this, or of tools that are not there any more; the very
+   * same object where it is neither.
+   */
+  plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
 export interface Wire {
@@ -162,8 +169,10 @@ export interface Wire {
   readonly usualMark?: JsonObject;
   /** Cache marks in a whole body. May count one too many, never one too few. */
   countMarks(body: Uint8Array): number;
-  /** The last cache mark that a client put on this message, as it stands there. */
-  cacheMark(message: Uint8Array): JsonValue | undefined;
+  /** Whether a body asks for a cache that lives long. */
+  hasLongMarks(body: Uint8Array): boolean;
+  /** The last cache mark that a client put on this message, or the first, as it stands there. */
+  cacheMark(message: Uint8Array, which?: "first" | "last"): JsonValue | undefined;
   /** The message with a cache mark at its end; undefined where none can stand. */
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
   /** The value of `tool_choice` that lets the model call nothing. */

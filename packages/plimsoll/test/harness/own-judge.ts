@@ -6,7 +6,7 @@ import { isObject, isString, type Json, type JsonObject, objects, type Wire } fr
 import { type Finding, repeated } from "./judge.ts";
 import { inputItems, itemType } from "./responses-items.ts";
 
-const OWN_NAME = /^(?:plimsoll\d*_)?(?:read_result|recall|compact_context)$/;
+const OWN_NAME = /^(?:plimsoll\d*_)?(?:read_result|recall|compact_context|tool_search)$/;
 
 export function isOwnName(name: string): boolean {
   return OWN_NAME.test(name);
@@ -101,12 +101,24 @@ function textOf(content: unknown): string {
     .join("");
 }
 
+/** Tools that the conversation only names: they must be there to be told. */
+function referencedIn(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(referencedIn);
+  if (!isObject(value)) return [];
+  if (value["type"] === "tool_reference") return [String(value["tool_name"])];
+  return Object.values(value).flatMap(referencedIn);
+}
+
 export function judgeOwn(wire: Wire, body: JsonObject): readonly Finding[] {
-  const tools = toolNamesIn(wire, body);
+  const hasSearch = objects<Block>(body["tools"]).some(({ type }) => type === "tool_search");
+  const tools = [...toolNamesIn(wire, body), ...(hasSearch ? ["tool_search"] : [])];
   const answered = new Set(resultsIn(wire, body).map(({ id }) => id));
   const own = callsIn(wire, body).filter(({ name }) => isOwnName(name));
   return [
     ...repeated(tools).map((name) => ({ rule: "O1", message: `Two tools are called ${name}.` })),
+    ...referencedIn(body["messages"])
+      .filter((name) => !tools.includes(name))
+      .map((name) => ({ rule: "O4", message: `The tool ${name} was found, and is not there.` })),
     ...own
       .filter(({ name }) => !tools.includes(name))
       .map(({ name }) => ({ rule: "O2", message: `${name} was called, and is no tool here.` })),

@@ -1,0 +1,211 @@
+/** Tools that are held back, and a client that does not keep still: other tools, other choices, several searches at once. */
+import { describe, expect, test, vi } from "vitest";
+import { reply, text } from "./harness/answer.ts";
+import { countText } from "./harness/counting.ts";
+import {
+  askWith,
+  calling,
+  configOf,
+  listText,
+  toolsOf,
+  WINDOW_TOKENS,
+} from "./harness/deferral-stage.ts";
+import type { JsonObject, Wire } from "./harness/json.ts";
+import { toolNamesIn } from "./harness/own-judge.ts";
+import { clientOn, type OwnClient, OwnStage } from "./harness/own-stage.ts";
+import { bodyIn } from "./harness/own-talk.ts";
+import { lookUp, resultOf, WIRES } from "./harness/own-told.ts";
+import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
+import { BUILT_INS, callableIn, type GivenTool, mcpTools } from "./harness/tool-catalogue.ts";
+import type { UpstreamRequest } from "./harness/upstream.ts";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const ALL = [...BUILT_INS, ...mcpTools(120)];
+/** Of the limit, which is the window less answer and buffer. */
+const TENTH_TOKENS = (WINDOW_TOKENS - 1_500) / 10;
+
+function namesOf(wire: Wire, request: UpstreamRequest | undefined): readonly string[] {
+  return request === undefined ? [] : toolNamesIn(wire, bodyIn(request));
+}
+
+function choiceOf(wire: Wire, name: string): JsonObject {
+  if (wire === "anthropic") return { tool_choice: { type: "tool", name } };
+  if (wire === "openai-chat") return { tool_choice: { type: "function", function: { name } } };
+  return { tool_choice: { type: "function", name } };
+}
+
+describe("a client that does not keep still", () => {
+  const stage = new OwnStage({ config: configOf(), window: { tokens: WINDOW_TOKENS } });
+
+  async function say(
+    { client, key }: { readonly client: OwnClient; readonly key: string },
+    wire: Wire,
+    { words = "And now?", tools = ALL }: { words?: string; tools?: readonly GivenTool[] },
+  ): Promise<UpstreamRequest | undefined> {
+    client.say(words);
+    stage.script(key, reply(text("Aye.")));
+    await askWith(client, wire, tools);
+    return stage.requestsOf(key).at(-1);
+  }
+
+  test.each(WIRES)("%s: what several searches find at once can all be called", async (wire) => {
+    const { client, key } = clientOn(stage, { wire });
+    const wishes = [
+      "approve a flight of flights1",
+      "export a wallet of wallets1",
+      "delete a branch",
+    ];
+    const searches = wishes.map((query) => lookUp("tool_search", { query }));
+    client.say("Do all of it.");
+    stage.script(key, reply(...searches), reply(text("I could.")));
+    await askWith(client, wire, ALL);
+    const [, second] = stage.requestsOf(key);
+    const callable = callableIn(wire, bodyIn(second ?? { body: Buffer.from("{}") }));
+    for (const search of searches) {
+      const found = [...resultOf(wire, second, search).matchAll(/^## (\S+)$/gm)].map(
+        ([, one]) => one,
+      );
+      expect(found.length).toBeGreaterThan(0);
+      for (const name of found) expect(callable).toContain(name);
+    }
+  });
+
+  test.each(WIRES)("%s: however much is searched for, a tenth is not exceeded", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    for (const thing of ["invoice", "calendar", "issue", "branch", "wallet", "playlist"]) {
+      talk.client.say(`And a ${thing}?`);
+      stage.script(
+        talk.key,
+        reply(lookUp("tool_search", { query: `${thing}s1 ${thing}` })),
+        reply(text("Aye.")),
+      );
+      await askWith(talk.client, wire, ALL);
+      const list = listText(stage.requestsOf(talk.key).at(-1));
+      expect(countText(list)).toBeLessThan(TENTH_TOKENS);
+    }
+  });
+
+  test.each(WIRES)("%s: tools in another order are told in the old one", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    const first = await say(talk, wire, {});
+    const turned = [...BUILT_INS, ...mcpTools(120).toReversed()];
+    expect(listText(await say(talk, wire, { tools: turned }))).toBe(listText(first));
+  });
+
+  test.each(WIRES)("%s: a few other tools are all told, and so is nothing", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    await say(talk, wire, {});
+    const few = [...BUILT_INS, ...mcpTools(3, 400)];
+    const names = few.map(({ name }) => name);
+    expect(namesOf(wire, await say(talk, wire, { tools: few })).slice(0, 6)).toEqual(names);
+    const none = namesOf(wire, await say(talk, wire, { tools: BUILT_INS }));
+    expect(none.slice(0, 3)).toEqual(BUILT_INS.map(({ name }) => name));
+  });
+
+  test.each(WIRES)("%s: all servers go away after a search", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    talk.client.say("Find it.");
+    stage.script(talk.key, reply(lookUp("tool_search", { query: "flight" })), reply(text("Aye.")));
+    await askWith(talk.client, wire, ALL);
+    const last = await say(talk, wire, { tools: BUILT_INS });
+    expect(namesOf(wire, last)).toContain("tool_search");
+  });
+
+  test.each(WIRES)("%s: an undo after a search leaves a valid conversation", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    talk.client.say("Find it.");
+    stage.script(talk.key, reply(lookUp("tool_search", { query: "flight" })), reply(text("Aye.")));
+    await askWith(talk.client, wire, ALL);
+    const session = talk.client.headers.get("x-plimsoll-session") ?? "";
+    for (const { seq, strategy } of await readEdits(stage.service, session)) {
+      if (strategy !== "defer_tools") continue;
+      await fetch(`${stage.service.url}/api/sessions/${session}/undo`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${OWNER_TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify({ edit: seq }),
+      });
+    }
+    const last = await say(talk, wire, {});
+    expect(namesOf(wire, last).slice(0, ALL.length)).toEqual(ALL.map(({ name }) => name));
+  });
+
+  test.each(WIRES)("%s: a forced choice in between costs the others nothing", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    const words = "the mast leans a little over the water ".repeat(330);
+    for (let turn = 0; turn < 10; turn += 1) await say(talk, wire, { words: `${turn} ${words}` });
+    const before = listText(stage.requestsOf(talk.key).at(-1));
+    const name = "mcp__issues1__delete_issue";
+    talk.client.say("Delete it.");
+    stage.script(talk.key, calling(wire, "delete", name));
+    await askWith(talk.client, wire, ALL, choiceOf(wire, name));
+    talk.client.give("delete", "It is gone.");
+    stage.script(talk.key, reply(text("Aye.")));
+    await askWith(talk.client, wire, ALL);
+    const after = stage.requestsOf(talk.key).at(-1);
+    expect(listText(after)).toBe(before);
+    expect(after?.body.toString()).toContain(`0 ${words.slice(0, 200)}`);
+    const session = talk.client.headers.get("x-plimsoll-session") ?? "";
+    const strategies = (await readEdits(stage.service, session)).map(({ strategy }) => strategy);
+    expect(strategies.filter((one) => one !== "warning")).toEqual(["defer_tools"]);
+  });
+
+  test.each(WIRES)("%s: more tools than the window holds, and one that must be", async (wire) => {
+    const { client, key } = clientOn(stage, { wire });
+    const tools = [...BUILT_INS, ...mcpTools(520)];
+    const name = "mcp__issues7__delete_issue";
+    client.say("Delete it.");
+    stage.script(key, calling(wire, "delete", name));
+    await askWith(client, wire, tools, choiceOf(wire, name));
+    const names = namesOf(wire, stage.requestsOf(key)[0]);
+    expect(names).toContain(name);
+    expect(names).not.toContain("tool_search");
+    expect(names.length).toBeLessThan(60);
+  });
+});
+
+describe("a provider that takes 128 tools", () => {
+  const stage = new OwnStage({ config: configOf() });
+
+  test("gets no more, whatever the client adds", async () => {
+    const wire = "openai-chat";
+    const { client, key } = clientOn(stage, { wire });
+    const small = mcpTools(200).map((tool) => ({ ...tool, description: "", parameters: {} }));
+    const more = Array.from({ length: 6 }, (_, index) => ({
+      ...(BUILT_INS[0] as GivenTool),
+      name: `another_${index}`,
+    }));
+    for (const tools of [small, [...more, ...small], [...more, ...BUILT_INS, ...small]]) {
+      client.say("Hello.");
+      stage.script(key, reply(text("Hello.")));
+      await askWith(client, wire, tools);
+      expect(toolsOf(stage.requestsOf(key).at(-1)).length).toBeLessThanOrEqual(128);
+    }
+  });
+});
+
+describe("where the provider holds tools back itself", () => {
+  const stage = new OwnStage({ config: configOf({ native_tool_deferral: true }) });
+
+  test("a tool that was found and is gone is named no more", async () => {
+    const wire = "anthropic";
+    const { client, key } = clientOn(stage, { wire });
+    const wanted = "mcp__flights1__approve_flight";
+    client.say("Approve the flight.");
+    const search = lookUp("tool_search", { query: "approve a flight of flights1" });
+    stage.script(key, reply(search), reply(text("Aye.")));
+    await askWith(client, wire, ALL);
+    for (let turn = 0; turn < 4; turn += 1) {
+      client.say("And now?");
+      stage.script(key, reply(text("Aye.")));
+      await askWith(
+        client,
+        wire,
+        ALL.filter(({ name }) => name !== wanted),
+      );
+      const body = stage.requestsOf(key).at(-1)?.body.toString() ?? "";
+      expect(body).not.toContain(`"tool_name":"${wanted}"`);
+      expect(body).toContain(`Found: ${wanted}`);
+    }
+  });
+});
