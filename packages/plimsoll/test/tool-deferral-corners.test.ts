@@ -187,6 +187,27 @@ describe("a provider that takes 128 tools", () => {
 describe("where the provider holds tools back itself", () => {
   const stage = new OwnStage({ config: configOf({ native_tool_deferral: true }) });
 
+  test.each(["anthropic", "openai-responses"] as const)(
+    "%s: a server that does not, after all, is not asked to again",
+    async (wire) => {
+      const { client, key } = clientOn(stage, { wire, model: `untrusted-${wire}` });
+      client.say("Good morning.");
+      const message =
+        "tools.4.defer_loading: Extra inputs are not permitted; tool_search is unknown";
+      const body =
+        wire === "anthropic"
+          ? { type: "error", error: { type: "invalid_request_error", message } }
+          : { error: { type: "invalid_request_error", message, param: null, code: null } };
+      stage.script(key, { kind: "failure", status: 400, body });
+      await expect(askWith(client, wire, ALL)).rejects.toThrow("defer_loading");
+      stage.script(key, reply(text("Good morning.")));
+      await askWith(client, wire, ALL);
+      const names = namesOf(wire, stage.requestsOf(key).at(-1));
+      expect(names.at(-1)).toBe("tool_search");
+      expect(listText(stage.requestsOf(key).at(-1))).not.toContain("defer_loading");
+    },
+  );
+
   test("a tool that was found and is gone is named no more", async () => {
     const wire = "anthropic";
     const { client, key } = clientOn(stage, { wire });

@@ -12,6 +12,7 @@ import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
+import { reportDegraded } from "./edit-log.ts";
 import { expandAnswer } from "./expand-answer.ts";
 import { shortHash } from "./ids.ts";
 import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
@@ -56,6 +57,7 @@ export async function endTurn(
     context.calibrations.observe(log, fitted.target.key, fitted.measured, first.inputTokens);
   takeBasis(sent, isAsSent ? first : undefined);
   noteOverflow(context, sent, result);
+  noteRefusal(context, sent, result);
   const endedAt = context.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
@@ -121,6 +123,21 @@ function noteOverflow(context: TurnContext, sent: SentTurn, { answer }: TurnResu
   const { draft, fitted } = sent;
   draft.branch.mustCompact = true;
   announceOverflow(context, draft, { fitted, overflow, attempt: 1, isRetried: false });
+}
+
+/** A server that does not hold tools back itself is not asked to again: the next request goes the other way. */
+function noteRefusal(
+  { targets }: TurnContext,
+  { draft, fitted }: SentTurn,
+  { status, error = "", answer }: TurnResult,
+): void {
+  const { deferral } = fitted.target.wire;
+  const isNative = draft.offer?.catalogue?.isNative === true && fitted.tools.isWhole;
+  if (status !== "failed" || deferral === undefined || !isNative) return;
+  const said = `${error} ${answer?.error?.message ?? ""}`;
+  if (!deferral.refusal.test(said)) return;
+  targets.distrust(fitted.target);
+  reportDegraded(draft, "view", `the provider does not hold tools back itself: ${said.trim()}`);
 }
 
 /** An answer that cannot be read must not take its request with it. */

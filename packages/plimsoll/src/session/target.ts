@@ -41,6 +41,8 @@ export interface Targets {
   candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
   /** A provider said how much its model takes: smaller than we thought is believed, for a while. */
   learnWindow(target: Target, tokens: number): void;
+  /** Its server does not hold tools back after all: it is not asked to for a while. */
+  distrust(target: Target): void;
   /** The same target with a smaller window. */
   narrowed(target: Target, window: number | undefined): Target;
 }
@@ -65,6 +67,8 @@ function mediaLimitsOf(wire: string, window: number): MediaLimits {
 export function createTargets(config: Config, now: () => number): Targets {
   const learned = new Map<string, { readonly tokens: number; readonly until: number }>();
   const known = new Map<string, Target>();
+  /** Until when. */
+  const distrusted = new Map<string, number>();
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
   const resolve: Targets["resolve"] = (provider, wire, request) => {
@@ -74,7 +78,9 @@ export function createTargets(config: Config, now: () => number): Targets {
     if (known.size >= maxLearned) known.clear();
     known.set(name, found);
     const said = learned.get(learnedKey(found));
-    return narrowed(found, said !== undefined && said.until > now() ? said.tokens : undefined);
+    const isDistrusted = (distrusted.get(learnedKey(found)) ?? 0) > now();
+    const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
+    return narrowed(trusted, said !== undefined && said.until > now() ? said.tokens : undefined);
   };
 
   const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
@@ -125,6 +131,10 @@ export function createTargets(config: Config, now: () => number): Targets {
       return alike([first, ...others]);
     },
     narrowed,
+    distrust: (target) => {
+      if (distrusted.size >= maxLearned) distrusted.clear();
+      distrusted.set(learnedKey(target), now() + learnedForMs);
+    },
     learnWindow: (target, tokens) => {
       if (tokens < windowMin || tokens >= target.limit.window) return;
       if (learned.size >= maxLearned) learned.clear();

@@ -69,6 +69,7 @@ export const anthropicWire: Wire = {
     isObject(tool) &&
     (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
   deferral: {
+    refusal: /defer_loading|tool_reference/,
     hold: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
     found: (tools) =>
       [...new Set(tools.map((tool) => stringOr(tool["name"], "")))].map((name) => ({

@@ -17,6 +17,7 @@ const callType = "tool_search_call";
 const outputType = "tool_search_output";
 
 export const responsesDeferral: NativeDeferral = {
+  refusal: /defer_loading|tool_search/,
   search: ({ description, parameters }) => ({
     type: "tool_search",
     execution: "client",

@@ -121,6 +121,8 @@ export interface BodyParts {
 
 /** What is found is told where it was found, so the list of tools never changes. */
 export interface NativeDeferral {
+  /** What a server says that does not know it after all. */
+  readonly refusal: RegExp;
   /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
   hold?(tool: JsonObject): JsonObject;
   /** Our search in the provider's own form. Absent: it is a function like others. */
