@@ -16,7 +16,13 @@ import { clientOn, type OwnClient, OwnStage } from "./harness/own-stage.ts";
 import { bodyIn } from "./harness/own-talk.ts";
 import { lookUp, resultOf, WIRES } from "./harness/own-told.ts";
 import { OWNER_TOKEN, readEdits } from "./harness/service.ts";
-import { BUILT_INS, callableIn, type GivenTool, mcpTools } from "./harness/tool-catalogue.ts";
+import {
+  BUILT_INS,
+  callableIn,
+  type GivenTool,
+  mcpTools,
+  onWire,
+} from "./harness/tool-catalogue.ts";
 import type { UpstreamRequest } from "./harness/upstream.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -101,6 +107,68 @@ describe("a client that does not keep still", () => {
     expect(namesOf(wire, await say(talk, wire, { tools: few })).slice(0, 6)).toEqual(names);
     const none = namesOf(wire, await say(talk, wire, { tools: BUILT_INS }));
     expect(none.slice(0, 3)).toEqual(BUILT_INS.map(({ name }) => name));
+  });
+
+  test.each(WIRES)("%s: servers that were away for a turn are held back again", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    const first = await say(talk, wire, {});
+    await say(talk, wire, { tools: [...BUILT_INS, ...mcpTools(4, 60)] });
+    const back = await say(talk, wire, {});
+    const deferred = (request: UpstreamRequest | undefined): number =>
+      Number(/\[(\d+) tools deferred/.exec(listText(request))?.[1] ?? 0);
+    expect(deferred(first)).toBeGreaterThan(60);
+    expect(deferred(back)).toBe(deferred(first));
+  });
+
+  test.each(WIRES)("%s: a search beside a compaction is a valid call", async (wire) => {
+    const talk = clientOn(stage, { wire });
+    const words = "the mast leans a little over the water ".repeat(300);
+    for (let turn = 0; turn < 5; turn += 1) await say(talk, wire, { words: `${turn} ${words}` });
+    talk.client.say("Find it.");
+    stage.script(talk.key, reply(lookUp("tool_search", { query: "flight" })), reply(text("Aye.")));
+    await askWith(talk.client, wire, ALL);
+    talk.client.say("Make room, and look once more.");
+    const both = [lookUp("compact_context", {}), lookUp("tool_search", { query: "wallet" })];
+    stage.script(talk.key, reply(...both), reply(text("Aye.")));
+    await askWith(talk.client, wire, BUILT_INS);
+    const last = stage.requestsOf(talk.key).at(-1);
+    expect(resultOf(wire, last, both[0] as (typeof both)[0])).toMatch(/^Compacted: /);
+    expect(namesOf(wire, last)).toContain("tool_search");
+  });
+
+  test("several searches at once are read again once", async () => {
+    const { client, key } = clientOn(stage, { wire: "openai-chat" });
+    const reread = async (): Promise<number> => {
+      const response = await fetch(`${stage.service.url}/metrics`, {
+        headers: { authorization: `Bearer ${OWNER_TOKEN}` },
+      });
+      const figure = /^plimsoll_reread_tokens_total\{by="tools"\} (\d+)$/m;
+      return Number(figure.exec(await response.text())?.[1] ?? 0);
+    };
+    client.say("the mast leans a little over the water ".repeat(600));
+    const before = await reread();
+    const searches = ["flight", "wallet", "branch"].map((query) =>
+      lookUp("tool_search", { query }),
+    );
+    stage.script(key, reply(...searches), reply(text("Aye.")));
+    await askWith(client, "openai-chat", ALL);
+    const added = (await reread()) - before;
+    expect(added).toBeGreaterThan(4_000);
+    expect(added).toBeLessThan(7_000);
+  });
+
+  test("marks of different times keep their order under a forced choice", async () => {
+    const { client, key } = clientOn(stage, { wire: "anthropic" });
+    const [long, short] = [{ type: "ephemeral", ttl: "1h" }, { type: "ephemeral" }];
+    const tools = onWire("anthropic", [...mcpTools(520), ...BUILT_INS]);
+    tools[0] = { ...tools[0], cache_control: long };
+    tools[tools.length - 1] = { ...tools.at(-1), cache_control: short };
+    client.say("Delete it.");
+    stage.script(key, calling("anthropic", "delete", "mcp__issues1__delete_issue"));
+    const choice = choiceOf("anthropic", "mcp__issues1__delete_issue");
+    await client.ask({ fields: { tools, ...choice } });
+    const marks = toolsOf(stage.requestsOf(key)[0]).flatMap((tool) => tool["cache_control"] ?? []);
+    expect(marks).toEqual([short]);
   });
 
   test.each(WIRES)("%s: all servers go away after a search", async (wire) => {

@@ -48,7 +48,7 @@ export type EditAction =
 
 /** Which of the client's tools that may be held back are told; no other one is. */
 export interface Telling {
-  /** Where the client has them. */
+  /** In the order in which they stand. */
   readonly kept: readonly string[];
   /** Behind everything else, in the order in which they came. */
   readonly loaded: readonly string[];

@@ -11,7 +11,7 @@ export interface WeighedTool {
 
 /** Of the tools that may be held back, those that are told. */
 export interface ToldTools {
-  /** Where the client has them. */
+  /** In the order in which they stand. */
   readonly kept: readonly string[];
   /** Behind everything else, in the order in which they came. */
   readonly loaded: readonly string[];

@@ -54,7 +54,7 @@ export function searchDefinition(
 ): ToolDefinition {
   return {
     name: nameOf("tool_search"),
-    description: `${note} Say what you want to do, or a tool's name; what is found can be called from then on.`,
+    description: `${note || "Finds tools that you are not told of."} Say what you want to do, or a tool's name; what is found can be called from then on.`,
     parameters: {
       type: "object",
       properties: { query: { type: "string" } },

@@ -22,6 +22,7 @@ const turn: PaidTurn = {
   tokensAfter: 4 * million,
   headTokens: million,
   lastTokens: 2 * million,
+  lastBefore: 3 * million,
   isCompaction: false,
 };
 
@@ -45,10 +46,14 @@ test("a compaction is charged with what is read anew, against the request that w
   const figures = costOfTurn({ ...turn, tokensAfter: 2 * million, isCompaction: true }, list);
   expect(figures.compactions).toBe(1);
   expect(figures.compactionTokens).toBe(million);
-  // Of 2M: 1M read, 1M written; else 2M read and 3M written: it is cheaper, and costs nothing.
+  // Of 2M: 1M read, 1M written; else 2M read and 2M written: it is cheaper, and costs nothing.
   expect(figures.compactionUsd).toBe(0);
   const warm = { ...turn, tokensAfter: 2 * million, lastTokens: 5 * million, isCompaction: true };
-  expect(costOfTurn(warm, list).compactionUsd).toBeCloseTo(0.3 + 3.75 - 5 * 0.3, 6);
+  const grown = { ...warm, lastBefore: 5 * million };
+  expect(costOfTurn(grown, list).compactionUsd).toBeCloseTo(0.3 + 3.75 - 5 * 0.3, 6);
+  // Whatever was taken out before: only what the client has added since is new.
+  const again = { ...grown, tokensBefore: 50 * million, lastBefore: 50 * million };
+  expect(costOfTurn(again, list).compactionUsd).toBeCloseTo(0.3 + 3.75 - 5 * 0.3, 6);
 });
 
 test("unknown prices are unknown, never nothing, also in a sum", () => {

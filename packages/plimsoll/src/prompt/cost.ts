@@ -13,8 +13,9 @@ export interface PaidTurn {
   readonly tokensAfter: number;
   /** Of it, system prompt and tools. */
   readonly headTokens: number;
-  /** What went out the last time in this conversation; 0 for the first. */
+  /** What went out the last time in this conversation, and what the client had sent; 0 for the first. */
   readonly lastTokens: number;
+  readonly lastBefore: number;
   readonly isCompaction: boolean;
 }
 
@@ -121,8 +122,8 @@ function rereadBy({ tokensAfter, lastTokens, headTokens }: PaidTurn): {
 /** Compared with the same request as it would have gone out without the compaction; a saving is no cost. */
 function rereadMoney({ prices }: PriceList, turn: PaidTurn, head: number): Money {
   if (prices === undefined) return null;
-  const { tokensAfter, tokensBefore, lastTokens } = turn;
-  const grown = lastTokens + Math.max(0, tokensBefore - lastTokens);
+  const { tokensAfter, tokensBefore, lastTokens, lastBefore } = turn;
+  const grown = lastTokens + Math.max(0, tokensBefore - lastBefore);
   const without = readingCost(prices, grown, lastTokens);
   return Math.max(0, readingCost(prices, tokensAfter, head) - without);
 }

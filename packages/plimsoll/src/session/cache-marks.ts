@@ -8,7 +8,7 @@ import type { JsonValue } from "../message/json.ts";
 import { mustMarkBetween, planMarks } from "../prompt/cache-plan.ts";
 import type { CacheRule } from "../prompt/prices.ts";
 import type { BuiltSection } from "../prompt/sections.ts";
-import type { SystemText } from "../wire/wire.ts";
+import type { SystemText, Wire } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
 import { viewOf } from "./path.ts";
 import type { Patch } from "./render.ts";
@@ -85,6 +85,8 @@ export interface MarkedPrompt {
 
 export interface Prompting {
   readonly rule: CacheRule;
+  /** Of the request: in another one's words than the conversation's own, only its ends can be found again. */
+  readonly wire: Wire;
   readonly sections: readonly BuiltSection[];
   readonly patches: readonly Patch[];
   /** Tokens of what is sent. */
@@ -98,10 +100,10 @@ type Place = "end" | "between" | "task" | BuiltSection;
  * a compaction changes nothing, and behind it stands its summary. Then the other sections.
  */
 export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
-  const { rule, sections, patches, measured } = prompting;
-  const { wire } = draft;
+  const { rule, wire, sections, patches, measured } = prompting;
   const mark = wire.usualMark;
-  const last = lastEnd(draft);
+  const isInOwnWords = draft.wire === wire;
+  const last = isInOwnWords ? lastEnd(draft) : undefined;
   const isBetween = last !== undefined && isOutOfReach(draft, last, rule);
   const [lastSection, ...others] = prefixes(sections, measured)
     .filter(({ place }) => place.isBreakpoint)
@@ -111,7 +113,9 @@ export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
     { place: "end" as Place, prefixTokens: measured.total },
     ...(isBetween ? [{ place: "between" as Place, prefixTokens: measured.total }] : []),
     ...(lastSection === undefined ? [] : [lastSection]),
-    ...(draft.path.length > 1 ? [{ place: "task" as Place, prefixTokens: task }] : []),
+    ...(isInOwnWords && draft.path.length > 1
+      ? [{ place: "task" as Place, prefixTokens: task }]
+      : []),
     ...others,
   ];
   const chosen: ReadonlySet<Place> = new Set(

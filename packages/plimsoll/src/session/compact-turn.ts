@@ -15,10 +15,9 @@ import { type Guard, type JudgedView, judgedNew } from "./projection.ts";
 import { announce } from "./record.ts";
 import { mustRecover, noteOverflow } from "./recovery.ts";
 import { reportCompaction } from "./report-compaction.ts";
-import { owe, type Timing } from "./timing.ts";
+import { depth, owe, type Timing } from "./timing.ts";
 
-/** A compaction goes this deep, so that it is rare, and no deeper than it must. */
-const depth = 0.5;
+/** And no deeper than it must. */
 const restLeft = 0.4;
 const shallowest = 0.86;
 /** One that frees less than this, or comes this soon after another, goes a level deeper instead of coming again. */

@@ -1,6 +1,7 @@
 /**
  * Tools that take too much of the window are held back. What is told is decided once and stays, whatever the client's
- * catalogue does: these bytes stand before everything else. It is decided anew only with a compaction, and grows by searches.
+ * catalogue does: these bytes stand before everything else. It grows by searches, and is decided anew with a compaction, when
+ * it has become too much, or when everything fits again.
  */
 
 import type { Edit, Telling } from "../message/edit.ts";
@@ -27,8 +28,8 @@ import type { Catalogue } from "./tool-catalogue.ts";
 import { foldView } from "./view.ts";
 
 const usualShare = 0.1;
-/** Of ours, with the search. */
-const ownCount = 4;
+/** The note of a choice that holds nothing back. */
+const nothingHeld = "";
 /** Of what tools may take, so much is given away at first: the rest is for what is found later. */
 const firstShare = 0.75;
 /** The room is made smaller so often until an exact count agrees. */
@@ -53,7 +54,7 @@ export async function roomFor(
 }
 
 /** A request's tools, and ours beside them. */
-interface Held {
+export interface Held {
   readonly catalogue: Catalogue;
   readonly own: OwnTools;
 }
@@ -87,8 +88,10 @@ interface Wishing {
 
 function wishFor(draft: Draft, wishing: Wishing): Wish | Promise<Wish> {
   const { told, ...before } = wishing;
-  if (told !== undefined) return wishAnew(draft, { ...before, told });
-  return wasUndone(draft) ? "as it is" : firstWish(draft, before);
+  if (told === undefined) return wasUndone(draft) ? "as it is" : firstWish(draft, before);
+  const isOutdated = told.note === nothingHeld && before.catalogue.deferred(told).length > 0;
+  const first = isOutdated ? firstWish(draft, before) : "as it is";
+  return first === "as it is" ? wishAnew(draft, { ...before, told }) : first;
 }
 
 function firstWish(draft: Draft, { offer, catalogue, most }: Omit<Wishing, "told">): Wish {
@@ -107,7 +110,8 @@ async function wishAnew(
 ): Promise<Wish> {
   const maxTools = wire.maxTools ?? Number.POSITIVE_INFINITY;
   const all = measured.components.tools.tokens + offer.count.tokens;
-  const isRoomy = all <= most * firstShare && catalogue.tools.length + ownCount <= maxTools;
+  const count = catalogue.tools.length + offer.elements.length + 1;
+  const isRoomy = all <= most * firstShare && count <= maxTools;
   if (isRoomy && catalogue.deferred(told).length > 0) return "all";
   // What a provider has been told in the conversation is not in the list.
   const list = await catalogue.list(catalogue.isNative ? { ...told, loaded: [] } : told);
@@ -142,7 +146,10 @@ async function commitTelling(
   const { telling, tokens } = chosen;
   const deferred = catalogue.deferred(telling).length;
   const edit = toolsEdit(draft, telling, {
-    reason: `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are held back.`,
+    reason:
+      deferred === 0
+        ? "All tools fit again."
+        : `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are held back.`,
     before: all,
     after: tokens,
   });
@@ -198,7 +205,8 @@ async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Pro
 async function everything({ catalogue, own, lastUse }: Choosing): Promise<Chosen> {
   const room = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
   const telling = tellingOf(catalogue, own, chooseTold(catalogue.tools, room, lastUse));
-  return { telling, tokens: (await catalogue.list(telling)).count.tokens };
+  const open = { ...telling, note: nothingHeld };
+  return { telling: open, tokens: (await catalogue.list(open)).count.tokens };
 }
 
 function tellingOf(catalogue: Catalogue, own: OwnTools, told: ToldTools): Telling {
@@ -215,7 +223,8 @@ export async function withFewerTools(
   { offer, wanted }: { readonly offer: OwnOffer | undefined; readonly wanted: readonly string[] },
 ): Promise<Draft> {
   const { log, branch, path, measured, targets } = draft;
-  const plain: Draft = { ...draft, isPlain: true };
+  const { offer: _given, ...bare } = draft;
+  const plain: Draft = { ...bare, isPlain: true };
   const catalogue = offer?.catalogue;
   if (offer === undefined || catalogue === undefined) return plain;
   const guard = guardOf(world, draft);
@@ -290,7 +299,10 @@ export async function toldAnew(
   if (offer?.catalogue === undefined || !hasLoaded || compaction.edits.length === 0)
     return compaction;
   const { catalogue, own } = offer;
-  const lastUse = await lastUses(draft, told);
+  const used = await lastUses(draft, told);
+  // What was found last is about to be called.
+  const found = new Set(draft.branch.found?.names);
+  const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostToolTokens(world.config, guardOf(world, draft).limit);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
   const edit: Edit = {

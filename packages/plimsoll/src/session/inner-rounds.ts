@@ -15,6 +15,7 @@ import { encodeMessage } from "./appended.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded, reportRenamed } from "./edit-log.ts";
 import type { Fitted } from "./last-resort.ts";
+import type { ToolSearch } from "./load-tools.ts";
 import type { OwnAnswer } from "./own-answers.ts";
 import type { OwnOffer } from "./own-offer.ts";
 import { viewOf } from "./path.ts";
@@ -67,8 +68,8 @@ interface RoundsOf {
   readonly fitted: () => Fitted;
   /** Makes the view smaller, for the model asked for it; says what came of it. */
   readonly compact: () => Promise<string>;
-  /** Tools that are held back; `innerTokens` were said in this turn. */
-  readonly findTools: (query: string, innerTokens: number) => Promise<OwnAnswer>;
+  /** Tools that are held back. */
+  readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
 }
 
 /** Only where tools of ours went out: they stay in for all rounds of a turn. */
@@ -234,6 +235,7 @@ async function answerCalls(
     const answer = await answerCall(context, turn, call, {
       roomTokens: Math.max(0, share),
       innerTokens: innerTokens + spent,
+      isBehindAnother: calls.slice(0, index).some((one) => isSearch(turn, one)),
     });
     const { blocks } = answer;
     const tokens = context.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
@@ -244,6 +246,10 @@ async function answerCalls(
   return answers;
 }
 
+function isSearch({ offer }: RoundsOf, call: ToolCallPart): boolean {
+  return ownToolOf(offer, call) === "tool_search";
+}
+
 function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
   return answerRoom(limit, limit - tokensAfter - innerTokens);
 }
@@ -252,7 +258,7 @@ async function answerCall(
   context: TurnContext,
   { draft, offer, compact, findTools }: RoundsOf,
   call: ToolCallPart,
-  { roomTokens, innerTokens }: { readonly roomTokens: number; readonly innerTokens: number },
+  { roomTokens, ...place }: Omit<ToolSearch, "before" | "query"> & { readonly roomTokens: number },
 ): Promise<OwnAnswer> {
   const tool = ownToolOf(offer, call);
   // What this very turn brought may be asked for.
@@ -266,7 +272,7 @@ async function answerCall(
       roomTokens,
       isShown: isShownIn(draft),
       compact,
-      findTools: (query) => findTools(query, innerTokens),
+      findTools: (query) => findTools({ query, ...place }),
       nameOf: offer.own.nameOf,
     },
     readOwnCall(tool, call.input),

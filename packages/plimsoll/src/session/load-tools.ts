@@ -6,7 +6,7 @@ import { withLoaded } from "../offload/defer-tools.ts";
 import { readingCost } from "../prompt/worth.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { commitEdits } from "./edit-log.ts";
-import { lastUses, mostToolTokens, roomFor, toolsEdit } from "./held-tools.ts";
+import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./held-tools.ts";
 import { judge } from "./judge-view.ts";
 import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
 import type { OwnAnswer } from "./own-answers.ts";
@@ -36,6 +36,8 @@ export interface ToolSearch {
   readonly before: Fitted;
   /** Said in this turn behind that. */
   readonly innerTokens: number;
+  /** Another search has changed the list already, and no request has gone out since. */
+  readonly isBehindAnother: boolean;
 }
 
 /** Contract: what is answered can be called with the next request, and is stored. */
@@ -80,7 +82,7 @@ export async function loadTools(
     at: draft.turn.at,
     turn: draft.turn.id,
     names,
-    ...rereading(world, draft, before, isNative),
+    ...rereading(world, draft, before, isNative || search.isBehindAnother),
   });
   const after = judgedNew(world, draft, sized, guardOf(world, draft));
   const { outcome, target } = before;
@@ -100,9 +102,9 @@ function rereading(
   { pricesOf }: FitWorld,
   { targets }: Draft,
   { measurement }: Fitted,
-  isNative: boolean,
+  isSame: boolean,
 ): { readonly rereadTokens: number; readonly priceUsd?: number } {
-  const rereadTokens = isNative ? 0 : measurement.total - measurement.tools;
+  const rereadTokens = isSame ? 0 : measurement.total - measurement.tools;
   const { prices } = pricesOf(targets[0]);
   if (prices === undefined) return { rereadTokens };
   const priceUsd =
@@ -115,7 +117,7 @@ function foundBefore({ branch, turn }: Draft): readonly string[] {
 }
 
 interface Finding {
-  readonly held: Parameters<typeof roomFor>[0];
+  readonly held: Held;
   readonly told: Telling;
   /** Best first. */
   readonly found: readonly string[];

@@ -62,8 +62,8 @@ export interface BranchState {
   mustCompact?: boolean;
   /** The last compaction: how many turns ago, and how deep. */
   compacted?: { readonly turns: number; readonly level: number };
-  /** What the provider has of this conversation in its cache, and since when. Unknown before it has reported anything. */
-  cache?: { readonly at: number; readonly tokens: number; readonly target: string };
+  /** By target: what it has of this conversation in its cache, and since when. Unknown before it has reported anything. */
+  caches?: ReadonlyMap<string, KnownCache>;
   /** Turns since the last compaction, and how large the request was then. */
   pace?: { readonly turns: number; readonly tokens: number };
   /** All turns. */
@@ -101,6 +101,11 @@ export interface Basis {
   readonly head: string | undefined;
   /** Of the tools as they were told, before correction: the same client may be told of others. */
   readonly toolTokens: number;
+}
+
+export interface KnownCache {
+  readonly at: number;
+  readonly tokens: number;
 }
 
 export interface KnownView {

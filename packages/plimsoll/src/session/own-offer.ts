@@ -30,7 +30,7 @@ export interface OwnOffer extends ToolList {
 }
 
 export interface OfferReader {
-  /** Undefined: it has no tools, or more than the provider takes. Whether ours belong in it is the caller's to say. */
+  /** Undefined: it has no tools, or too many of which none can be held back. Whether ours belong in it is the caller's to say. */
   read(asked: AskedTools): Promise<OwnOffer | undefined>;
   /** Beside tools in the neutral form; `names` are those that must stay free besides. */
   beside(given: GivenTools): Promise<OwnOffer | undefined>;
@@ -155,7 +155,8 @@ export function createOfferReader(
           // Who holds tools back already needs no help.
           class: isDeferring ? "builtin" : classify(name),
           tokens: 0,
-          element: body.slice(slice.start, slice.end),
+          // A copy: a slice of a buffer would keep all of the body.
+          element: new Uint8Array(body.subarray(slice.start, slice.end)),
         } as const;
       });
       const names = listed.flatMap(({ name }) => name ?? []);
@@ -166,9 +167,10 @@ export function createOfferReader(
   };
 }
 
+/** What is made of a catalogue, lists and an index, takes about as much again. */
 function bytesOf(offer: OwnOffer | undefined): number {
   const tools = offer?.catalogue?.tools ?? [];
-  return tools.reduce((sum, { element }) => sum + element.length, 1024);
+  return 2 * tools.reduce((sum, { element }) => sum + element.length, 1024);
 }
 
 /** One count for all, shared out by their bytes: each alone would take a call of the counter. */
@@ -214,7 +216,7 @@ const clientsOwn: ShownTools = { elements: [], isWhole: false };
 /** As the view tells them. */
 export async function toolsOf(
   offer: OwnOffer | undefined,
-  view: Pick<View, "edits" | "tools" | "searchNote" | "expansions">,
+  view: Pick<View, "edits" | "tools" | "searchNote">,
   { components: { tools: own } }: Pick<Measurement, "components">,
 ): Promise<MeasuredTools> {
   if (offer === undefined) return { tools: clientsOwn, count: own };
@@ -223,10 +225,9 @@ export async function toolsOf(
     return { tools: { elements, isWhole: true }, count };
   }
   if (offer.isTooMany || !isNeeded(offer, view)) return { tools: clientsOwn, count: own };
-  // The model may have searched when there was something to be found.
+  // The model may have searched when there was something to be found, and may be just searching.
   const { searchNote } = view;
-  const hasSearched = searchNote !== undefined && view.expansions.length > 0;
-  const ours = hasSearched ? await offer.withSearch(searchNote) : offer;
+  const ours = searchNote === undefined ? offer : await offer.withSearch(searchNote);
   return {
     tools: { elements: ours.elements, isWhole: false },
     count: addCounts([own, ours.count]),

@@ -4,12 +4,13 @@ import type { Count } from "../budget/tokenizer.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { type BuiltPrompt, buildPrompt } from "../prompt/sections.ts";
 import { readSlices } from "../wire/slices.ts";
-import { type Wire, type WireName, wholeSystem } from "../wire/wire.ts";
+import { type Wire, type WireName, type WireRequest, wholeSystem } from "../wire/wire.ts";
 import { encodeMessage, usage } from "./appended.ts";
 import { targetFields } from "./debug.ts";
 import type { Draft } from "./draft.ts";
 import { recordError } from "./edit-log.ts";
 import { showReferences } from "./granted-handles.ts";
+import { withFewerTools } from "./held-tools.ts";
 import { newId } from "./ids.ts";
 import { loadInner } from "./inner-messages.ts";
 import type { Fitted } from "./last-resort.ts";
@@ -93,7 +94,7 @@ export async function prepare(
     isLast: mustEnd,
     ...(offer === undefined ? {} : { offer }),
   });
-  const draft = withOffer(bare, offer, guardOf(context, bare).limit);
+  const draft = await withTools(context, bare, { offer, plans: plansOf(wire, options) });
   await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
   const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
   if (mustEnd) reportEnd(context, draft, opened.fitted);
@@ -173,7 +174,7 @@ async function headOf(
   return value;
 }
 
-/** Tools of ours, where the request can have them. */
+/** Tools of ours; whether they belong in the request is another matter. */
 async function offerOf(
   context: TurnContext,
   state: SessionState,
@@ -181,26 +182,39 @@ async function offerOf(
 ): Promise<OwnOffer | undefined> {
   // In another wire's words no answer has a form of this provider's own.
   const defersNatively = target.defersNatively && (state.wire ?? wire) === wire;
-  const key = [options.tools, tools, options.extra, target.ruler.key, wire.name, defersNatively];
+  const key = [options.tools, tools, target.ruler.key, wire.name, defersNatively];
   if (isFor(state.offer, key)) return state.offer.value;
-  const isPossible = tools.length > 0 && !hasOtherPlans(wire, options);
   const names = (options.tools ?? []).map(({ name }) => name);
-  const value = isPossible
-    ? await context.offers.beside({ wire, tools, names, target: { ...target, defersNatively } })
-    : undefined;
+  const value =
+    tools.length === 0
+      ? undefined
+      : await context.offers.beside({ wire, tools, names, target: { ...target, defersNatively } });
   state.offer = { key, value };
   return value;
 }
 
+type Plans = Pick<WireRequest, "hasOtherPlans" | "wantedTools">;
+
+function withTools(
+  context: TurnContext,
+  draft: Draft,
+  { offer, plans }: { readonly offer: OwnOffer | undefined; readonly plans: Plans },
+): Draft | Promise<Draft> {
+  const { hasOtherPlans, wantedTools: wanted = [] } = plans;
+  return hasOtherPlans === true
+    ? withFewerTools(context, draft, { offer, wanted })
+    : withOffer(draft, offer, guardOf(context, draft).limit);
+}
+
 /** As in the proxy. What cannot be read has plans that we do not know. */
-function hasOtherPlans(wire: Wire, { extra }: PrepareOptions): boolean {
-  if (extra === undefined) return false;
+function plansOf(wire: Wire, { extra }: PrepareOptions): Plans {
+  if (extra === undefined) return {};
   try {
     const bare = { model: "", messages: [], tools: [], maxOutputTokens: 1 };
     const body = encodeMessage(wire.composeBody({ ...bare, extra }));
-    return wire.readRequest(body, readSlices(body)).hasOtherPlans === true;
+    return wire.readRequest(body, readSlices(body));
   } catch {
-    return true;
+    return { hasOtherPlans: true };
   }
 }
 

@@ -104,16 +104,28 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
       skills,
     ),
     sum: sumsBefore[length] ?? nothing,
-    compose: ({ patches, tools: shown }) =>
-      encodeMessage(
+    compose: ({ patches, tools: shown }) => {
+      const whole = patchList(said.slice(0, length), patches, decodeMessage);
+      const { isListed } = searchedIn(drafting, shown?.isWhole === true);
+      const list = shown && inWords(shown, targets[0].wire, wire);
+      const composing = { options, targets, tools, system: prompt.system };
+      return encodeMessage(
         bodyOf(
           wire,
-          { options, targets, tools, system: prompt.system, ...(shown && { shown }) },
-          patchList(said.slice(0, length), patches, decodeMessage),
+          { ...composing, ...(list && { shown: list }) },
+          withSearches(wire, whole, isListed),
         ),
-      ),
+      );
+    },
     isOfLibrary: true,
   };
+}
+
+/** A conversation is judged in its own wire's words, whichever the request is sent in. */
+function inWords(shown: ShownTools, from: Wire, to: Wire): ShownTools {
+  if (from === to) return shown;
+  const tools = shown.elements.flatMap((bytes) => from.decodeTool(decodeMessage(bytes)) ?? []);
+  return { ...shown, elements: tools.map((tool) => encodeMessage(to.encodeTool(tool))) };
 }
 
 /** Of the caller's tools, those that may be called. */
@@ -192,6 +204,7 @@ export function preparedTurn(
   const isMarking = options.cacheMarks !== false && !hasOwnMarks;
   const marked = markPrompt(draft, {
     rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
+    wire,
     sections: prompt.system,
     patches: fitted.patches,
     measured: fitted.measurement,
@@ -252,13 +265,21 @@ function messagesFor(
   { length, patches, end, tail, isListed }: Shown,
 ): readonly JsonObject[] {
   const whole = patchList(said.slice(0, length), patches, decodeMessage);
-  const isNative = isListed !== undefined && own.deferral?.named === undefined;
-  const seen = isNative
-    ? whole
-    : whole.map((message) => own.deferral?.plain(message, isListed) ?? message);
+  const seen = withSearches(own, whole, isListed);
   const spoken =
     own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
+}
+
+/** Searches in the provider's own form stay as they were said where it knows them, as far as the tools are there. */
+function withSearches(
+  { deferral }: Wire,
+  messages: readonly JsonObject[],
+  isListed: Shown["isListed"],
+): readonly JsonObject[] {
+  const isAsSaid = isListed !== undefined && deferral?.named === undefined;
+  if (deferral === undefined || isAsSaid) return messages;
+  return messages.map((message) => deferral.plain(message, isListed));
 }
 
 /** On the last message that is not an answer: one that was begun stands behind what changes, and may take no mark. */
@@ -277,7 +298,7 @@ function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
   return messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
 }
 
-function searchedIn({ offer }: Draft, isTold: boolean): Pick<Shown, "isListed"> {
+function searchedIn({ offer }: Pick<Draft, "offer">, isTold: boolean): Pick<Shown, "isListed"> {
   const catalogue = offer?.catalogue;
   const isNative = isTold && catalogue?.isNative === true;
   return isNative ? { isListed: (name) => catalogue.has(name) } : {};

@@ -1,6 +1,12 @@
 /** What sessions have cost, from the turns in the store. */
 
-import { addFigures, type CostFigures, costOfTurn, nothingPaid } from "../prompt/cost.ts";
+import {
+  addFigures,
+  type CostFigures,
+  costOfTurn,
+  nothingPaid,
+  type PaidTurn,
+} from "../prompt/cost.ts";
 import type { Store, TurnRecord } from "../store/store.ts";
 import type { PricesOf } from "./timing.ts";
 
@@ -73,12 +79,13 @@ function reportOf(
   const models = new Map<string, ModelCost>();
   let all = nothingPaid;
   for (const turns of sessions) {
-    const lastOf = new Map<string, number>();
+    const lastOf = new Map<string, LastTurn>();
     for (const turn of turns.toReversed()) {
       const list = pricesOf({ provider: turn.provider ?? "", model: turn.model });
-      const figures = costOfTurn(paid(turn, lastOf.get(turn.branch) ?? 0), list);
+      const figures = costOfTurn(paid(turn, lastOf.get(turn.branch) ?? none), list);
       // Not what was reported: that is of all rounds of the turn.
-      lastOf.set(turn.branch, turn.tokensAfter ?? turn.usage?.inputTokens ?? 0);
+      const lastTokens = turn.tokensAfter ?? turn.usage?.inputTokens ?? 0;
+      lastOf.set(turn.branch, { lastTokens, lastBefore: turn.tokensBefore ?? lastTokens });
       all = addFigures(all, figures);
       const model = `${turn.provider ?? "unknown"}/${turn.model}`;
       const { source, date, prices } = list;
@@ -92,8 +99,11 @@ function reportOf(
   return { ...all, sessions: sessions.length, models: [...models.values()], isPartial };
 }
 
+type LastTurn = Pick<PaidTurn, "lastTokens" | "lastBefore">;
+const none: LastTurn = { lastTokens: 0, lastBefore: 0 };
+
 /** Turns that never reached a provider cost nothing. */
-function paid(turn: TurnRecord, lastTokens: number): Parameters<typeof costOfTurn>[0] {
+function paid(turn: TurnRecord, last: LastTurn): PaidTurn {
   const { usage, measurement, outcome, status } = turn;
   const isSent = usage !== undefined || (status !== "failed" && outcome !== "refused");
   const tokensAfter = isSent ? (turn.tokensAfter ?? measurement.total) : 0;
@@ -102,7 +112,7 @@ function paid(turn: TurnRecord, lastTokens: number): Parameters<typeof costOfTur
     tokensBefore: isSent ? (turn.tokensBefore ?? tokensAfter) : 0,
     tokensAfter,
     headTokens: measurement.system + measurement.tools,
-    lastTokens,
+    ...last,
     isCompaction: isSent && (outcome === "compacted" || outcome === "recovered"),
   };
 }

@@ -138,7 +138,8 @@ export function createSession(
       const findTools = async (query: string): Promise<OwnAnswer> => {
         const before = sent();
         const spent = before.limit - before.tokensAfter - budget.face.remaining;
-        const search = { query, before, innerTokens: Math.max(0, spent) };
+        const isBehindAnother = draft.branch.found?.turn === draft.turn.id;
+        const search = { query, before, innerTokens: Math.max(0, spent), isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
         return (await context.exclusively(`edits\0${log.record.id}`, load)).answer;
       };

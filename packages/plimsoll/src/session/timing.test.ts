@@ -26,12 +26,15 @@ interface Asked {
   readonly filled: number;
   readonly usage?: Partial<Usage>;
   readonly mark?: JsonObject;
+  /** No usage is reported. */
+  readonly isSilent?: boolean;
+  readonly model?: string;
 }
 
 /** A conversation with a model, filled as far as it is said, by a clock that can be set. */
 async function talkWith(
   cost: Config["cost"] = {},
-  model = "claude-sonnet-4-5",
+  usualModel = "claude-sonnet-4-5",
 ): Promise<{
   readonly ask: (asked: Asked) => Promise<string>;
   readonly wait: (milliseconds: number) => void;
@@ -49,7 +52,9 @@ async function talkWith(
     config: {
       cost,
       agent: { warning_note: false },
-      providers: { anthropic: { models: { [model]: settings } } },
+      providers: {
+        anthropic: { models: { [usualModel]: settings, "claude-sonnet-4-6": settings } },
+      },
     },
     parts: { now: () => now },
   });
@@ -58,7 +63,8 @@ async function talkWith(
   plimsoll.on("compaction-end", ({ reason }: CompactionEndEvent) => reasons.push(reason));
   const messages: JsonObject[] = [];
   let filledTokens = 0;
-  const ask = async ({ filled, usage, mark }: Asked): Promise<string> => {
+  const ask = async (asked: Asked): Promise<string> => {
+    const { filled, usage, mark, isSilent = false, model = usualModel } = asked;
     const missing = Math.round(filled * limitTokens - filledTokens);
     // One token for each word, and a few for what stands around them.
     const text = "water ".repeat(Math.max(1, missing - 10));
@@ -85,7 +91,7 @@ async function talkWith(
     };
     await turn.end({
       status: "complete",
-      answer: { outcome: "message", choices: [[answer]], usage: reported },
+      answer: { outcome: "message", choices: [[answer]], ...(isSilent ? {} : { usage: reported }) },
     });
     return outcome;
   };
@@ -143,6 +149,23 @@ describe("below the line at which a compaction is due", () => {
     await fill(talk, 0.84, { usage });
     talk.wait(waited);
     expect(await talk.ask({ filled: 0.85, usage })).toBe("passthrough");
+  });
+
+  test("a turn that reports nothing keeps the cache warm all the same", async () => {
+    const talk = await talkWith();
+    await fill(talk, 0.84);
+    talk.wait(4 * minute);
+    await talk.ask({ filled: 0.845, isSilent: true });
+    talk.wait(4 * minute);
+    expect(await talk.ask({ filled: 0.85 })).toBe("passthrough");
+  });
+
+  test("two models in turn have a cache each", async () => {
+    const talk = await talkWith();
+    await fill(talk, 0.7);
+    await talk.ask({ filled: 0.75, model: "claude-sonnet-4-6" });
+    expect(await talk.ask({ filled: 0.845 })).toBe("passthrough");
+    expect(await talk.ask({ filled: 0.85, model: "claude-sonnet-4-6" })).toBe("passthrough");
   });
 
   test("a model whose price nobody knows is left alone until it is full", async () => {

@@ -42,8 +42,8 @@ interface World {
   readonly now: () => number;
 }
 
-/** So deep a compaction goes that nothing forces. */
-const depth = 0.5;
+/** A compaction goes this deep, so that it is rare. */
+export const depth = 0.5;
 /** As many turns are expected as there were (what has lasted, lasts), within these. */
 const expected = { least: 3, most: 100 };
 export const waits: Timing = { kind: "wait" };
@@ -117,7 +117,7 @@ function priceAt(
 ): number {
   const { prices } = listFor(world, draft);
   if (prices === undefined) return 0;
-  const cached = isCold(world, draft) ? 0 : (draft.branch.cache?.tokens ?? 0);
+  const cached = cachedNow(world, draft);
   return (
     readingCost(prices, afterTokens, Math.min(cached, prefixTokens)) -
     readingCost(prices, before.projection.tokens, cached)
@@ -139,8 +139,8 @@ function worthNow(
   { guard, before, share }: Weighing,
 ): Worth | undefined {
   const { branch } = draft;
-  const { cache, pace } = branch;
-  if (cache === undefined) return undefined;
+  const { caches, pace } = branch;
+  if (caches === undefined) return undefined;
   const { tokens } = before.projection;
   const turns = Math.max(1, pace?.turns ?? 1);
   const grown = (tokens - (pace?.tokens ?? 0)) / turns;
@@ -148,7 +148,7 @@ function worthNow(
   return worthOf(
     {
       tokens,
-      cachedTokens: isCold(world, draft) ? 0 : cache.tokens,
+      cachedTokens: cachedNow(world, draft),
       afterTokens: Math.min(guard.limit * depth, tokens * share),
       prefixTokens: headOf(start, before),
       growthTokens: Math.max(1, grown),
@@ -167,18 +167,22 @@ function listFor({ pricesOf }: World, { targets, hasLongMarks }: Draft): PriceLi
   return { ...list, prices: { ...prices, cacheWrite: prices.cacheWriteLong } };
 }
 
+function cachedNow(world: World, draft: Draft): number {
+  const known = draft.branch.caches?.get(draft.targets[0].key);
+  return known === undefined || isCold(world, draft) ? 0 : known.tokens;
+}
+
 /** Caches that keep what they like may keep it this long (OpenAI, "Prompt caching", 2026-11: up to an hour). */
 const automaticSeconds = 3600;
 
 /** What the provider had of this conversation is gone by now. A clock that went back says nothing. */
 function isCold({ pricesOf, now }: World, { branch, targets, hasLongMarks }: Draft): boolean {
-  const { cache } = branch;
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, hasLongMarks === true);
-  if (cache === undefined || seconds === undefined) return false;
+  if (branch.caches === undefined || seconds === undefined) return false;
+  const cache = branch.caches.get(targets[0].key);
   // What one model has read is nothing to another.
-  if (cache.target !== targets[0].key) return true;
-  return now() - cache.at > seconds * 1000;
+  return cache === undefined || now() - cache.at > seconds * 1000;
 }
 
 function secondsOf(rule: CacheRule, hasLongMarks: boolean): number | undefined {
@@ -207,10 +211,24 @@ export function noteTurn(
     branch.pace === undefined || isSmaller
       ? { turns: 0, tokens: tokensAfter }
       : { ...branch.pace, turns: branch.pace.turns + 1 };
-  const tokens = usage === undefined ? undefined : cachedTokens(list.cache, usage);
-  if (tokens !== undefined) branch.cache = { at: now(), tokens, target: target.key };
+  noteCache(branch, target.key, { at: now(), tokens: usage && cachedTokens(list.cache, usage) });
   // What the turn of a compaction itself saves is in its price.
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
+}
+
+/** Models that one conversation goes to and fro between. */
+const cachesMax = 4;
+
+/** A provider that reports nothing has read it all the same: what it has lives on. */
+function noteCache(
+  branch: BranchState,
+  target: string,
+  { at, tokens }: { readonly at: number; readonly tokens: number | undefined },
+): void {
+  const now = tokens ?? branch.caches?.get(target)?.tokens;
+  if (now === undefined) return;
+  const others = [...(branch.caches ?? [])].filter(([key]) => key !== target);
+  branch.caches = new Map([...others.slice(1 - cachesMax), [target, { at, tokens: now }]]);
 }
 
 /** At the price of the cache, which is the least that it would have cost to send it all. */

@@ -88,12 +88,16 @@ export function catalogueOf(
     isNative,
     isNativeSearch: deferral?.search !== undefined,
     has: (name) => names.has(name),
-    listWithoutOurs: async (told) => {
-      const elements = [...split(tools, told).shown, ...split(tools, told).loaded];
-      return listOf(
-        elements.map(({ element }) => element),
-        parts.count,
+    listWithoutOurs: (told) => {
+      const { shown, loaded, held } = split(tools, told);
+      const { mark, isAlone } = markFor(wire, tools, held);
+      const elements = [...shown, ...loaded].map(({ element }) =>
+        isAlone ? unmarked(wire, element) : element,
       );
+      const last = elements.at(-1);
+      const isMarking = isAlone && mark !== undefined && last !== undefined;
+      const marked = isMarking ? [...elements.slice(0, -1), withMark(wire, last, mark)] : elements;
+      return listOf(marked, parts.count);
     },
     list: async (telling) => {
       const key = JSON.stringify([telling.kept, telling.loaded, telling.note]);
@@ -248,6 +252,11 @@ function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   const json = jsonOf(element);
   if (!isObject(json) || wire.toolMark(json) === undefined) return element;
   return encode(wire.markTool(json, undefined));
+}
+
+function withMark(wire: Wire, element: Uint8Array, mark: JsonValue): Uint8Array {
+  const json = jsonOf(element);
+  return isObject(json) ? encode(wire.markTool(json, mark)) : element;
 }
 
 function heldBack(element: Uint8Array, hold: (tool: JsonObject) => JsonObject): Uint8Array {

@@ -393,10 +393,10 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
       fitted = done.fitted;
       return done.text;
     },
-    findTools: async (query, innerTokens) => {
+    findTools: async (search) => {
       const before = fitted;
       const found = await context.exclusively(`edits\0${session}`, () =>
-        loadTools(context, draft, { query, before, innerTokens }),
+        loadTools(context, draft, { ...search, before }),
       );
       fitted = found.fitted;
       return found.answer;
