@@ -196,6 +196,12 @@ describe("a conversation that was compacted", () => {
   });
 });
 
+interface Diff {
+  readonly from: { readonly seq: number; readonly messages: number };
+  readonly to: { readonly seq: number };
+  readonly rows: readonly { readonly kind: string }[];
+}
+
 describe("a conversation that is steered", () => {
   const talk = new Growing("steered", 5);
 
@@ -228,6 +234,21 @@ describe("a conversation that is steered", () => {
     );
     const found = items.find(({ id }) => id === named["id"]);
     expect(found?.label).toBe("before the storm");
+  });
+
+  test("two of its views are held against each other", async () => {
+    const edits = await readEdits(service, talk.session);
+    const diff = (query: string): Promise<Diff> =>
+      service.api<Diff>(`/api/sessions/${talk.session}/diff?${query}`);
+    const all = await diff("from=0");
+    expect(all.to.seq).toBe(edits.at(-1)?.seq);
+    expect(all.from.messages).toBe(talk.history.length);
+    const kinds = new Set(all.rows.map(({ kind }) => kind));
+    expect(kinds.has("same")).toBe(true);
+    const nothing = await diff(`from=${all.to.seq}&to=${all.to.seq}`);
+    expect(nothing.rows.every(({ kind }) => kind === "same")).toBe(true);
+    await expect(diff("from=yesterday")).rejects.toThrow("400");
+    await expect(diff("from=cp_999999")).rejects.toThrow("404");
   });
 
   test("what comes back is pinned, and stays when the next compaction comes", async () => {

@@ -2,7 +2,7 @@
 
 import type { Edit } from "../message/edit.ts";
 import type { Flags } from "../session/config.ts";
-import { checkpointsOf } from "../session/steer.ts";
+import { checkpointsOf } from "../session/points.ts";
 import { revertedIn } from "../session/view.ts";
 import { chooseSession, withStore } from "./open-store.ts";
 import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";

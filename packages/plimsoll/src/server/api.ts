@@ -7,7 +7,9 @@ import { asText, readArchived, readArchivedMessage } from "../session/archive.ts
 import { looksLikeId } from "../session/ids.ts";
 import { pathInSnapshot } from "../session/log.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
+import type { RestorePoint } from "../session/points.ts";
 import { receiptsOf } from "../session/receipts.ts";
+import type { Steering } from "../session/steer.ts";
 import type {
   ArchiveRecord,
   NodeRecord,
@@ -82,6 +84,8 @@ async function answerSession(
       return { items: await store.edits(session.id) };
     case "receipts":
       return { items: await receiptsOf(store, session.id) };
+    case "diff":
+      return steering.diff(session.id, pointsOf(request.query));
     case "checkpoints":
       return { items: await steering.checkpoints(session.id) };
     case "cost":
@@ -91,6 +95,23 @@ async function answerSession(
     default:
       throw notFound();
   }
+}
+
+/** `cp_7` is a checkpoint, a number an edit. */
+function pointsOf(query: URLSearchParams): Parameters<Steering["diff"]>[1] {
+  const point = (name: string): RestorePoint | undefined => {
+    const text = query.get(name);
+    if (text === null) return undefined;
+    if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
+    if (/^cp_\d{1,15}$/.test(text)) return { checkpoint: text };
+    throw invalid(`\`${name}\` must be a checkpoint (cp_7) or the number of an edit.`);
+  };
+  const [from, to, branch] = [point("from"), point("to"), query.get("branch")];
+  return {
+    from: from ?? { seq: 0 },
+    ...(to === undefined ? {} : { to }),
+    ...(branch === null ? {} : { branch }),
+  };
 }
 
 /** A session of another tenant is not there: nobody learns that it exists. */

@@ -15,18 +15,13 @@ import type { SessionLog } from "./log.ts";
 import { emptyTotals } from "./measure-turn.ts";
 import type { OwnAnswer } from "./own-answers.ts";
 import { nothing } from "./path.ts";
+import type { RestorePoint } from "./points.ts";
 import { prepare, type WireOfProvider } from "./prepare.ts";
 import { type PreparedTurn, type PrepareOptions, readRejection } from "./prepared.ts";
 import { resume, takeAnswer } from "./said.ts";
 import type { Saved } from "./save-log.ts";
 import type { SessionState } from "./session-state.ts";
-import {
-  type Compacted,
-  createSteering,
-  type ResetWish,
-  type RestorePoint,
-  type Steered,
-} from "./steer.ts";
+import { type Compacted, createSteering, type ResetWish, type Steered } from "./steer.ts";
 import {
   type BudgetWorld,
   createTurnBudget,

@@ -13,9 +13,18 @@ import { ownTools } from "./expand-answer.ts";
 import { newId } from "./ids.ts";
 import { looseChainOf, pathTo } from "./log.ts";
 import { anchorOf, indexOn, type Path, pathOfNodes } from "./path.ts";
+import {
+  type Checkpoint,
+  checkpointsOf,
+  numberOf,
+  type RestorePoint,
+  seqOf,
+  unknownPoint,
+} from "./points.ts";
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import type { TurnContext } from "./turn.ts";
 import { foldView, revertedIn, type View } from "./view.ts";
+import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered {
   readonly branch: string;
@@ -32,20 +41,6 @@ export interface ResetWish {
 
 /** Before and after, and what did it. */
 export type Compacted = Steered & CompactionDone;
-
-/** A point to come back to: a checkpoint, the number of an edit, or a time. */
-export interface RestorePoint {
-  readonly checkpoint?: string;
-  readonly seq?: number;
-  readonly at?: number;
-}
-
-export interface Checkpoint {
-  readonly id: string;
-  readonly at: number;
-  readonly label: string;
-  readonly branch: string;
-}
 
 /** Contract: rejects with a PlimsollError that says what to do. */
 export interface Steering {
@@ -71,6 +66,11 @@ export interface Steering {
   /** The next turn starts afresh. */
   milestone(session: string, wish: ResetWish & { readonly branch?: string }): Promise<void>;
   view(session: string, branch?: string): Promise<SeenView>;
+  /** What the model saw at one point and sees at another; without the second, now. */
+  diff(
+    session: string,
+    points: { readonly from: RestorePoint; readonly to?: RestorePoint; readonly branch?: string },
+  ): Promise<ViewDiff>;
   checkpoints(session: string): Promise<readonly Checkpoint[]>;
 }
 
@@ -142,6 +142,14 @@ export function createSteering(context: TurnContext): Steering {
         if (task !== undefined) place.branch.task = task;
       }),
     view: async (session, branch) => seenView(context, await at(session, branch)),
+    diff: async (session, { from, to, branch }) => {
+      const place = await at(session, branch);
+      const edits = editsOn(place);
+      return diffViews(context, place, {
+        from: seqOf(edits, from),
+        to: to === undefined ? (edits.at(-1)?.seq ?? 0) : seqOf(edits, to),
+      });
+    },
     checkpoints: async (session) => checkpointsOf((await at(session)).log.edits),
   };
 }
@@ -182,12 +190,6 @@ async function branchOf(
   const edits = (await sessions.byId(session))?.edits ?? [];
   const edit = seq === undefined ? edits.at(-1) : edits.find((known) => known.seq === seq);
   return edit?.branch;
-}
-
-/** Of a checkpoint. */
-function numberOf(id: string | undefined): number | undefined {
-  const digits = /^cp_(\d{1,15})$/.exec(id ?? "")?.[1];
-  return digits === undefined ? undefined : Number(digits);
 }
 
 async function undo(
@@ -236,55 +238,6 @@ async function restore(context: TurnContext, place: Place, point: RestorePoint):
       status: 409,
     });
   return steer(context, place, "restore", [action]);
-}
-
-function seqOf(edits: readonly Edit[], { checkpoint, seq, at }: RestorePoint): number {
-  if (checkpoint !== undefined) {
-    if (checkpointsOf(edits).some(({ id }) => id === checkpoint)) return numberOf(checkpoint) ?? 0;
-    throw unknownPoint(
-      `There is no checkpoint ${checkpoint} in this session: \`plimsoll checkpoints\` lists them.`,
-    );
-  }
-  if (seq !== undefined) {
-    if (seq === 0 || edits.some((edit) => edit.seq === seq)) return seq;
-    throw unknownPoint(`There is no edit ${seq} in this session: \`plimsoll edits\` lists them.`);
-  }
-  if (at !== undefined) return edits.findLast((edit) => edit.at <= at)?.seq ?? 0;
-  throw new PlimsollError(
-    "USAGE",
-    "Say where to go back to: a checkpoint, a seq, or a time (at).",
-    {
-      status: 400,
-    },
-  );
-}
-
-const tookOut: ReadonlySet<EditAction["kind"]> = new Set([
-  "replace",
-  "remove",
-  "fold",
-  "insert",
-  "tools",
-  "revert",
-  "restore",
-]);
-
-/** Those that were set, and one before each step that took something out. */
-export function checkpointsOf(edits: readonly Edit[]): readonly Checkpoint[] {
-  const points = new Map<string, Checkpoint>();
-  const steps = new Set<string>();
-  for (const { seq, action, at, branch, step, strategy } of edits) {
-    if (action.kind === "checkpoint")
-      points.set(`cp_${seq}`, { id: `cp_${seq}`, at, branch, label: action.label });
-    const isFirst = !steps.has(step);
-    steps.add(step);
-    if (!isFirst || !tookOut.has(action.kind)) continue;
-    const id = `cp_${seq - 1}`;
-    const main = edits.find((edit) => edit.step === step && edit.action.kind !== "revert");
-    const label = `before ${main?.strategy ?? strategy}`;
-    if (!points.has(id)) points.set(id, { id, at, branch, label });
-  }
-  return [...points.values()];
 }
 
 /** Of this branch, and of those that it came from. */
@@ -434,8 +387,4 @@ async function steered(
     await placeOf(context, place.log.record.id, place.branch.record.id),
   );
   return { branch, edits: made.map(({ seq }) => seq), tokens, limit };
-}
-
-function unknownPoint(message: string): PlimsollError {
-  return new PlimsollError("POINT_UNKNOWN", message, { status: 404 });
 }
