@@ -194,7 +194,7 @@ const ofNewOpenai = automatic(
   ],
 );
 
-/** "5 to 10 minutes of inactivity" (developers.openai.com, prompt caching): the shorter. Writes are free. */
+/** The time to live is assumed, on the short side: no source was read for it. Writes are billed as input. */
 const ofOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 300, hasWritePrice: false },
   [

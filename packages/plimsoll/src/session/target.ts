@@ -165,8 +165,9 @@ function narrowed(target: Target, window: number | undefined): Target {
 }
 
 /**
- * Models whose own servers hold tools back: from Claude 4 on (platform.claude.com, "Tool search tool", 2026-11), from
- * gpt-5.4 on (developers.openai.com, "Tool search", 2026-11; the smallest are said not to, dust-tt/dust#29233).
+ * Models whose own servers hold tools back: from gpt-5.4 on (developers.openai.com, "Tool search", 2026-11; the smallest are
+ * said not to, dust-tt/dust#29233). From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was
+ * read. A server that refuses it is not asked again.
  */
 const holdingBack: Readonly<Record<string, RegExp>> = {
   anthropic: /^claude-(?!3|2|instant)/,

@@ -172,7 +172,7 @@ function cachedNow(world: World, draft: Draft): number {
   return known === undefined || isCold(world, draft) ? 0 : known.tokens;
 }
 
-/** Caches that keep what they like may keep it this long (OpenAI, "Prompt caching", 2026-11: up to an hour). */
+/** Caches that keep what they like may keep it longer than they say: an assumption on the long side, for who is wrong here pays. */
 const automaticSeconds = 3600;
 
 /** What the provider had of this conversation is gone by now. A clock that went back says nothing. */
