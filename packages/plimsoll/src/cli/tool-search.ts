@@ -7,6 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import { buildToolIndex, type SearchedTool, type ToolIndex } from "../search/tool-index.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import { loadWordVectors } from "../session/word-vectors.ts";
+import { namedTool } from "../wire/named-tool.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
 import { harmlessJson, oneLine, table } from "./terminal.ts";
 
@@ -134,15 +135,12 @@ function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefi
 
 /** OpenAI chat puts a tool into `function`; the schema has three names. What has no name cannot be called by one. */
 function toolOf(item: JsonValue): SearchedTool | undefined {
-  if (!isObject(item)) return undefined;
-  const tool = isObject(item["function"]) ? item["function"] : item;
-  const { name, description, server, serverDescription } = tool;
-  if (typeof name !== "string" || name === "") return undefined;
-  const parameters = tool["parameters"] ?? tool["input_schema"] ?? tool["inputSchema"];
+  const tool = isObject(item) && isObject(item["function"]) ? item["function"] : item;
+  const named = namedTool(tool, "parameters", "input_schema", "inputSchema");
+  if (named === undefined || !isObject(tool)) return undefined;
+  const { server, serverDescription } = tool;
   return {
-    name,
-    ...(typeof description === "string" ? { description } : {}),
-    ...(parameters === undefined ? {} : { parameters }),
+    ...named,
     ...(typeof server === "string" ? { server } : {}),
     ...(typeof serverDescription === "string" ? { serverDescription } : {}),
   };

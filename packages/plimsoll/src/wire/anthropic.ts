@@ -8,7 +8,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role } from "../message/message.ts";
-import { namedTool, type ToolDefinition } from "../message/tool.ts";
+import type { ToolDefinition } from "../message/tool.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
 import {
   anthropicCacheMark,
@@ -23,6 +23,7 @@ import {
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { otherPlans, readFields } from "./body-fields.ts";
+import { namedTool } from "./named-tool.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 

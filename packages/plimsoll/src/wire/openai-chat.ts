@@ -8,8 +8,9 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
-import { namedTool, type ToolDefinition } from "../message/tool.ts";
+import type { ToolDefinition } from "../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
+import { namedTool } from "./named-tool.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
   carryChatText,

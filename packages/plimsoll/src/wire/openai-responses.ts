@@ -8,8 +8,8 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
-import { namedTool } from "../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
+import { namedTool } from "./named-tool.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
   ownResponsesMessage,

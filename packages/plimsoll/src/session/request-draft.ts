@@ -1,0 +1,114 @@
+/** A request that was recorded, as a draft: what is sent of it is not decided yet. */
+
+import { type BodySlices, parseJson } from "../wire/slices.ts";
+import type { Wire, WireRequest } from "../wire/wire.ts";
+import type { Draft } from "./draft.ts";
+import type { WholeConversation } from "./held-history.ts";
+import { loadInner } from "./inner-messages.ts";
+import type { SessionLog } from "./log.ts";
+import { addMessages, emptyTotals, type Head, measureTurn } from "./measure-turn.ts";
+import { addMessage, nothing, pathOf } from "./path.ts";
+import type { Placed } from "./record.ts";
+import { expandBody, patchBody } from "./render.ts";
+import type { Target } from "./target.ts";
+import type { Incoming, TurnContext } from "./turn.ts";
+
+interface Drafting {
+  readonly incoming: Incoming;
+  readonly request: WireRequest;
+  readonly slices: BodySlices;
+  readonly turn: Draft["turn"];
+  readonly placed: Placed;
+  readonly whole: WholeConversation;
+  readonly head: Head;
+  readonly targets: Draft["targets"];
+  readonly bytes: readonly Uint8Array[];
+}
+
+/** Everything about it that the guard and the strategies work on. */
+export function draftOf(context: TurnContext, drafting: Drafting): Draft {
+  const { incoming, request, slices, turn, placed, whole, head, targets, bytes } = drafting;
+  const { wire, body, hints, provider } = incoming;
+  const { log, branch } = placed;
+  const { messages, links, heldCount, nodes } = whole;
+  const bodies = new Map<number, Uint8Array>();
+  const heldAt = (index: number): Uint8Array | undefined => bodies.get(nodes.get(index)?.seq ?? -1);
+  const bytesAt = (index: number): Uint8Array =>
+    bytes[index - heldCount] ?? heldAt(index) ?? new Uint8Array();
+  return {
+    turn,
+    log,
+    branch,
+    wire,
+    path: pathOf({
+      log,
+      links,
+      messages,
+      bytesAt,
+      contentAt: (index) => heldAt(index) ?? bytesAt(index),
+      load: async () => {
+        await loadInner(context.store, log);
+        if (nodes.size === bodies.size) return;
+        const seqs = [...nodes.values()].map(({ seq }) => seq);
+        for (const [seq, bytesOf] of await context.store.bodies(log.record.id, seqs))
+          bodies.set(seq, bytesOf);
+      },
+      mayHoldMark: ({ first, last }) => heldCount > 0 || mayHoldMark(body, request, first, last),
+    }),
+    head,
+    targets: narrowedTargets(context, log, targets),
+    who: {
+      provider,
+      model: request.model,
+      ...(hints.agent === undefined ? {} : { agent: hints.agent }),
+      ...(incoming.priority === undefined ? {} : { priority: incoming.priority }),
+    },
+    measured: measureTurn(head, addMessages(emptyTotals, messages)),
+    sum: messages.reduce(addMessage, nothing),
+    compose: (changes) => {
+      const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
+      if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
+      // What is not a list, or not here, is written out.
+      const fields = new Map(changes.fields);
+      if (heldCount > 0) fields.set("previous_response_id", "null");
+      const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
+      return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
+    },
+    ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
+    isHeld: heldCount > 0,
+    isForgotten: request.isForgotten === true,
+    hasLongMarks: wire.hasLongMarks(body),
+  };
+}
+
+/** What this session has met is not forgotten, though no figure was given. */
+function narrowedTargets(
+  { targets }: TurnContext,
+  log: SessionLog,
+  [first, ...others]: Draft["targets"],
+): Draft["targets"] {
+  const narrow = (target: Target): Target => targets.narrowed(target, log.windows.get(target.key));
+  return [narrow(first), ...others.map(narrow)];
+}
+
+/** A text that stands for a message, as the message. */
+function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
+  return bytes[0] === quote
+    ? new TextEncoder().encode(
+        JSON.stringify(wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
+      )
+    : bytes;
+}
+
+const quote = 0x22;
+
+/** One look at the bytes: a mark has a name that stands nowhere else, or in somebody's text. */
+function mayHoldMark(
+  body: Uint8Array,
+  { messages }: WireRequest,
+  first: number,
+  last: number,
+): boolean {
+  const range = body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
+  return Buffer.from(range.buffer, range.byteOffset, range.length).includes("cache_");
+}
