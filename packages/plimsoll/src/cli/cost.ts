@@ -42,7 +42,7 @@ function costText(report: CostReport): string {
     ...(measured.estimated === 0
       ? []
       : [
-          `For ${measured.estimated} turns no usage was reported: they are not in the cost; what they sent comes to ${moneyText(report.estimatedUsd)} as fresh input.`,
+          `No usage was reported for ${measured.estimated} of ${turns} turns: for these the cost is what they sent, as fresh input, without their answers.`,
         ]),
     `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. What was saved and what compactions cost is estimated: at the price of the cache, as if the same had been sent without them.`,
     ...report.models.map(sourceLine),
@@ -60,8 +60,15 @@ function paidRow(row: CostFigures & { readonly model: string }): readonly (strin
     writtenTokens,
     freshTokens,
     outputTokens,
-    moneyText(row.usd),
+    paidText(row),
   ];
+}
+
+/** What was reported, and behind it what is only estimated. */
+function paidText({ usd, estimatedUsd, measured }: CostFigures): string {
+  if (measured.estimated === 0 || usd === null) return moneyText(usd);
+  const estimated = `about ${moneyText(estimatedUsd)}`;
+  return measured.usage === 0 ? estimated : `${moneyText(usd)} and ${estimated}`;
 }
 
 function savedRow(row: CostFigures & { readonly model: string }): readonly (string | number)[] {

@@ -75,6 +75,7 @@ test("what no provider reported is estimated, and said to be", () => {
     usd: 0,
     estimatedUsd: 12,
   });
+  expect(costOfTurn(silent, unpriced)).toMatchObject({ usd: null, estimatedUsd: null });
   const unsent = { ...silent, tokensAfter: 0, tokensBefore: 0 };
   expect(costOfTurn(unsent, unpriced)).toEqual({ ...nothingPaid, turns: 1 });
   const uncached = { ...turn, usage: { inputTokens: 10, outputTokens: 1 } };

@@ -97,7 +97,9 @@ function measuredBy(usage: Usage | undefined): CostFigures["measured"] {
 }
 
 function paidFor(usage: Usage | undefined, usd: Money): Pick<CostFigures, "usd" | "estimatedUsd"> {
-  return usage === undefined ? { usd: 0, estimatedUsd: usd } : { usd, estimatedUsd: 0 };
+  if (usage !== undefined) return { usd, estimatedUsd: 0 };
+  // Without a price nothing is known of it, and a sum with it is no sum.
+  return { usd: usd === null ? null : 0, estimatedUsd: usd };
 }
 
 /** Nobody reported anything: all of it as fresh input, and no word of the answer. */
