@@ -2,7 +2,7 @@
 // dependencies, for any Node from 18 on. Usage: node scripts/bootstrap.mjs PROFILE SCRIPT [argument…]
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -11,9 +11,9 @@ const stampFile = join(root, "node_modules", ".plimsoll-set-up.json");
 
 /** What each profile installs. Heavy packages sit in workspaces that only their own profile names. */
 const profiles = {
-  run: { workspaces: ["packages/plimsoll"], dev: false },
-  test: { workspaces: ["packages/plimsoll", "examples"], dev: true },
-  bench: { workspaces: ["packages/plimsoll", "bench"], dev: false },
+  run: { workspaces: ["packages/plimsoll", "apps/dashboard"], dev: false },
+  test: { workspaces: ["packages/plimsoll", "apps/dashboard", "examples"], dev: true },
+  bench: { workspaces: ["packages/plimsoll", "apps/dashboard", "bench"], dev: false },
 };
 const [profile, script, ...rest] = process.argv.slice(2);
 if (profiles[profile] === undefined || script === undefined) {
@@ -105,9 +105,54 @@ function chooseNode() {
   return existsSync(own) ? own : join(root, "node_modules", ".bin", "node");
 }
 
+/** The dashboard is built when its sources, or what they are built with, have changed since the last time. */
+function buildDashboard() {
+  const app = join(root, "apps", "dashboard");
+  const built = join(root, "packages", "plimsoll", "dashboard");
+  const stamp = join(built, ".built-from");
+  const sources = hashOf([
+    join(root, "package-lock.json"),
+    ...filesBelow(app, ["node_modules"]),
+    join(root, "packages", "plimsoll", "src", "message", "api.ts"),
+  ]);
+  if (existsSync(stamp) && readFileSync(stamp, "utf8") === sources) return;
+  console.error("plimsoll: building the dashboard …");
+  const vite = join(root, "node_modules", "vite", "bin", "vite.js");
+  const { status, stdout, stderr } = spawnSync(node, [vite, "build", "--logLevel", "warn"], {
+    cwd: app,
+    encoding: "utf8",
+    env: { ...process.env, PATH: path },
+  });
+  if (status === 0) {
+    writeFileSync(stamp, sources);
+    return;
+  }
+  // The proxy does its work without it.
+  console.error(`${stdout}${stderr}\nplimsoll: the dashboard could not be built; \`/\` says so.`);
+  if (profile === "test") process.exit(1);
+}
+
+function filesBelow(folder, except) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => !except.includes(name))
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) =>
+      entry.isDirectory()
+        ? filesBelow(join(folder, entry.name), except)
+        : [join(folder, entry.name)],
+    );
+}
+
+function hashOf(files) {
+  const hash = createHash("sha256");
+  for (const file of files) hash.update(file.slice(root.length)).update(readFileSync(file));
+  return hash.digest("hex");
+}
+
 setUp();
 const node = chooseNode();
 const path = [dirname(node), join(root, "node_modules", ".bin"), process.env.PATH].join(delimiter);
+buildDashboard();
 const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",
   env: { ...process.env, PATH: path },

@@ -14,7 +14,11 @@ const steps = {
   },
   biome: () => run("biome", ["check", "--error-on-warnings"]),
   tidy: () => run("node", ["scripts/tidy.mjs"]),
-  types: () => run("tsc", ["-p", "."]),
+  docs: () => run("node", ["scripts/config-reference.mjs", "--check"]),
+  types: () => {
+    run("tsc", ["-p", "."]);
+    run("tsc", ["-p", "apps/dashboard"]);
+  },
   unused: () => run("knip", ["--no-progress"]),
   vitest: () => run("vitest", ["run", "--config", "packages/plimsoll/vitest.config.ts"]),
 };

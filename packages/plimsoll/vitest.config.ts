@@ -6,7 +6,12 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    include: [
+      "src/**/*.test.ts",
+      "test/**/*.test.ts",
+      "demo/**/*.test.ts",
+      "../../apps/dashboard/src/**/*.test.ts",
+    ],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

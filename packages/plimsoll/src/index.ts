@@ -8,7 +8,7 @@ export type { PlimsollEvent } from "./message/event.ts";
 export type { Message, Part, ToolCallPart, Usage } from "./message/message.ts";
 export type { ToolDefinition } from "./message/tool.ts";
 export type { AnsweredCall } from "./session/answer-call.ts";
-export type { Config } from "./session/config.ts";
+export type { Config } from "./session/config-schema.ts";
 export { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./session/plimsoll.ts";
 export type { PreparedTurn, PrepareOptions } from "./session/prepared.ts";
 export type { Session } from "./session/session.ts";

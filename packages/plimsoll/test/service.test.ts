@@ -295,7 +295,7 @@ describe("what can be seen of a session", () => {
     const response = await fetch(`${service.url}/metrics`, bearer(OWNER_TOKEN));
     const metrics = await response.text();
     expect(metrics).toMatch(
-      /plimsoll_requests_total\{outcome="passthrough",status="complete"\} \d+/,
+      /plimsoll_requests_total\{provider="anthropic",outcome="passthrough",status="complete"\} \d+/,
     );
     expect(metrics).toContain("plimsoll_context_tokens");
     expect(metrics).not.toContain("ses_");

@@ -6,7 +6,8 @@ import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
 import { decodeMessage } from "../session/appended.ts";
-import { type Config, type Flags, loadSettings } from "../session/config.ts";
+import { type Flags, loadSettings } from "../session/config.ts";
+import type { Config } from "../session/config-schema.ts";
 import { loadInner } from "../session/inner-messages.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
 import {

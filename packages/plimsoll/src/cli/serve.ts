@@ -1,6 +1,7 @@
 /** `plimsoll serve`: the service, until it is told to stop. */
 
-import { startServer } from "../server/server.ts";
+import { startServer, upstreamsOf } from "../server/server.ts";
+import { openTelemetry } from "../server/telemetry.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
@@ -19,6 +20,8 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
   for (const sentence of raisedLimits(config)) warn(sentence);
   plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
+  const upstreams = upstreamsOf(config);
+  const telemetry = await openTelemetry({ plimsoll, upstreams, version, env: process.env, warn });
   await plimsoll.warmUp();
   const server = await startServer({
     plimsoll,
@@ -27,6 +30,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     port,
     token,
     storeKey: folder.key,
+    configFile: settings.configFile,
     version,
     warn,
   });
@@ -42,4 +46,6 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   removeServiceFile(settings.data);
   await server.close();
   await plimsoll.close();
+  // An exporter that still tries to reach its collector must not hold the process.
+  if ((await telemetry.close()) === "unsent") process.exit();
 }

@@ -8,6 +8,7 @@ export type ErrorCode =
   | "BREAKER_FAILED"
   | "CLIENT_LEFT"
   | "CONFIG_INVALID"
+  | "CONFIG_CHANGED"
   | "FORBIDDEN"
   | "HANDLE_UNKNOWN"
   | "INTERNAL"

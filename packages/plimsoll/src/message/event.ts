@@ -2,6 +2,7 @@
 
 import type { Usage } from "./message.ts";
 import type { Receipt } from "./receipt.ts";
+import type { Priority } from "./unit.ts";
 
 export type { Receipt } from "./receipt.ts";
 
@@ -56,12 +57,16 @@ export interface TurnStartEvent extends Base {
   readonly newMessages: number;
   readonly measurement: MeasurementSummary;
   readonly limit: number;
+  /** As the client asked for. */
+  readonly priority?: Priority;
 }
 
 export interface TurnEndEvent extends Base {
   readonly type: "turn-end";
   readonly turn: string;
   readonly branch: string;
+  /** As it is configured. Absent in the oldest events. */
+  readonly provider?: string;
   readonly model: string;
   readonly outcome: Outcome;
   readonly status: TurnStatus;
@@ -70,6 +75,10 @@ export interface TurnEndEvent extends Base {
   /** What the client's own request would have taken. */
   readonly tokensBefore: number;
   readonly limit: number;
+  /** Absent in the oldest events. */
+  readonly window?: number;
+  /** As the client asked for. */
+  readonly priority?: Priority;
   /** Of all rounds together. */
   readonly usage?: Usage;
   /** Of all rounds, in US dollars, by what was reported; absent where prices or usage are unknown. */
@@ -78,6 +87,8 @@ export interface TurnEndEvent extends Base {
   readonly savedUsd?: number;
   /** Rounds with the upstream that the client does not know of. */
   readonly innerRounds?: number;
+  /** Why the model stopped, in the provider's own word. */
+  readonly stopReason?: string;
   readonly error?: string;
 }
 
@@ -89,6 +100,8 @@ export interface OwnCallEvent extends Base {
   /** Of the answer. */
   readonly tokens: number;
   readonly isError: boolean;
+  /** How long it took, up to `at`; absent where the turn's beginning is all that is known. */
+  readonly milliseconds?: number;
 }
 
 /** A tool of the client's has a name of ours: ours go by these. */
@@ -105,6 +118,36 @@ export interface ContextWarningEvent extends Base {
   /** Share of the limit. */
   readonly filled: number;
   readonly limit: number;
+}
+
+/** Where a compaction is. The first is entered when one begins; success, or recovery and handover, end it. */
+export type CompactionPhase =
+  | "detection"
+  | "summarize-old"
+  | "prioritize-recent"
+  | "content-chunking"
+  | "discard-low-rel"
+  | "hybrid"
+  | "success"
+  | "recovery"
+  | "handover";
+
+/** A compaction runs: one of these for each phase that it enters. Only live: they are not stored, and have no number. */
+export interface ContextBreakingUpdateEvent extends Base {
+  readonly type: "context-breaking-update";
+  readonly turn: string;
+  readonly branch: string;
+  readonly phase: CompactionPhase;
+  /** How full the window is by now, 0 to 100; −1 in recovery. */
+  readonly progress: number;
+  /** For people. */
+  readonly message: string;
+  readonly tokens: number;
+  readonly limit: number;
+  /** The strategy that is tried. */
+  readonly strategy?: string;
+  /** The highest area of `priority_areas` that the conversation mentions; absent where there is none. */
+  readonly priority?: { readonly level: Priority; readonly area: string };
 }
 
 export interface CompactionEndEvent extends Base {
@@ -220,6 +263,7 @@ export type PlimsollEvent =
   | ToolsDeferredEvent
   | ToolsLoadedEvent
   | ContextWarningEvent
+  | ContextBreakingUpdateEvent
   | CompactionEndEvent
   | RecoveryEvent
   | SummaryPreparedEvent

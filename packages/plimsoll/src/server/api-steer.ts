@@ -77,7 +77,7 @@ function isAction(name: string): name is keyof typeof wishes {
 }
 
 /** A body that is not there wishes for the usual. */
-async function readWish(request: IncomingMessage): Promise<unknown> {
+export async function readWish(request: IncomingMessage): Promise<unknown> {
   const { headers } = request;
   const isEmpty =
     headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;

@@ -1,15 +1,18 @@
 /** The read side of /api: sessions, their log, view, edits and measurement, errors, and the archive. */
 
+import type { Listed, SessionRow } from "../message/api.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { looksLikeHandle } from "../message/handle.ts";
 import type { JsonValue } from "../message/json.ts";
 import { asText, readArchived, readArchivedMessage } from "../session/archive.ts";
 import { looksLikeId } from "../session/ids.ts";
 import { pathInSnapshot } from "../session/log.ts";
+import { detailsOf, type Range } from "../session/message-details.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
 import type { RestorePoint } from "../session/points.ts";
 import { receiptsOf } from "../session/receipts.ts";
 import type { Steering } from "../session/steer.ts";
+import type { PictureWish } from "../session/window-place.ts";
 import type {
   ArchiveRecord,
   NodeRecord,
@@ -18,6 +21,7 @@ import type {
   Store,
   TurnRecord,
 } from "../store/store.ts";
+import { agentsOf, diffAsText, historyOf, rowsOf } from "./api-seen.ts";
 import type { Caller } from "./checks.ts";
 
 export interface ApiRequest {
@@ -27,6 +31,7 @@ export interface ApiRequest {
 }
 
 const pageLimit = { usual: 100, max: 1000 };
+const historyLimit = { usual: 1000, max: 10_000 };
 const searchBudget = { usual: 2000, max: 32_000 };
 const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 
@@ -34,27 +39,43 @@ const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promise<unknown> {
   const [area = "", id = "", view = "", ...rest] = request.segments;
   if (rest.length > 0) throw notFound();
-  if (area === "sessions" && id === "") return listSessions(plimsoll.store, request);
-  if (area === "sessions") return answerSession(plimsoll, request, { id, view });
-  if (area === "errors" && id === "") return listErrors(plimsoll.store, request);
+  if (area === "sessions" && id !== "") return answerSession(plimsoll, request, { id, view });
   if (area === "archive" && id !== "" && view === "")
     return answerArchive(plimsoll.store, request, id);
-  if (area === "search" && id === "") return answerSearch(plimsoll, request);
-  if (area === "cost" && id === "")
-    return plimsoll.cost({ tenant: request.caller.isOwner ? undefined : request.caller.tenant });
-  throw notFound();
+  if (id !== "") throw notFound();
+  const tenant = request.caller.isOwner ? undefined : request.caller.tenant;
+  switch (area) {
+    case "sessions":
+      return listSessions(plimsoll, request);
+    case "agents":
+      return agentsOf(plimsoll, tenant);
+    case "errors":
+      return listErrors(plimsoll.store, request);
+    case "search":
+      return answerSearch(plimsoll, request);
+    case "cost":
+      return plimsoll.cost({ tenant });
+    default:
+      throw notFound();
+  }
 }
 
-async function listSessions(store: Store, { query, caller }: ApiRequest): Promise<unknown> {
+async function listSessions(
+  plimsoll: Plimsoll,
+  { query, caller }: ApiRequest,
+): Promise<Listed<SessionRow>> {
   const limit = countOf(query, "limit", pageLimit);
   const before = cursorOf(query.get("after"));
-  const items = await store.sessions({
+  const items = await plimsoll.store.sessions({
     ...(caller.isOwner ? {} : { tenant: caller.tenant }),
     ...(before === undefined ? {} : { before }),
     limit,
   });
   const last = items.length === limit ? items.at(-1) : undefined;
-  return { items, ...(last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` }) };
+  return {
+    items: await rowsOf(plimsoll, items),
+    ...(last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` }),
+  };
 }
 
 function cursorOf(
@@ -84,8 +105,16 @@ async function answerSession(
       return { items: await store.edits(session.id) };
     case "receipts":
       return { items: await receiptsOf(store, session.id) };
-    case "diff":
-      return steering.diff(session.id, pointsOf(request.query));
+    case "diff": {
+      const diff = await steering.diff(session.id, pointsOf(request.query));
+      return request.query.get("form") === "text" ? diffAsText(diff, session.wire) : diff;
+    }
+    case "turns":
+      return historyOf(plimsoll, session.id, countOf(request.query, "limit", historyLimit));
+    case "window":
+      return plimsoll.picture(session.id, pictureWishOf(request.query));
+    case "messages":
+      return detailsOf(store, session.id, rangeOf(request.query));
     case "checkpoints":
       return { items: await steering.checkpoints(session.id) };
     case "cost":
@@ -98,15 +127,32 @@ async function answerSession(
 }
 
 /** `cp_7` is a checkpoint, a number an edit. */
-function pointsOf(query: URLSearchParams): Parameters<Steering["diff"]>[1] {
-  const point = (name: string): RestorePoint | undefined => {
-    const text = query.get(name);
-    if (text === null) return undefined;
-    if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
-    if (/^cp_\d{1,15}$/.test(text)) return { checkpoint: text };
-    throw invalid(`\`${name}\` must be a checkpoint (cp_7) or the number of an edit.`);
+function pointIn(query: URLSearchParams, name: string): RestorePoint | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
+  if (/^cp_\d{1,15}$/.test(text)) return { checkpoint: text };
+  throw invalid(`\`${name}\` must be a checkpoint (cp_7) or the number of an edit.`);
+}
+
+function pictureWishOf(query: URLSearchParams): PictureWish {
+  const [at, branch] = [pointIn(query, "at"), query.get("branch")];
+  return { ...(at === undefined ? {} : { at }), ...(branch === null ? {} : { branch }) };
+}
+
+function rangeOf(query: URLSearchParams): Range {
+  const any = Number.MAX_SAFE_INTEGER;
+  const first = countOf(query, "first", { usual: 1, max: any });
+  const branch = query.get("branch");
+  return {
+    first,
+    last: countOf(query, "last", { usual: first, max: any }),
+    ...(branch === null ? {} : { branch }),
   };
-  const [from, to, branch] = [point("from"), point("to"), query.get("branch")];
+}
+
+function pointsOf(query: URLSearchParams): Parameters<Steering["diff"]>[1] {
+  const [from, to, branch] = [pointIn(query, "from"), pointIn(query, "to"), query.get("branch")];
   return {
     from: from ?? { seq: 0 },
     ...(to === undefined ? {} : { to }),

@@ -1,8 +1,10 @@
-/** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. */
+/** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. docs/metrics.md lists them. */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { TurnEndEvent } from "../message/event.ts";
+import { brokenRule } from "../session/judge-view.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
+import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 
 export interface Metrics {
   render(): Promise<string>;
@@ -11,43 +13,14 @@ export interface Metrics {
   observeOverhead(seconds: number): void;
 }
 
-export function createMetrics(plimsoll: Plimsoll): Metrics {
+/** `providers`: the names that requests are counted by. */
+export function createMetrics(plimsoll: Plimsoll, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  const requests = new Counter({
-    name: "plimsoll_requests_total",
-    help: "Turns by outcome and how they ended.",
-    labelNames: ["outcome", "status"],
-    registers,
-  });
-  const tokens = new Counter({
-    name: "plimsoll_tokens_total",
-    help: "Tokens that providers reported.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const context = new Gauge({
-    name: "plimsoll_context_tokens",
-    help: "Tokens of the newest turn, by component.",
-    labelNames: ["component"],
-    registers,
-  });
   const overhead = new Histogram({
     name: "plimsoll_overhead_seconds",
     help: "Time that a request waits in Plimsoll before it goes on.",
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 2],
-    registers,
-  });
-  const saved = new Counter({
-    name: "plimsoll_tokens_saved_total",
-    help: "Tokens that clients sent and that did not go out, as the provider would count them.",
-    registers,
-  });
-  countEvents(plimsoll, registry);
-  countMoney(plimsoll, registry);
-  const storeErrors = new Counter({
-    name: "plimsoll_store_errors_total",
-    help: "Commits that failed and were kept for later.",
     registers,
   });
   const sessions = new Gauge({
@@ -60,21 +33,12 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
     help: "Bytes in the archive, unpacked.",
     registers,
   });
-
-  const countTurn = ({ outcome, status, measurement, tokensBefore, usage }: TurnEndEvent): void => {
-    requests.inc({ outcome, status });
-    saved.inc(Math.max(0, tokensBefore - measurement.total));
-    for (const component of ["system", "skills", "tools", "conversation"] as const) {
-      context.set({ component }, measurement[component]);
-    }
-    if (usage === undefined) return;
-    tokens.inc({ kind: "input" }, usage.inputTokens);
-    tokens.inc({ kind: "output" }, usage.outputTokens);
-    tokens.inc({ kind: "cache_read" }, usage.cacheReadTokens ?? 0);
-    tokens.inc({ kind: "cache_write" }, usage.cacheWriteTokens ?? 0);
-  };
-  plimsoll.on("turn-end", countTurn);
-  plimsoll.on("store-error", () => storeErrors.inc());
+  countTurns(plimsoll, registry, providers);
+  countTokens(plimsoll, registry);
+  countMoney(plimsoll, registry);
+  countCompactions(plimsoll, registry);
+  countTools(plimsoll, registry);
+  countFailures(plimsoll, registry);
 
   return {
     contentType: registry.contentType,
@@ -88,12 +52,77 @@ export function createMetrics(plimsoll: Plimsoll): Metrics {
   };
 }
 
-/** Names of models come from clients: so many are told apart. */
-const maxModels = 50;
+/** Turns in which something of ours failed and that have not ended: more than ever run at once. */
+const maxUnended = 10_000;
+
+function countTurns(plimsoll: Plimsoll, registry: Registry, providers: ReadonlySet<string>): void {
+  const registers = [registry];
+  const requests = new Counter({
+    name: "plimsoll_requests_total",
+    help: "Turns by provider, outcome and how they ended.",
+    labelNames: ["provider", "outcome", "status"],
+    registers,
+  });
+  const passthrough = new Counter({
+    name: "plimsoll_passthrough_total",
+    help: "Turns whose conversation went out as the client sent it, by why: fits, over_limit (nothing could be taken out), failed (Plimsoll did).",
+    labelNames: ["reason"],
+    registers,
+  });
+  const providerOf = oneOf(providers);
+  const degraded = new Set<string>();
+  plimsoll.on("degraded", ({ rung, turn }) => {
+    // On the first rung the view is still there: that is no reason to send what the client sent.
+    if (rung !== "view" && degraded.size < maxUnended) degraded.add(turn);
+  });
+  plimsoll.on("turn-end", (event) => {
+    const { provider, outcome, status, turn } = event;
+    requests.inc({ provider: providerOf(provider), outcome, status });
+    const hasFailed = degraded.delete(turn);
+    if (outcome === "passthrough") passthrough.inc({ reason: passedBecause(event, hasFailed) });
+  });
+}
+
+function passedBecause({ measurement, limit }: TurnEndEvent, hasFailed: boolean): string {
+  if (hasFailed) return "failed";
+  return measurement.total > limit ? "over_limit" : "fits";
+}
+
+function countTokens(plimsoll: Plimsoll, registry: Registry): void {
+  const registers = [registry];
+  const tokens = new Counter({
+    name: "plimsoll_tokens_total",
+    help: "Tokens that providers reported.",
+    labelNames: ["kind"],
+    registers,
+  });
+  const context = new Gauge({
+    name: "plimsoll_context_tokens",
+    help: "Tokens of the newest turn, by component.",
+    labelNames: ["component"],
+    registers,
+  });
+  const saved = new Counter({
+    name: "plimsoll_tokens_saved_total",
+    help: "Tokens that clients sent and that did not go out, as the provider would count them.",
+    registers,
+  });
+  plimsoll.on("turn-end", ({ measurement, tokensBefore, usage }) => {
+    saved.inc(Math.max(0, tokensBefore - measurement.total));
+    for (const component of ["system", "skills", "tools", "conversation"] as const) {
+      context.set({ component }, measurement[component]);
+    }
+    if (usage === undefined) return;
+    tokens.inc({ kind: "input" }, usage.inputTokens);
+    tokens.inc({ kind: "output" }, usage.outputTokens);
+    tokens.inc({ kind: "cache_read" }, usage.cacheReadTokens ?? 0);
+    tokens.inc({ kind: "cache_write" }, usage.cacheWriteTokens ?? 0);
+  });
+}
 
 function countMoney(plimsoll: Plimsoll, registry: Registry): void {
   const registers = [registry];
-  const models = new Set<string>();
+  const modelOf = boundedNames(maxModels);
   const money = new Counter({
     name: "plimsoll_cost_usd_total",
     help: "What turns have cost in US dollars, by what providers reported; turns at unknown prices are not in it.",
@@ -118,13 +147,13 @@ function countMoney(plimsoll: Plimsoll, registry: Registry): void {
   plimsoll.on("compaction-end", ({ worth }) => spent.inc(Math.max(0, worth?.priceUsd ?? 0)));
   plimsoll.on("turn-end", ({ model, usd, savedUsd = 0 }) => {
     saved.inc(savedUsd);
-    if (models.size < maxModels) models.add(model);
+    const label = modelOf(model);
     if (usd === undefined) unpriced.inc();
-    else money.inc({ model: models.has(model) ? model : "other" }, usd);
+    else money.inc({ model: label }, usd);
   });
 }
 
-function countEvents(plimsoll: Plimsoll, registry: Registry): void {
+function countCompactions(plimsoll: Plimsoll, registry: Registry): void {
   const registers = [registry];
   const compactions = new Counter({
     name: "plimsoll_compactions_total",
@@ -132,6 +161,45 @@ function countEvents(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["reason"],
     registers,
   });
+  const duration = new Histogram({
+    name: "plimsoll_compaction_duration_seconds",
+    help: "Time from the beginning of a compaction until its edits were stored.",
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const reread = new Counter({
+    name: "plimsoll_reread_tokens_total",
+    help: "Tokens that providers had read and must read again, by what changed before them; estimated.",
+    labelNames: ["by"],
+    registers,
+  });
+  plimsoll.on("tools-loaded", ({ rereadTokens }) => reread.inc({ by: "tools" }, rereadTokens));
+  plimsoll.on("compaction-end", ({ reason, tokensAfter, receipt }) => {
+    compactions.inc({ reason });
+    duration.observe(receipt.milliseconds / 1000);
+    reread.inc({ by: "compaction" }, tokensAfter);
+  });
+}
+
+function countTools(plimsoll: Plimsoll, registry: Registry): void {
+  const registers = [registry];
+  const ownCalls = new Counter({
+    name: "plimsoll_own_calls_total",
+    help: "Calls of Plimsoll's own tools that were answered, by tool.",
+    labelNames: ["tool", "failed"],
+    registers,
+  });
+  const deferred = new Counter({
+    name: "plimsoll_tools_deferred_total",
+    help: "Tools that were held back, one count per conversation and tool.",
+    registers,
+  });
+  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(count));
+  plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
+}
+
+function countFailures(plimsoll: Plimsoll, registry: Registry): void {
+  const registers = [registry];
   const overflows = new Counter({
     name: "plimsoll_overflows_total",
     help: "Requests that a provider found too long, and whether a smaller one was sent instead.",
@@ -144,28 +212,22 @@ function countEvents(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["rung"],
     registers,
   });
-  const ownCalls = new Counter({
-    name: "plimsoll_own_calls_total",
-    help: "Calls of Plimsoll's own tools that were answered, by tool.",
-    labelNames: ["tool", "failed"],
+  const rejections = new Counter({
+    name: "plimsoll_validator_rejections_total",
+    help: "Views that the validator refused, by the rule that they would have broken; of several the first.",
+    labelNames: ["rule"],
     registers,
   });
-  const reread = new Counter({
-    name: "plimsoll_reread_tokens_total",
-    help: "Tokens that providers had read and must read again, by what changed before them; estimated.",
-    labelNames: ["by"],
+  const storeErrors = new Counter({
+    name: "plimsoll_store_errors_total",
+    help: "Commits that failed and were kept for later.",
     registers,
   });
-  const deferred = new Counter({
-    name: "plimsoll_tools_deferred_total",
-    help: "Tools that were held back, one count per conversation and tool.",
-    registers,
-  });
-  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(count));
-  plimsoll.on("tools-loaded", ({ rereadTokens }) => reread.inc({ by: "tools" }, rereadTokens));
-  plimsoll.on("compaction-end", ({ tokensAfter }) => reread.inc({ by: "compaction" }, tokensAfter));
-  plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
-  plimsoll.on("compaction-end", ({ reason }) => compactions.inc({ reason }));
   plimsoll.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
-  plimsoll.on("degraded", ({ rung }) => degraded.inc({ rung }));
+  plimsoll.on("degraded", ({ rung, reason }) => {
+    degraded.inc({ rung });
+    const rule = brokenRule(reason);
+    if (rule !== undefined) rejections.inc({ rule });
+  });
+  plimsoll.on("store-error", () => storeErrors.inc());
 }

@@ -22,6 +22,8 @@ export type Route =
   /** Anything else of a provider's: passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   | { readonly kind: "api"; readonly segments: readonly string[] }
+  /** A file of the dashboard. */
+  | { readonly kind: "page"; readonly path: string }
   | { readonly kind: "events" | "metrics" | "mcp" | "health" | "root" | "unknown" };
 
 export interface Routed {
@@ -84,6 +86,7 @@ function routePath(input: RouteInput, path: string, search: string): Route {
   }
   const segments = path.split("/").slice(1);
   if (segments[0] === "api") return { kind: "api", segments: segments.slice(1) };
+  if (segments[0] === "assets") return { kind: "page", path };
   return routeToProvider(input, segments, search);
 }
 

@@ -3,10 +3,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { Config } from "../session/config.ts";
+import type { Config } from "../session/config-schema.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import { answerApi } from "./api.ts";
+import { answerConfig } from "./api-config.ts";
 import { steerSession } from "./api-steer.ts";
 import {
   type Access,
@@ -16,6 +17,7 @@ import {
   checkOwner,
   isLoopbackHost,
 } from "./checks.ts";
+import { type Dashboard, loadDashboard, serveDashboard } from "./dashboard.ts";
 import { serveEvents } from "./events.ts";
 import type { McpRoute } from "./mcp-route.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
@@ -31,6 +33,8 @@ export interface ServerOptions {
   readonly port: number;
   readonly token: string;
   readonly storeKey: Uint8Array;
+  /** The user's own, whether it is there or not. */
+  readonly configFile: string;
   readonly version: string;
   readonly warn: (message: string) => void;
 }
@@ -59,6 +63,7 @@ const shutdownMs = 2500;
 interface Service extends ServerOptions {
   readonly access: Access;
   readonly metrics: Metrics;
+  readonly dashboard: Dashboard;
   readonly mcp: () => Promise<McpRoute>;
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
@@ -69,7 +74,7 @@ interface Service extends ServerOptions {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const agent = createUpstreamAgent();
   const upstreams = upstreamsOf(options.config);
-  const metrics = createMetrics(options.plimsoll);
+  const metrics = createMetrics(options.plimsoll, new Set(upstreams.keys()));
   const mcp = openMcp(options);
   const closing = new AbortController();
   const service: Service = {
@@ -83,6 +88,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
     },
     metrics,
+    dashboard: loadDashboard(),
     mcp: mcp.route,
     closing: closing.signal,
     providers: new Map([...upstreams].map(([name, { wire }]) => [name, wire])),
@@ -137,7 +143,8 @@ function openMcp({ plimsoll, version, warn }: ServerOptions): {
   };
 }
 
-function upstreamsOf(
+/** Where the requests of each provider go, by its name. */
+export function upstreamsOf(
   config: Config,
 ): ReadonlyMap<string, { readonly wire: ProviderWire; readonly baseUrl: string }> {
   const upstreams = new Map(Object.entries(vendors));
@@ -262,6 +269,12 @@ async function answer(
     }
     case "api": {
       const caller = checkBearer(request, access);
+      if (route.segments.join("/") === "config" && ["GET", "PUT"].includes(request.method ?? ""))
+        return sendJson(
+          response,
+          200,
+          await answerConfig(plimsoll, { request, caller, file: service.configFile }),
+        );
       if (request.method === "POST") {
         const answer = await steerSession(plimsoll, { request, segments: route.segments, caller });
         return sendJson(response, 200, answer);
@@ -273,12 +286,16 @@ async function answer(
         await answerApi(plimsoll, { segments: route.segments, query, caller }),
       );
     }
+    case "page":
+      return serveDashboard(service.dashboard, route.path, { request, response });
     case "root":
+      if (service.dashboard.has("/"))
+        return serveDashboard(service.dashboard, "/", { request, response });
       return sendText(
         response,
         request.method === "HEAD"
           ? ""
-          : `Plimsoll ${service.version} is running. Point your agent's base URL here.\n`,
+          : `Plimsoll ${service.version} is running. Point your agent's base URL here. The dashboard is not built: \`npm start\` builds it.\n`,
       );
     case "unknown":
       throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });

@@ -39,6 +39,7 @@ export function compactNow(
   return applyNow(context, place, {
     strategies,
     reason: "by hand",
+    begins: "detection",
     goalFor: (limit) => {
       const tokens = budget ?? Math.floor(limit / 2);
       if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
@@ -61,6 +62,7 @@ export async function resetNow(
   const done = await applyNow(context, place, {
     strategies,
     reason: "reset",
+    begins: "recovery",
     goalFor: (limitTokens) => ({ limitTokens, tokens: 0, floorTokens: 0 }),
   });
   delete branch.mustRecover;
@@ -85,19 +87,22 @@ export async function resetNow(
 interface Applying {
   readonly strategies: readonly Strategy[];
   readonly reason: string;
+  readonly begins: "detection" | "recovery";
   readonly goalFor: (limit: number) => Goal;
 }
 
 async function applyNow(
   context: TurnContext,
   place: StoredPlace,
-  { strategies, reason, goalFor }: Applying,
+  { strategies, reason, begins, goalFor }: Applying,
 ): Promise<CompactionDone> {
   const { log, branch } = place;
   const draft = await storedDraft(context, place);
   const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
-  const goal = goalFor(place.lastTurn?.limit ?? draft.targets[0].limit.limit);
+  const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
+  const goal = goalFor(limit);
   const startedAt = context.now();
+  await context.watch?.(draft, { phase: begins, tokens: start.measured.total, limit });
   const compaction = await compact(context, { draft, start, strategies, goal });
   const [failure] = compaction.failures;
   if (compaction.edits.length === 0)
@@ -114,6 +119,9 @@ async function applyNow(
       status: 503,
     });
   const milliseconds = context.now() - startedAt;
+  const phase = begins === "recovery" ? "handover" : "success";
+  const tokens = compaction.sized.measured.total;
+  await context.watch?.(draft, { phase, tokens, limit });
   reportCompaction(context, draft, compaction, { reason, start, milliseconds });
   const shown = ({ view }: typeof start): number =>
     view.gaps.reduce((left, { first, last }) => left - (last - first + 1), draft.path.length);

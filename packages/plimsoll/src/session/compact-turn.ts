@@ -47,6 +47,8 @@ export async function compactTurn(
   const { guard, before } = compacting;
   const { branch, log } = draft;
   branch.mustCompact = false;
+  const limit = Math.floor(guard.limit * scaleOf(start, before));
+  await world.watch?.(draft, { phase: "detection", tokens: start.measured.total, limit });
   await draft.path.load();
   const startedAt = world.now();
   const wanted = mustRecover(log, branch, world.now());
@@ -82,6 +84,9 @@ export async function compactTurn(
     reportDegraded(draft, "view", "the store could not keep what would be cut");
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
+  const tokens = compaction.sized.measured.total;
+  const phase = outcome === "recovered" ? "handover" : "success";
+  await world.watch?.(draft, { phase, tokens, limit });
   const milliseconds = world.now() - startedAt;
   reportMade(world, draft, compaction, { compacting, start, milliseconds });
   if (outcome === "recovered") reportRecovery(draft, compaction, start, done.reason ?? "");
@@ -185,6 +190,8 @@ async function tryRecovery(
   { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
 ): Promise<Tried> {
   const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
+  const tokens = start.measured.total;
+  await world.watch?.(draft, { phase: "recovery", tokens, limit: goal.limitTokens });
   const strategies = recoveryStrategies(world, reason, draft.branch.task);
   const compaction = await compact(world, { draft, start, strategies, goal });
   return { compaction, outcome: "recovered", level: 0, reason };
@@ -229,6 +236,11 @@ function reasonOf(verdict: Verdict): string {
   return verdict.kind === "compact" && verdict.isForced ? "forced" : verdict.kind;
 }
 
+/** Of our own tokens to those of the provider. */
+function scaleOf({ measured }: Sized, { projection }: JudgedView): number {
+  return measured.total / Math.max(1, projection.tokens);
+}
+
 /** In our own tokens: the guard counts as the provider does. */
 function goalOf(
   { targets: [target] }: Draft,
@@ -238,7 +250,7 @@ function goalOf(
 ): Goal {
   const { guard, before, isOverMedia, mostTokens, mostBytes } = compacting;
   const media = mostBytes === undefined ? target.media : { ...target.media, maxBytes: mostBytes };
-  const scale = start.measured.total / Math.max(1, before.projection.tokens);
+  const scale = scaleOf(start, before);
   const most = mostTokens ?? Number.POSITIVE_INFINITY;
   const limit = Math.floor(guard.limit * scale);
   const { system, tools } = start.measured;

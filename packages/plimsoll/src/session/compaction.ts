@@ -3,7 +3,7 @@
  * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
  */
 
-import type { Goal, Proposal, Strategy } from "../compact/strategy.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Sign } from "../message/handle.ts";
@@ -16,6 +16,7 @@ import { withoutLookups } from "./lookups.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
 import { anchorOf, indexOn } from "./path.ts";
+import { highestArea, phaseOf, type WatchPhases } from "./phases.ts";
 import { see } from "./seen.ts";
 import { foldView } from "./view.ts";
 
@@ -30,6 +31,8 @@ export interface CompactionWorld {
   readonly validate: (judged: Judged) => readonly Finding[];
   readonly areas: readonly PriorityArea[];
   readonly store: Pick<Store, "wordingSizes">;
+  /** Whoever watches; nobody does where nothing is recorded. */
+  readonly watch?: WatchPhases | undefined;
 }
 
 export interface Compaction {
@@ -89,6 +92,7 @@ async function tryStrategy(
   let proposed: Compaction;
   try {
     const { conversation, seen } = await see(world, draft, state.sized);
+    await announceStrategy(world, task, { strategy, state, conversation });
     const proposals = await inTime(strategy.propose(conversation, goal));
     if (proposals.length === 0) return state;
     proposed = await propose(world, task, state, { strategy, seen, proposals });
@@ -102,6 +106,28 @@ async function tryStrategy(
     return { ...proposed, failures: [...state.failures, judgement.reason] };
   }
   return judgement.kind === "valid" ? proposed : failed(judgement.reason);
+}
+
+async function announceStrategy(
+  { watch, areas }: CompactionWorld,
+  { draft, goal }: CompactionTask,
+  trying: {
+    readonly strategy: Strategy;
+    readonly state: Compaction;
+    readonly conversation: SeenConversation;
+  },
+): Promise<void> {
+  const phase = phaseOf(trying.strategy.name);
+  if (watch === undefined || phase === undefined) return;
+  const priority = highestArea(trying.conversation, areas);
+  await watch(draft, {
+    phase,
+    tokens: trying.state.sized.measured.total,
+    limit: goal.limitTokens,
+    goal: goal.tokens,
+    strategy: trying.strategy.name,
+    ...(priority === undefined ? {} : { priority }),
+  });
 }
 
 /** A request must not wait for ever. */

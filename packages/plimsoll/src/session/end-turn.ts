@@ -5,8 +5,6 @@ import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
 import type { TurnStatus } from "../message/event.ts";
 import type { Usage } from "../message/message.ts";
-import { billedOf, costOf } from "../prompt/bill.ts";
-import { readingCost } from "../prompt/worth.ts";
 import { packBody } from "../store/body.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
@@ -23,6 +21,7 @@ import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
 import { noteTurn } from "./timing.ts";
 import type { TurnContext } from "./turn.ts";
+import { moneyOf } from "./turn-points.ts";
 
 export interface TurnResult {
   readonly status: TurnStatus;
@@ -72,15 +71,19 @@ export async function endTurn(
     at: endedAt,
     turn: record.id,
     branch: record.branch,
+    provider: fitted.target.provider,
     model: record.model,
     outcome: record.outcome,
     status: record.status,
     measurement: fitted.measurement,
     tokensBefore: fitted.tokensBefore,
     limit: record.limit,
+    window: record.window,
+    ...(record.priority === undefined ? {} : { priority: record.priority }),
     ...(usage === undefined ? {} : { usage }),
-    ...priced(context, fitted, usage),
+    ...moneyOf(context.pricesOf(fitted.target), { ...fitted, usage }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
+    ...(record.stopReason === undefined ? {} : { stopReason: record.stopReason }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
   context.debug("context-guard/build-metrics", () => ({
@@ -92,21 +95,6 @@ export async function endTurn(
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
   return context.saver.save(log);
-}
-
-function priced(
-  { pricesOf }: TurnContext,
-  { target, tokensBefore, tokensAfter }: Fitted,
-  usage: Usage | undefined,
-): { readonly usd?: number; readonly savedUsd?: number } {
-  const list = pricesOf(target);
-  if (list.prices === undefined || usage === undefined) return {};
-  const usd = costOf(billedOf(usage), list);
-  const kept = Math.max(0, tokensBefore - tokensAfter);
-  return {
-    ...(usd === undefined ? {} : { usd }),
-    savedUsd: readingCost(list.prices, kept, kept),
-  };
 }
 
 /** The client is shown the last round's input; what was paid for is the sum. */
@@ -240,7 +228,11 @@ function takeBasis({ placed, draft, fitted }: SentTurn, usage?: Usage): void {
 
 function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnRecord {
   const { draft, placed, fitted } = sent;
-  const { turn, head } = draft;
+  const {
+    turn,
+    head,
+    who: { priority },
+  } = draft;
   const { target } = fitted;
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
@@ -259,6 +251,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     tokensAfter: fitted.tokensAfter,
     limit: fitted.limit,
     window: target.limit.window,
+    ...(priority === undefined ? {} : { priority }),
     ...(usage === undefined ? {} : { usage }),
     ...(stopReason === undefined ? {} : { stopReason }),
     ...(result.error === undefined ? {} : { error: result.error }),

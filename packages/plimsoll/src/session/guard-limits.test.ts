@@ -32,7 +32,7 @@ import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/truncation.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import { wires } from "../wire/wires.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
 
 const LIMIT = 1500;

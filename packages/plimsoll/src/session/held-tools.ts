@@ -14,7 +14,7 @@ import {
 } from "../offload/defer-tools.ts";
 import type { OwnTools } from "../offload/own-tools.ts";
 import type { Compaction, CompactionWorld } from "./compaction.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { type Draft, sizeView } from "./draft.ts";
 import { commitEdits, reportDegraded } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";

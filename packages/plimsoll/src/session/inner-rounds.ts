@@ -6,6 +6,7 @@
  */
 
 import { errorMessage } from "../message/error.ts";
+import type { OwnCallEvent } from "../message/event.ts";
 import { type JsonObject, stringOr } from "../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
 import { type OwnToolName, readOwnCall } from "../offload/own-tools.ts";
@@ -232,6 +233,7 @@ async function answerCalls(
     }
     const room = roomFor(turn.fitted(), innerTokens + spent);
     const share = Math.floor((room - spent) / (calls.length - index));
+    const startedAt = context.now();
     const answer = await answerCall(context, turn, call, {
       roomTokens: Math.max(0, share),
       innerTokens: innerTokens + spent,
@@ -240,7 +242,8 @@ async function answerCalls(
     const { blocks } = answer;
     const tokens = context.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
     spent += tokens;
-    report(turn, call, { ...answer, tokens });
+    const at = context.now();
+    report(turn, call, { ...answer, tokens, at, milliseconds: at - startedAt });
     answers.push(answer);
   }
   return answers;
@@ -298,16 +301,22 @@ export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolea
 function report(
   { draft: { log, turn } }: RoundsOf,
   { name }: ToolCallPart,
-  { tokens, isError }: { readonly tokens: number; readonly isError: boolean },
+  {
+    at,
+    tokens,
+    isError,
+    milliseconds,
+  }: Required<Pick<OwnCallEvent, "at" | "tokens" | "isError" | "milliseconds">>,
 ): void {
   announce(log, {
     type: "own-call",
     session: log.record.id,
-    at: turn.at,
+    at,
     turn: turn.id,
     tool: name,
     tokens,
     isError,
+    milliseconds,
   });
 }
 

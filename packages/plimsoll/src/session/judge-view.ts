@@ -2,7 +2,7 @@
 
 import { errorMessage } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
-import type { Finding, Judged } from "../wire/validate/validate.ts";
+import { type Finding, type Judged, rules } from "../wire/validate/validate.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { type Draft, renderingOf, type Sized } from "./draft.ts";
 import { type Patch, renderView } from "./render.ts";
@@ -66,6 +66,12 @@ function sentBody(draft: Draft, { patches, tools }: Sized): Judged {
     model: target.model,
     synthetic: [],
   };
+}
+
+/** The rule that a reason of ours names, if it names one: a failure is told as text, and may be counted by its rule. */
+export function brokenRule(reason: string): string | undefined {
+  const rule = /\brule (\S+) would be broken/.exec(reason)?.[1];
+  return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;
 }
 
 function judgement(find: () => readonly Finding[]): Judgement {

@@ -6,7 +6,7 @@ import type { Measurement } from "../budget/measure.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import type { Outcome } from "../message/event.ts";
 import type { Calibrations } from "./calibrations.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { type Debug, targetFields } from "./debug.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { reportDegraded, reportEnforced } from "./edit-log.ts";

@@ -1,7 +1,7 @@
 /** Limits beside the window, as the configuration names them: of agents, of kinds of models, of everything. */
 
 import type { GuardThresholds, OwnLimits } from "../budget/guard.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 
 export interface WhoAsks {
   readonly agent?: string | undefined;

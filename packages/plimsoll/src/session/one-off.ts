@@ -59,7 +59,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   const start = await sizeView(world.facts, draft, wholeView);
   const { budget } = task;
   const { strategies } = world;
-  const without = { ...world, hasArchive: false };
+  const without = { ...world, hasArchive: false, watch: undefined };
   const startedAt = world.now();
   let compaction: Compaction | undefined;
   for (const depth of depths) {

@@ -8,7 +8,7 @@ import { type OwnTools, ownToolsBeside } from "../offload/own-tools.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import type { Draft } from "./draft.ts";
 import type { FactsReader } from "./message-facts.ts";
 import type { ShownTools } from "./render.ts";

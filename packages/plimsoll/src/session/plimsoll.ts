@@ -3,6 +3,7 @@
 import { createHmac } from "node:crypto";
 import { strategiesFor } from "../compact/chain.ts";
 import type { Strategy } from "../compact/strategy.ts";
+import type { TurnPoint } from "../message/api.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import type { Sign } from "../message/handle.ts";
@@ -19,7 +20,8 @@ import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
 import { createBackground } from "./background.ts";
 import { createCalibrations } from "./calibrations.ts";
-import { type Config, checkConfig } from "./config.ts";
+import { checkConfig } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { type DataFolder, openDataFolder } from "./data-folder.ts";
 import { createDebug } from "./debug.ts";
 import { createEventBus } from "./event-bus.ts";
@@ -31,6 +33,7 @@ import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
 import { createOwnAnswers, type OwnAnswers } from "./own-answers.ts";
 import { createOfferReader } from "./own-offer.ts";
 import { peekBody } from "./peek.ts";
+import { createPhaseWatch } from "./phases.ts";
 import { createPrefixMemory } from "./prefix-memory.ts";
 import { createReferences } from "./references.ts";
 import { retrying, retryPolicyOf } from "./retry.ts";
@@ -56,6 +59,8 @@ import {
   type TurnContext,
   type Unended,
 } from "./turn.ts";
+import { pointOf } from "./turn-points.ts";
+import { createPictures, type Pictures } from "./window-picture.ts";
 import { loadWordVectors } from "./word-vectors.ts";
 
 export interface PlimsollOptions {
@@ -99,6 +104,13 @@ export interface Plimsoll {
   readonly own: OwnAnswers;
   /** Undo, restore, checkpoint, pin, compact. */
   readonly steering: Steering;
+  /** What fills the window of a session, in order. */
+  readonly picture: Pictures;
+  /** Its turns, newest first. */
+  turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
+  config(): Config;
+  /** Limits and how progress is shown hold from the next turn on; the rest of a configuration is read when the product opens. */
+  configure(config: Config): void;
   /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
   cost(of: CostOf): Promise<CostReport>;
   /** A request as a client sent it over the wire: the proxy's way in. */
@@ -169,25 +181,21 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     sign,
     own,
     steering: createSteering(context),
+    picture: createPictures(context),
+    turns: async (session, limit) =>
+      (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
+    config: () => context.config,
+    configure: (next) => {
+      context.config = withLimits(context.config, next);
+    },
     cost: (of) => costOf(context, of),
     compactMessages: (task) => compactOnce(context, task),
     peek: (incoming) => peekBody(context, incoming),
     receive: (incoming) => receiveTurn(context, incoming),
-    session: async (wanted = {}) => {
-      if (typeof wanted === "string") return resumeSession(context, config, wanted);
-      const { agent, priority } = wanted;
-      const log = context.sessions.create({
-        tenant: libraryTenant,
-        wire: "",
-        ...(agent === undefined ? {} : { agent }),
-      });
-      return createSession(context, wireOfProvider(config), {
-        log,
-        said: [],
-        ...(agent === undefined ? {} : { agent }),
-        ...(priority === undefined ? {} : { priority }),
-      });
-    },
+    session: (wanted = {}) =>
+      typeof wanted === "string"
+        ? resumeSession(context, config, wanted)
+        : newSession(context, config, wanted),
     on: (type, handler) =>
       bus.subscribe(({ event }) => {
         if (event.type === type) handler(event as Parameters<typeof handler>[0]);
@@ -204,6 +212,22 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       await counter.close();
       await store.close();
     },
+  };
+}
+
+function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
+  const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
+  return {
+    ...config,
+    context_config: {
+      ...config.context_config,
+      min_limit,
+      default_limit,
+      warning_threshold,
+      per_agent,
+      per_llm,
+    },
+    progress,
   };
 }
 
@@ -253,7 +277,13 @@ type Assembly = Parts &
     readonly vectors?: WordVectors | undefined;
   };
 
-function assemble(parts: Assembly): SessionContext & { readonly openTurns: ClosableTurns } {
+type Assembled = Omit<SessionContext, "config"> & {
+  /** Limits may change while the product is open. */
+  config: Config;
+  readonly openTurns: ClosableTurns;
+};
+
+function assemble(parts: Assembly): Assembled {
   const { config, store, counter, sign } = parts;
   const bus = createEventBus();
   const { now } = parts;
@@ -272,6 +302,7 @@ function assemble(parts: Assembly): SessionContext & { readonly openTurns: Closa
     heads: createHeadReader(facts),
     offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
+    watch: createPhaseWatch(bus, now),
     targets: createTargets(config, now),
     references: createReferences(store),
     exclusively: createQueues(),
@@ -370,6 +401,21 @@ function wireOfProvider(config: Config): WireOfProvider {
       `${provider} does not speak ${wanted}: use ${spoken.map(({ name }) => name).join(" or ")}.`,
     );
   };
+}
+
+async function newSession(
+  context: SessionContext,
+  config: Config,
+  { agent, priority }: SessionOptions,
+): Promise<Session> {
+  const named = agent === undefined ? {} : { agent };
+  const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
+  return createSession(context, wireOfProvider(config), {
+    log,
+    said: [],
+    ...named,
+    ...(priority === undefined ? {} : { priority }),
+  });
 }
 
 async function resumeSession(

@@ -12,7 +12,7 @@ import {
 } from "../budget/guard.ts";
 import type { Measurement } from "../budget/measure.ts";
 import type { Calibrations } from "./calibrations.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { ownLimitsOf, thresholdsOf } from "./limits.ts";
 import type { Target } from "./target.ts";

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { prose, seededRandom } from "../../test/harness/words.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import { truncate } from "../compact/truncation.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { emptyLog, type SessionLog, startBranch } from "./log.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
 import type { PreparedTurn } from "./prepared.ts";

@@ -12,7 +12,7 @@ import {
 } from "../prompt/cache-model.ts";
 import type { PriceList } from "../prompt/prices.ts";
 import { decodeMessage } from "./appended.ts";
-import type { Config, ProviderSettings } from "./config.ts";
+import type { Config, ProviderSettings } from "./config-schema.ts";
 import { createFactsReader, type FactsReader } from "./message-facts.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import { idealRun } from "./replay-ideal.ts";

@@ -1,7 +1,7 @@
 /** Retry policies: how often something is tried again, and how long to wait before. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 
 export interface RetryPolicy {
   readonly attempts: number;

@@ -3,7 +3,7 @@
 import { findModel } from "../budget/catalogue.ts";
 import { type Limit, resolveLimit } from "../budget/limit.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
-import type { Config, ProviderSettings } from "./config.ts";
+import type { Config, ProviderSettings } from "./config-schema.ts";
 import type { Ruler } from "./message-facts.ts";
 
 export interface Target {

@@ -7,7 +7,7 @@ import { costOf } from "../prompt/bill.ts";
 import { priceListOf } from "../prompt/prices.ts";
 import { readingCost } from "../prompt/worth.ts";
 import { wires } from "../wire/wires.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import { replayAll } from "./replay.ts";
 import { recordingOf } from "./replay-recording.ts";

@@ -3,7 +3,7 @@
 import type { Usage } from "../message/message.ts";
 import { type CacheRule, type PriceList, priceListOf } from "../prompt/prices.ts";
 import { readingCost, type Worth, withPrice, withSaved, worthOf } from "../prompt/worth.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import type { Draft, Sized } from "./draft.ts";
 import type { Fitted } from "./last-resort.ts";
 import type { BranchState } from "./log.ts";

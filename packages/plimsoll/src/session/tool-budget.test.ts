@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import type { Fitted } from "./last-resort.ts";
 import type { Target } from "./target.ts";
 import { type BudgetedTurn, createTurnBudget, type TurnBudget } from "./tool-budget.ts";

@@ -9,7 +9,7 @@ import {
 } from "../budget/tool-budget.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import { answerRoom } from "./answer-room.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config-schema.ts";
 import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import type { Fitted } from "./last-resort.ts";
 import { type ArrivalRules, isTooLarge } from "./oversized-results.ts";

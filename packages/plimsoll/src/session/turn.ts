@@ -331,7 +331,10 @@ async function madeToFit(context: TurnContext, { draft, isOff }: OpenTurn): Prom
 }
 
 function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
-  const { turn } = draft;
+  const {
+    turn,
+    who: { priority },
+  } = draft;
   return {
     type: "turn-start",
     session: placed.log.record.id,
@@ -342,5 +345,6 @@ function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
     newMessages: placed.newMessages,
     measurement: fitted.measurement,
     limit: fitted.limit,
+    ...(priority === undefined ? {} : { priority }),
   } as const;
 }

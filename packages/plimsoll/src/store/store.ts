@@ -83,6 +83,8 @@ export interface TurnRecord {
   readonly tokensAfter?: number;
   readonly limit: number;
   readonly window: number;
+  /** As the client asked for. */
+  readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;
   readonly stopReason?: string;
   readonly error?: string;

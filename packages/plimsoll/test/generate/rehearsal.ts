@@ -1,6 +1,6 @@
 /** Conversations held with the product in one process: each request received, answered and ended, and what went out. */
 import type { Edit } from "../../src/message/edit.ts";
-import type { Config } from "../../src/session/config.ts";
+import type { Config } from "../../src/session/config-schema.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../src/session/plimsoll.ts";
 import type { Incoming, ReceivedTurn } from "../../src/session/turn.ts";
 import { newViolations } from "../../src/wire/validate/validate.ts";

@@ -1,0 +1,103 @@
+/** The dashboard's files, built into the package: read once, served from memory, under a policy that lets nothing foreign in (threat T17). */
+
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { PlimsollError } from "../message/error.ts";
+
+/** By path, as a browser asks for it. */
+export type Dashboard = ReadonlyMap<string, DashboardFile>;
+
+interface DashboardFile {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+  readonly packed: Uint8Array;
+  readonly tag: string;
+  /** Its name changes with its content. */
+  readonly isLasting: boolean;
+}
+
+const builtFolder = fileURLToPath(new URL("../../dashboard/", import.meta.url));
+
+const types: ReadonlyMap<string, string> = new Map([
+  [".html", "text/html; charset=utf-8"],
+  [".js", "text/javascript; charset=utf-8"],
+  [".css", "text/css; charset=utf-8"],
+  [".svg", "image/svg+xml"],
+]);
+
+/** Files of other kinds are none of ours. More than this is not the dashboard. */
+const maxFiles = 100;
+
+/** Empty when it was not built. */
+export function loadDashboard(folder: string = builtFolder): Dashboard {
+  if (!existsSync(join(folder, "index.html"))) return new Map();
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => types.has(extname(name)))
+    .slice(0, maxFiles);
+  return new Map(
+    names.map((name) => {
+      const path = `/${name.replaceAll("\\", "/")}`;
+      return [path === "/index.html" ? "/" : path, readOne(join(folder, name), path)];
+    }),
+  );
+}
+
+function readOne(file: string, path: string): DashboardFile {
+  const bytes = readFileSync(file);
+  return {
+    type: types.get(extname(file)) ?? "application/octet-stream",
+    bytes,
+    packed: gzipSync(bytes),
+    tag: `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
+    isLasting: path.startsWith("/assets/"),
+  };
+}
+
+/** Scripts and styles of the service's own, requests to the service itself, and no text that becomes markup. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types svelte-trusted-html",
+].join("; ");
+
+export function serveDashboard(
+  dashboard: Dashboard,
+  path: string,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+): void {
+  const file = dashboard.get(path);
+  if (file === undefined)
+    throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
+  const isKnown = request.headers["if-none-match"] === file.tag;
+  const isPacked = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  const body = isPacked ? file.packed : file.bytes;
+  response.writeHead(isKnown ? 304 : 200, {
+    etag: file.tag,
+    "cache-control": file.isLasting ? "public, max-age=31536000, immutable" : "no-cache",
+    "content-security-policy": policy,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    vary: "accept-encoding",
+    ...(isKnown
+      ? {}
+      : {
+          "content-type": file.type,
+          "content-length": body.length,
+          ...(isPacked ? { "content-encoding": "gzip" } : {}),
+        }),
+  });
+  response.end(isKnown || request.method === "HEAD" ? undefined : body);
+}

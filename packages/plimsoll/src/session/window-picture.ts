@@ -1,0 +1,356 @@
+/**
+ * What fills the window, as a picture: every unit in the order in which the model sees it, with its tokens, the edits that made it
+ * what it is, and the handle of what is not shown. From the store alone, so that a service, a command and a report show the same.
+ */
+
+import type { Segment, WindowPicture, WindowUnit } from "../message/api.ts";
+import type { Edit } from "../message/edit.ts";
+import { type PriorityArea, splitUnits } from "../message/unit.ts";
+import type { NodeRecord, Store, TurnRecord } from "../store/store.ts";
+import type { Wire } from "../wire/wire.ts";
+import { decodeMessage } from "./appended.ts";
+import { looseChainOf } from "./log.ts";
+import type { FactsReader } from "./message-facts.ts";
+import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
+import { replaceParts } from "./render.ts";
+import type { Targets } from "./target.ts";
+import type { Gap } from "./view.ts";
+import { type PictureWish, type Place, placeOf } from "./window-place.ts";
+
+export interface PictureWorld {
+  readonly store: Pick<Store, "snapshot" | "turns" | "bodies">;
+  readonly facts: FactsReader;
+  readonly targets: Targets;
+  readonly areas: readonly PriorityArea[];
+}
+
+export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPicture>;
+
+/** What is remembered of messages, all sessions together; a few hundred bytes each. */
+const maxSketches = 50_000;
+/** Bodies in memory at a time. */
+const bodiesAtOnce = 200;
+/** How a message is seen where parts of it were replaced. */
+interface Replaced {
+  readonly tokens: number;
+}
+
+export function createPictures(world: PictureWorld): Pictures {
+  const sketches = new Map<string, Sketch>();
+  const replaced = new Map<string, Replaced>();
+  return async (session, wish = {}) => {
+    const place = await placeOf(world.store, session, wish);
+    const { wire, nodes, log, view } = place;
+    const inner = view.expansions.flatMap((expansion) =>
+      expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
+    );
+    await learnSketches(world, { session, wire, nodes: [...nodes, ...inner] }, sketches);
+    await learnReplaced(world, place, replaced);
+    return draw(place, {
+      sketchOf: ({ hash }) => sketches.get(`${wire.name}\0${hash}`) ?? unknownSketch,
+      replacedAt: (index) => replaced.get(replacedKey(place, index)),
+    });
+  };
+}
+
+const unknownSketch: Sketch = {
+  bones: { role: "user", parts: [] },
+  shares: [{ kind: "user", share: 1 }],
+  type: "other",
+  begins: "",
+};
+
+interface Unlearned {
+  readonly session: string;
+  readonly wire: Wire;
+  readonly nodes: readonly NodeRecord[];
+}
+
+async function learnSketches(
+  { store, areas }: PictureWorld,
+  { session, wire, nodes }: Unlearned,
+  sketches: Map<string, Sketch>,
+): Promise<void> {
+  const unknown = nodes.filter(({ hash }) => !sketches.has(`${wire.name}\0${hash}`));
+  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
+    const some = unknown.slice(from, from + bodiesAtOnce);
+    const bodies = await store.bodies(
+      session,
+      some.map(({ seq }) => seq),
+    );
+    for (const { seq, hash } of some) {
+      const body = bodies.get(seq);
+      if (body === undefined) continue;
+      const sketch = sketchOf(wire.decode(decodeMessage(body)), areas);
+      keep(sketches, `${wire.name}\0${hash}`, sketch);
+    }
+  }
+}
+
+/** By the message and the edits that replace parts of it. */
+function replacedKey({ session, nodes, view }: Place, index: number): string {
+  const texts = view.replacements.get(index) ?? [];
+  const parts = texts.map(({ part, inner, text }) => `${part}.${inner ?? ""}.${text.length}`);
+  return `${session}\0${nodes[index]?.hash}\0${parts.join(" ")}`;
+}
+
+async function learnReplaced(
+  { store, facts, targets }: PictureWorld,
+  place: Place,
+  replaced: Map<string, Replaced>,
+): Promise<void> {
+  const { session, wire, nodes, view, lastTurn } = place;
+  const { provider = wire.name, model = "" } = lastTurn ?? {};
+  const { ruler } = targets.resolve(provider, wire, { model });
+  const unknown = [...view.replacements.keys()].filter(
+    (index) => !replaced.has(replacedKey(place, index)),
+  );
+  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
+    const some = unknown.slice(from, from + bodiesAtOnce);
+    const bodies = await store.bodies(
+      session,
+      some.flatMap((index) => nodes[index]?.seq ?? []),
+    );
+    const seen = some.map((index) =>
+      replaceParts(
+        wire,
+        bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array(),
+        view.replacements.get(index) ?? [],
+      ),
+    );
+    const learned = await facts.learn(wire, seen, ruler);
+    for (const [at, index] of some.entries())
+      keep(replaced, replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
+  }
+}
+
+function keep<T>(known: Map<string, T>, key: string, value: T): void {
+  if (known.size >= maxSketches) known.delete(known.keys().next().value ?? "");
+  known.set(key, value);
+}
+
+interface Learned {
+  readonly sketchOf: (node: NodeRecord) => Sketch;
+  readonly replacedAt: (index: number) => Replaced | undefined;
+}
+
+function draw(place: Place, learned: Learned): WindowPicture {
+  const { session, branch, lastTurn, nodes, view } = place;
+  const units = [...headUnits(place), ...conversationUnits(place, learned)];
+  const tokens = units.reduce((sum, unit) => sum + unit.tokens, 0);
+  const taken = units.reduce(
+    (sum, unit) => sum + Math.max(0, (unit.originalTokens ?? unit.tokens) - unit.tokens),
+    0,
+  );
+  const { priority } = lastTurn ?? {};
+  return {
+    session,
+    branch,
+    model: lastTurn?.model ?? "",
+    window: lastTurn?.window ?? 0,
+    limit: lastTurn?.limit ?? 0,
+    tokens,
+    certainty: lastTurn?.measurement.certainty ?? "estimate",
+    cachedTokens: cachedTokens(units, view.edits, lastTurn),
+    ...(priority === undefined ? {} : { priority }),
+    takenOutTokens: nodes.length === 0 ? 0 : taken,
+    units,
+  };
+}
+
+/** What the last turn had before its conversation; system prompts that stand among the messages are shown there. */
+function headUnits({ lastTurn, nodes, scale }: Place): readonly WindowUnit[] {
+  const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
+  const among = nodes
+    .filter(({ role }) => role === "system")
+    .reduce((sum, node) => sum + scaled(node.tokens, scale), 0);
+  const head = [
+    { kind: "system", tokens: system - among, begins: "System prompt" },
+    { kind: "skills", tokens: skills, begins: "Skills" },
+    { kind: "tools", tokens: tools, begins: "Tools" },
+  ] as const;
+  return head
+    .filter(({ tokens }) => tokens > 0)
+    .map(({ kind, tokens, begins }) => ({
+      id: kind,
+      segments: [{ kind, tokens }],
+      tokens,
+      begins,
+    }));
+}
+
+function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[] {
+  const { nodes, view } = place;
+  const bones = nodes.map((node) => learned.sketchOf(node).bones);
+  const gapAt = new Map(view.gaps.map((gap) => [gap.first, gap]));
+  const inserts = insertsByIndex(place);
+  const shown: WindowUnit[] = [...(inserts.get(-1) ?? [])];
+  let index = 0;
+  for (const { first, last } of splitUnits(bones)) {
+    // A gap may begin inside of what looks like one unit, and end in a later one.
+    for (let from = Math.max(index, first); from <= last; from = index) {
+      const gap = gapAt.get(from);
+      const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
+      shown.push(gap === undefined ? unitOf(place, learned, from, to) : gapUnit(place, gap));
+      for (let at = from; at <= to; at++) shown.push(...(inserts.get(at) ?? []));
+      index = to + 1;
+    }
+  }
+  return shown;
+}
+
+function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number): number {
+  for (let index = from + 1; index <= last; index++) if (gapAt.has(index)) return index - 1;
+  return last;
+}
+
+function unitOf(place: Place, learned: Learned, first: number, last: number): WindowUnit {
+  const { nodes, view, scale } = place;
+  const own = nodes.slice(first, last + 1);
+  const segments: Segment[] = [];
+  let originalTokens = 0;
+  for (const [offset, node] of own.entries()) {
+    const sketch = learned.sketchOf(node);
+    const replaced = view.replacements.has(first + offset)
+      ? learned.replacedAt(first + offset)
+      : undefined;
+    originalTokens += scaled(node.tokens, scale);
+    segments.push(...segmentsOf(sketch, scaled(replaced?.tokens ?? node.tokens, scale)));
+  }
+  segments.push(...innerSegments(place, learned, first, last));
+  const tokens = segments.reduce((sum, segment) => sum + segment.tokens, 0);
+  const edits = editsTouching(place, first, last);
+  const sketches = own.map(learned.sketchOf);
+  const largest = own.reduce(
+    (best, node) => (node.tokens > best.tokens ? node : best),
+    own[0] ?? noNode,
+  );
+  const priorities = sketches.flatMap(({ priority }) => priority ?? []);
+  const handle = handleIn(edits);
+  const isPinned = view.pins.some((pin) => pin.first <= last && first <= pin.last);
+  return {
+    id: `m${own[0]?.seq ?? first}`,
+    segments: merged(segments),
+    tokens,
+    first: own[0]?.seq ?? 0,
+    last: own.at(-1)?.seq ?? 0,
+    type: own.length === 0 ? "other" : learned.sketchOf(largest).type,
+    ...(priorities.length === 0 ? {} : { priority: priorities.toSorted()[0] ?? 2 }),
+    ...(isPinned ? { isPinned } : {}),
+    ...(edits.length === 0 ? {} : { edits: edits.map(({ seq }) => seq), originalTokens }),
+    ...(handle === undefined ? {} : { handle }),
+    begins: sketches[0]?.begins ?? "",
+  };
+}
+
+const noNode = { tokens: -1 } as NodeRecord;
+
+/** What the model said and was told on the way to an answer that the client knows in fewer words. */
+function innerSegments(
+  { log, view, scale, nodes }: Place,
+  learned: Learned,
+  first: number,
+  last: number,
+): readonly Segment[] {
+  const own = view.expansions.filter(
+    (expansion) => first <= expansion.first && expansion.last <= last,
+  );
+  return own.flatMap((expansion) => {
+    const inner = expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []);
+    const said = nodes.slice(expansion.first, expansion.last + 1);
+    const sum = (some: readonly NodeRecord[]): number =>
+      some.reduce((all, { tokens }) => all + tokens, 0);
+    // The answer itself stands among them.
+    let more = Math.max(0, sum(inner) - sum(said));
+    return inner.flatMap((node) => {
+      const tokens = Math.min(more, node.tokens);
+      more -= tokens;
+      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), scaled(tokens, scale));
+    });
+  });
+}
+
+function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
+  const own = nodes.slice(first, last + 1);
+  const tokens = scaled(edit.tokensAfter, scale);
+  const handle = handleIn([edit]);
+  return {
+    id: `e${edit.seq}`,
+    segments: [{ kind: edit.action.kind === "fold" ? "summary" : "handle", tokens }],
+    tokens,
+    first: own[0]?.seq ?? 0,
+    last: own.at(-1)?.seq ?? 0,
+    edits: [edit.seq],
+    originalTokens: own.reduce((sum, node) => sum + scaled(node.tokens, scale), 0),
+    ...(handle === undefined ? {} : { handle }),
+    begins: beginningOf(text),
+  };
+}
+
+/** Texts of ours behind messages that are there. */
+function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]> {
+  const { view, indexOf, scale } = place;
+  const inserts = new Map<number, WindowUnit[]>();
+  for (const edit of view.edits) {
+    const { action, seq } = edit;
+    const index = action.kind === "insert" ? indexOf(action.after) : undefined;
+    if (action.kind !== "insert" || index === undefined || action.text === "") continue;
+    const tokens = scaled(edit.tokensAfter, scale);
+    const unit: WindowUnit = {
+      id: `e${seq}`,
+      segments: [{ kind: "summary", tokens }],
+      tokens,
+      edits: [seq],
+      originalTokens: 0,
+      ...(action.handle === undefined ? {} : { handle: action.handle }),
+      begins: beginningOf(action.text),
+    };
+    inserts.set(index, [...(inserts.get(index) ?? []), unit]);
+  }
+  return inserts;
+}
+
+function editsTouching({ nodes, replacing }: Place, first: number, last: number): readonly Edit[] {
+  return nodes.slice(first, last + 1).flatMap((node) => replacing.get(looseChainOf(node)) ?? []);
+}
+
+function handleIn(edits: readonly Edit[]): string | undefined {
+  return edits.flatMap(({ action }) => ("handle" in action ? (action.handle ?? []) : []))[0];
+}
+
+/** Edits that were made since the last turn have changed what the provider has read. */
+function cachedTokens(
+  units: readonly WindowUnit[],
+  edits: readonly Edit[],
+  lastTurn: TurnRecord | undefined,
+): number {
+  const read = lastTurn?.usage?.cacheReadTokens ?? 0;
+  const since = new Set(
+    edits.filter(({ at }) => at > (lastTurn?.endedAt ?? 0)).map(({ seq }) => seq),
+  );
+  let before = 0;
+  for (const { tokens, edits: own = [] } of units) {
+    if (own.some((seq) => since.has(seq))) break;
+    before += tokens;
+  }
+  return Math.min(read, before);
+}
+
+function merged(segments: readonly Segment[]): readonly Segment[] {
+  const all: Segment[] = [];
+  for (const segment of segments) {
+    const last = all.at(-1);
+    if (last?.kind === segment.kind)
+      all[all.length - 1] = { kind: last.kind, tokens: last.tokens + segment.tokens };
+    else all.push(segment);
+  }
+  return all;
+}
+
+function scaled(tokens: number, scale: number): number {
+  return Math.round(tokens * scale);
+}
+
+function beginningOf(text: string): string {
+  return text.slice(0, 400).replaceAll(/\s+/g, " ").trim().slice(0, 100);
+}
