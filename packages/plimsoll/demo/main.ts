@@ -1,0 +1,256 @@
+/**
+ * `npm run demo`: plays a generated coding session through the real service against a scripted upstream, and reports. No key, and no network
+ * beyond 127.0.0.1.
+ */
+
+import { once } from "node:events";
+import { stderr, stdout } from "node:process";
+import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
+import { type Flags, readFlags, usage } from "./flags.ts";
+import { type PlayedSession, playSession } from "./player.ts";
+import { freePort, makeFolder, type Program, removeFolder, startProgram } from "./program.ts";
+import { askApi, type CostAnswer, reportText, tooLarge } from "./report.ts";
+import { createScreen, grouped, type Screen } from "./screen.ts";
+import { demoModels, type SessionScript, sessionScripts } from "./script.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+import { type Watched, watchEvents } from "./watch.ts";
+
+/** Small, so that much happens in a short time. */
+const windows: ReadonlyMap<string, number> = new Map([
+  [demoModels.large, 24_000],
+  [demoModels.small, 20_000],
+]);
+const bufferTokens = 1_000;
+const maxTokens = 2_000;
+const usualPort = 4141;
+/** The first session leads; the others take their time. */
+const slownessOfOthers = 3;
+const nameWidth = 15;
+
+/** Everything that runs, as long as it runs. */
+interface Stage {
+  /** Of sessions, by what the service calls them. */
+  readonly names: Map<string, string>;
+  readonly flags: Flags;
+  readonly scripts: readonly SessionScript[];
+  readonly screen: Screen;
+  readonly data: string;
+  readonly upstream: Upstream;
+  readonly program: Program;
+  readonly signal: AbortSignal;
+}
+
+/** The exit code: 0, 1 (failed), 2 (wrong usage), or that of a signal. */
+async function main(): Promise<number> {
+  const isTerminal = stdout.isTTY === true;
+  const read = readFlags(process.argv.slice(2), isTerminal);
+  if (read.kind === "flags") return run(read.flags, isTerminal);
+  if (read.kind === "help") stdout.write(`${usage}\n`);
+  else stderr.write(`demo: ${read.sentence}\n${usage}\n`);
+  return read.kind === "help" ? 0 : 2;
+}
+
+async function run(flags: Flags, isTerminal: boolean): Promise<number> {
+  const stop = stopOnSignals();
+  const screen = createScreen(isTerminal);
+  const scripts = sessionScripts(flags);
+  const data = makeFolder(flags.data);
+  const closers: (() => Promise<void>)[] = [];
+  try {
+    const upstream = await startUpstream({ scripts, windows });
+    closers.unshift(() => upstream.close());
+    const program = await startProgram({
+      data,
+      port: flags.port ?? (await freePort(usualPort)),
+      config: configText(upstream.url),
+      warn: (line) => screen.line(line),
+    });
+    closers.unshift(() => program.stop());
+    const names = new Map<string, string>();
+    await perform({ names, flags, scripts, screen, data, upstream, program, signal: stop.signal });
+    return 0;
+  } catch (error) {
+    screen.end();
+    if (stop.signal.aborted) return Number(stop.signal.reason);
+    throw error;
+  } finally {
+    for (const close of closers) await close();
+    if (!flags.isKept) removeFolder(data);
+  }
+}
+
+/** The reason is the exit code, as shells count it. A second signal ends everything at once. */
+function stopOnSignals(): AbortController {
+  const stop = new AbortController();
+  const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+  for (const [name, code] of Object.entries(codes))
+    process.on(name, () => {
+      if (stop.signal.aborted) process.exit(code);
+      stop.abort(code);
+    });
+  return stop;
+}
+
+function configText(upstream: string): string {
+  const models = [...windows].map(
+    ([model, window]) =>
+      `      ${model}: { contextWindow: ${window}, contextWindowBufferTokens: ${bufferTokens} }`,
+  );
+  return [
+    "# The demo's own configuration. The windows are small, so that much happens in a short time.",
+    "providers:",
+    "  anthropic:",
+    "    # The scripted upstream: no key, no network.",
+    `    baseUrl: ${upstream}`,
+    "    models:",
+    ...models,
+    "# What is said with these words is kept longest.",
+    "priority_areas:",
+    '  - { name: Rules, priority: 1, patterns: ["never touch", "never run", "you must not"] }',
+    '  - { name: To Do List, priority: 1, patterns: ["- [ ]", "TODO:"] }',
+    "",
+  ].join("\n");
+}
+
+async function perform(stage: Stage): Promise<void> {
+  const { flags, screen, program, scripts, signal, names } = stage;
+  screen.line(program.greeting);
+  screen.line(
+    "Open the dashboard address in a browser and watch: agents work on a made-up harbour project in windows that are far too small for it.\n",
+  );
+  const watched = await watchEvents({
+    url: program.url,
+    token: program.token,
+    signal,
+    onEvent: (event) => {
+      const text = shownEvent(event, names.get(event.session) ?? "");
+      if (text !== undefined) screen.line(text);
+    },
+  });
+  const started = performance.now();
+  const sessions = await Promise.race([playAll(stage), program.failed, aborted(signal)]);
+  const seconds = (performance.now() - started) / 1000;
+  await watched.settled(scripts.reduce((sum, { steps }) => sum + steps.length, 0));
+  screen.end();
+  screen.line(await makeReport(stage, watched, { sessions, seconds }));
+  checkPromises(stage, watched);
+  if (!flags.isHeld) return;
+  const after = flags.isKept ? "its data stay" : "its data go with it, unless --keep was given";
+  screen.line(`\nThe service stays up, so that you can look around. Ctrl-C ends it; ${after}.`);
+  await Promise.race([once(signal, "abort"), program.failed]);
+}
+
+async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, "abort");
+  throw new Error("The demo was told to stop.");
+}
+
+async function playAll(stage: Stage): Promise<readonly PlayedSession[]> {
+  const { flags, scripts, screen, program, signal, upstream, names } = stage;
+  const all = scripts.reduce((sum, { steps }) => sum + steps.length, 0);
+  let done = 0;
+  try {
+    return await Promise.all(
+      scripts.map((script, index) => {
+        const paceMs = index === 0 ? flags.paceMs : flags.paceMs * slownessOfOthers;
+        return playSession(script, {
+          url: program.url,
+          paceMs,
+          maxTokens,
+          signal,
+          onTurn: (id) => {
+            names.set(id, script.name);
+            done++;
+            screen.progress(done, all);
+          },
+        });
+      }),
+    );
+  } catch (error) {
+    const [refusal] = upstream.refusals;
+    if (refusal === undefined) throw error;
+    throw new Error(`The upstream refused a request: ${refusal}`, { cause: error });
+  }
+}
+
+/** What is worth a line while it plays. */
+function shownEvent(event: PlimsollEvent, name: string): string | undefined {
+  const who = name.padEnd(nameWidth);
+  switch (event.type) {
+    case "compaction-end":
+      return `${who}  compacted ${grouped(event.tokensBefore)} → ${grouped(event.tokensAfter)} tokens by ${event.strategies.join(", ")}`;
+    case "own-call":
+      return `${who}  ${event.tool} answered with ${grouped(event.tokens)} tokens`;
+    case "recovery":
+      return `${who}  started afresh with a handover: ${event.reason}`;
+    case "degraded":
+      return `${who}  went on by a lesser way: ${event.reason}`;
+    default:
+      return undefined;
+  }
+}
+
+interface Ended {
+  readonly sessions: readonly PlayedSession[];
+  readonly seconds: number;
+}
+
+async function makeReport(stage: Stage, watched: Watched, ended: Ended): Promise<string> {
+  const { program, flags, upstream } = stage;
+  const cost = await askApi<CostAnswer>(program, "/api/cost");
+  const receipts = await Promise.all(
+    ended.sessions.map(({ id }) =>
+      askApi<{ readonly items: readonly CompactionEndEvent[] }>(
+        program,
+        `/api/sessions/${id}/receipts`,
+      ),
+    ),
+  );
+  return reportText({
+    seed: flags.seed,
+    ...ended,
+    turns: watched.turns,
+    compactions: receipts.flatMap(({ items }) => items),
+    lookups: upstream.lookups,
+    cost,
+    further: furtherLines(stage, ended.sessions[0]?.id ?? ""),
+  });
+}
+
+function furtherLines({ flags, data, program }: Stage, session: string): readonly string[] {
+  if (!flags.isKept && !flags.isHeld)
+    return ["npm run demo -- --keep     keeps the data, so that it can be looked at afterwards"];
+  return [
+    ...(flags.isHeld
+      ? [`${program.url}     the dashboard; its address with the token stands above`]
+      : []),
+    ...[
+      "sessions",
+      "cost --all",
+      `receipts ${session}`,
+      `edits ${session}`,
+      `recall "which rules did the user give" --session ${session}`,
+    ].map((words) => `npx plimsoll ${words} --data ${data}`),
+  ];
+}
+
+/** What Plimsoll promises, and the demo has seen with its own eyes. */
+function checkPromises({ upstream }: Stage, { turns }: Watched): void {
+  const [refusal] = upstream.refusals;
+  if (refusal !== undefined) throw new Error(`The upstream refused a request: ${refusal}`);
+  const [large] = tooLarge(turns);
+  if (large !== undefined)
+    throw new Error(
+      `A request of ${large.measurement.total} tokens went over its limit of ${large.limit} (session ${large.session}).`,
+    );
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const reason = error instanceof Error ? error.message : String(error);
+  stderr.write(
+    `demo: ${reason}\nRun \`npm run demo -- --help\` to see its flags; with --keep its data stays.\n`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,139 @@
+/** The client of the demo: an agent that sends its whole conversation with every turn, as agents do. It knows nothing of Plimsoll. */
+
+import { setTimeout as wait } from "node:timers/promises";
+import { answerOf, type WireEvent } from "./answer-events.ts";
+import { receivedEvents } from "./event-stream.ts";
+import type { SessionScript } from "./script.ts";
+import { demoTools } from "./tools.ts";
+import type {
+  Block,
+  CacheMark,
+  ResultBlock,
+  WireAnswer,
+  WireMessage,
+  WireRequest,
+} from "./wire-forms.ts";
+import type { ScriptedCall, Step } from "./work.ts";
+
+export interface PlayWish {
+  readonly url: string;
+  /** From one turn to the next, at least. */
+  readonly paceMs: number;
+  readonly maxTokens: number;
+  readonly signal: AbortSignal;
+  /** With the session as the service calls it. */
+  onTurn(id: string): void;
+}
+
+export interface PlayedSession {
+  readonly script: SessionScript;
+  /** As the service calls it. */
+  readonly id: string;
+}
+
+const mark: CacheMark = { type: "ephemeral" };
+
+/** Contract: rejects with a sentence when the service answers anything but what the model said. */
+export async function playSession(script: SessionScript, wish: PlayWish): Promise<PlayedSession> {
+  const messages: WireMessage[] = [];
+  let [id, before]: [string, Step | undefined] = ["", undefined];
+  for (const [index, step] of script.steps.entries()) {
+    const started = performance.now();
+    messages.push({ role: "user", content: newsOf(before, step) });
+    const response = await send(script, messages, wish);
+    const content = await contentOf(response, script);
+    const place = `Turn ${index + 1} of "${script.name}"`;
+    if (!isAsScripted(content, step))
+      throw new Error(
+        `${place} brought another answer than the model gave: ${JSON.stringify(content).slice(0, 400)}`,
+      );
+    messages.push({ role: "assistant", content });
+    id = response.headers.get("x-plimsoll-session") ?? id;
+    before = step;
+    wish.onTurn(id);
+    const rest = wish.paceMs - (performance.now() - started);
+    if (rest > 0) await wait(rest, undefined, { signal: wish.signal });
+  }
+  return { script, id };
+}
+
+/** The results of the last calls, and behind them what the user says. */
+function newsOf(before: Step | undefined, { user }: Step): readonly Block[] {
+  return [
+    ...(before?.calls ?? []).map(resultOf),
+    ...(user === undefined ? [] : [{ type: "text", text: user } as const]),
+  ];
+}
+
+function resultOf({ id, output }: ScriptedCall): ResultBlock {
+  const { kind, content } = output;
+  const source = { type: "base64", media_type: "image/png", data: content } as const;
+  return {
+    type: "tool_result",
+    tool_use_id: id,
+    content: kind === "image" ? [{ type: "image", source }] : content,
+    ...(kind === "error" ? { is_error: true } : {}),
+  };
+}
+
+async function send(
+  script: SessionScript,
+  messages: readonly WireMessage[],
+  { url, maxTokens, signal }: PlayWish,
+): Promise<Response> {
+  const body: WireRequest = {
+    model: script.model,
+    max_tokens: maxTokens,
+    ...(script.isStreamed ? { stream: true } : {}),
+    metadata: { user_id: script.name },
+    system: [{ type: "text", text: script.system, cache_control: mark }],
+    tools: demoTools,
+    messages: withMark(messages),
+  };
+  const response = await fetch(`${url}/v1/messages`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "anthropic-version": "2023-06-01",
+      "x-api-key": "no-key-is-needed-for-the-demo",
+      "x-plimsoll-agent": script.agent,
+      ...(script.priority === undefined ? {} : { "x-plimsoll-priority": String(script.priority) }),
+    },
+    body: JSON.stringify(body),
+    signal,
+  });
+  if (response.ok) return response;
+  throw new Error(
+    `The service answered ${response.status} to "${script.name}": ${(await response.text()).slice(0, 400)}`,
+  );
+}
+
+/** Agents mark the end of what they send, so that the next request finds it in the cache. */
+function withMark(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const last = messages.at(-1);
+  if (last === undefined || typeof last.content === "string") return messages;
+  const content = last.content.map((block, index, all) =>
+    index === all.length - 1 ? { ...block, cache_control: mark } : block,
+  );
+  return [...messages.slice(0, -1), { ...last, content }];
+}
+
+async function contentOf(
+  response: Response,
+  { isStreamed }: SessionScript,
+): Promise<WireAnswer["content"]> {
+  if (!isStreamed) return ((await response.json()) as WireAnswer).content;
+  const events: WireEvent[] = [];
+  for await (const { type, data } of receivedEvents(response))
+    events.push({ type, data: JSON.parse(data) as WireEvent["data"] });
+  return answerOf(events);
+}
+
+/** What Plimsoll does between model and client must not be seen here. */
+function isAsScripted(content: WireAnswer["content"], { text, calls }: Step): boolean {
+  const expected = [
+    { type: "text", text },
+    ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })),
+  ];
+  return JSON.stringify(content) === JSON.stringify(expected);
+}

@@ -1,0 +1,147 @@
+/** The real program as a child process: `plimsoll serve` on a folder of its own, pointed at the scripted upstream. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface Program {
+  readonly url: string;
+  readonly token: string;
+  /** What it printed when it was ready: its address, and the dashboard's. */
+  readonly greeting: string;
+  /** Rejects when it ends before it was told to. */
+  readonly failed: Promise<never>;
+  stop(): Promise<void>;
+}
+
+export interface ProgramWish {
+  readonly data: string;
+  readonly port: number;
+  /** The text of config.yaml. */
+  readonly config: string;
+  warn(line: string): void;
+}
+
+const file = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
+const readyMs = 30_000;
+const stopMs = 5_000;
+const greetingPattern = /^plimsoll ready on (\S+)\ndashboard \S+#token=(\S+)$/m;
+/** What it said last, for the error message. */
+const keptChars = 4_000;
+
+/** A new one below the system's temporary folder, or the one that was named: it must be empty. */
+export function makeFolder(named: string | undefined): string {
+  if (named === undefined) return mkdtempSync(join(tmpdir(), "plimsoll-demo-"));
+  const folder = resolve(named);
+  mkdirSync(folder, { recursive: true });
+  if (readdirSync(folder).length > 0)
+    throw new Error(`${folder} is not empty: give --data a folder that is new or empty.`);
+  return folder;
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The usual port where it is free, else any. */
+export async function freePort(wanted: number): Promise<number> {
+  const probe = createServer();
+  try {
+    probe.listen(wanted, "127.0.0.1");
+    await once(probe, "listening");
+    probe.close();
+    await once(probe, "close");
+    return wanted;
+  } catch {
+    return 0;
+  }
+}
+
+export async function startProgram(wish: ProgramWish): Promise<Program> {
+  const config = join(wish.data, "config.yaml");
+  writeFileSync(config, wish.config);
+  const words = ["serve", "--port", String(wish.port), "--data", wish.data, "--config", config];
+  const child = spawn(process.execPath, [file, ...words], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: cleanEnvironment(),
+  });
+  const killChild = (): void => void child.kill("SIGKILL");
+  process.once("exit", killChild);
+  child.once("exit", () => process.off("exit", killChild));
+  // What it says before it is ready is in the error, if it does not become ready.
+  let [isReady, isStopping] = [false, false];
+  const said = listen(child, (line) => isReady && wish.warn(line));
+  const failed = new Promise<never>((_, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => {
+      if (!isStopping)
+        reject(new Error(`The service ended with ${code ?? signal}. It said: ${said.text}`));
+    });
+  });
+  failed.catch(() => undefined);
+  const [greeting = "", url = "", token = ""] = await Promise.race([ready(child, said), failed]);
+  isReady = true;
+  return {
+    url,
+    token,
+    greeting,
+    failed,
+    stop: async () => {
+      isStopping = true;
+      await end(child);
+    },
+  };
+}
+
+/** Neither the user's own Plimsoll nor a collector of telemetry has anything to do with the demo. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(?:PLIMSOLL|OTEL)_/.test(name)),
+  );
+}
+
+interface Said {
+  text: string;
+}
+
+function listen(child: ChildProcess, warn: (line: string) => unknown): Said {
+  const said = { text: "" };
+  const add = (text: string): void => {
+    said.text = (said.text + text).slice(-keptChars);
+  };
+  child.stdout?.setEncoding("utf8").on("data", add);
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    add(text);
+    for (const line of text.split("\n")) if (line !== "") warn(line);
+  });
+  return said;
+}
+
+function ready(child: ChildProcess, said: Said): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`The service was not ready after 30 s. It said: ${said.text}`)),
+      readyMs,
+    );
+    child.stdout?.on("data", () => {
+      const found = greetingPattern.exec(said.text);
+      if (found === null) return;
+      clearTimeout(timer);
+      resolve(found);
+    });
+    child.once("exit", () => clearTimeout(timer));
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), stopMs);
+  await gone;
+  clearTimeout(timer);
+}
