@@ -364,8 +364,11 @@ async function measureWith(
   place: Place,
   other: View,
 ): Promise<{ readonly tokens: number; readonly tooMany: number }> {
-  const { path, view, lastTurn } = place;
+  const { path, log, lastTurn } = place;
   const draft = await storedDraft(context, place);
+  // What the last turn came to is of the view as it was then: what was steered since is not in it.
+  const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
+  const view = foldView(indexOn(path, log), sent);
   const now = (await sizeView(context.facts, draft, view)).measured.total;
   const { measured, media } = await sizeView(context.facts, draft, other);
   const then = measured.total;

@@ -51,7 +51,11 @@ export async function storedDraft(
     nodes.map(({ seq }) => bodies.get(seq) ?? new Uint8Array()),
     target.ruler,
   );
-  const path = pathOfNodes(log, nodes, bodies, learned);
+  // Each message has the mark that it was first sent with; the client has moved it on since, with every turn.
+  const path: Path = {
+    ...pathOfNodes(log, nodes, bodies, learned),
+    mayHoldMark: () => false,
+  };
   const sum = learned.reduce(addMessage, nothing);
   const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
   const system = lastTurn?.measurement.system ?? 0;
