@@ -229,6 +229,8 @@ function furtherLines({ flags, data, program }: Stage, session: string): readonl
       "cost --all",
       `receipts ${session}`,
       `edits ${session}`,
+      "top",
+      `report ${session} --html report.html`,
       `recall "which rules did the user give" --session ${session}`,
     ].map((words) => `npx plimsoll ${words} --data ${data}`),
   ];

@@ -96,6 +96,7 @@ async function send(
       "content-type": "application/json",
       "anthropic-version": "2023-06-01",
       "x-api-key": "no-key-is-needed-for-the-demo",
+      "x-plimsoll-session": script.name,
       "x-plimsoll-agent": script.agent,
       ...(script.priority === undefined ? {} : { "x-plimsoll-priority": String(script.priority) }),
     },

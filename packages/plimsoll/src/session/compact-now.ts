@@ -103,7 +103,13 @@ async function applyNow(
   const goal = goalFor(limit);
   const startedAt = context.now();
   await context.watch?.(draft, { phase: begins, tokens: start.measured.total, limit });
-  const compaction = await compact(context, { draft, start, strategies, goal });
+  const compaction = await compact(context, {
+    draft,
+    start,
+    strategies,
+    goal,
+    told: { limit, scale: 1 },
+  });
   const [failure] = compaction.failures;
   if (compaction.edits.length === 0)
     throw new PlimsollError(

@@ -5,7 +5,7 @@ import { freshStart } from "../compact/fresh-start.ts";
 import type { Goal, Strategy } from "../compact/strategy.ts";
 import { truncateKeeping } from "../compact/truncation.ts";
 import type { Outcome } from "../message/event.ts";
-import { type Compaction, compact } from "./compaction.ts";
+import { type Compaction, compact, type Told } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { commitCompaction, recordError, reportDegraded } from "./edit-log.ts";
 import { toldAnew } from "./held-tools.ts";
@@ -47,8 +47,8 @@ export async function compactTurn(
   const { guard, before } = compacting;
   const { branch, log } = draft;
   branch.mustCompact = false;
-  const limit = Math.floor(guard.limit * scaleOf(start, before));
-  await world.watch?.(draft, { phase: "detection", tokens: start.measured.total, limit });
+  const { limit, scale } = toldOf(start, compacting);
+  await world.watch?.(draft, { phase: "detection", tokens: before.projection.tokens, limit });
   await draft.path.load();
   const startedAt = world.now();
   const wanted = mustRecover(log, branch, world.now());
@@ -84,7 +84,7 @@ export async function compactTurn(
     reportDegraded(draft, "view", "the store could not keep what would be cut");
     return lastResort(world, draft, start, { before, guard, isOurs: true });
   }
-  const tokens = compaction.sized.measured.total;
+  const tokens = Math.round(compaction.sized.measured.total * scale);
   const phase = outcome === "recovered" ? "handover" : "success";
   await world.watch?.(draft, { phase, tokens, limit });
   const milliseconds = world.now() - startedAt;
@@ -143,7 +143,8 @@ async function tryChain(
   let level = isSoon ? Math.min(deepestLevel, compacted.level + 1) : 0;
   for (;;) {
     const goal = goalOf(draft, start, compacting, level);
-    const compaction = await compact(world, { draft, start, strategies, goal });
+    const told = toldOf(start, compacting);
+    const compaction = await compact(world, { draft, start, strategies, goal, told });
     const freed = 1 - compaction.sized.measured.total / Math.max(1, start.measured.total);
     const tried: Tried = { compaction, outcome: "compacted", level };
     const isEnough =
@@ -190,10 +191,11 @@ async function tryRecovery(
   { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
 ): Promise<Tried> {
   const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
-  const tokens = start.measured.total;
-  await world.watch?.(draft, { phase: "recovery", tokens, limit: goal.limitTokens });
+  const told = toldOf(start, compacting);
+  const { tokens } = compacting.before.projection;
+  await world.watch?.(draft, { phase: "recovery", tokens, limit: told.limit });
   const strategies = recoveryStrategies(world, reason, draft.branch.task);
-  const compaction = await compact(world, { draft, start, strategies, goal });
+  const compaction = await compact(world, { draft, start, strategies, goal, told });
   return { compaction, outcome: "recovered", level: 0, reason };
 }
 
@@ -239,6 +241,10 @@ function reasonOf(verdict: Verdict): string {
 /** Of our own tokens to those of the provider. */
 function scaleOf({ measured }: Sized, { projection }: JudgedView): number {
   return measured.total / Math.max(1, projection.tokens);
+}
+
+function toldOf(start: Sized, { guard, before }: Compacting): Told {
+  return { limit: guard.limit, scale: 1 / scaleOf(start, before) };
 }
 
 /** In our own tokens: the guard counts as the provider does. */

@@ -51,6 +51,13 @@ export interface CompactionTask {
   readonly strategies: readonly Strategy[];
   /** In tokens as we count them, before correction. */
   readonly goal: Goal;
+  /** How people are told of it: against this limit, and in how many of the provider's tokens for one of ours. */
+  readonly told?: Told;
+}
+
+export interface Told {
+  readonly limit: number;
+  readonly scale: number;
 }
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
@@ -110,7 +117,7 @@ async function tryStrategy(
 
 async function announceStrategy(
   { watch, areas }: CompactionWorld,
-  { draft, goal }: CompactionTask,
+  { draft, goal, told = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
   trying: {
     readonly strategy: Strategy;
     readonly state: Compaction;
@@ -122,9 +129,9 @@ async function announceStrategy(
   const priority = highestArea(trying.conversation, areas);
   await watch(draft, {
     phase,
-    tokens: trying.state.sized.measured.total,
-    limit: goal.limitTokens,
-    goal: goal.tokens,
+    tokens: Math.round(trying.state.sized.measured.total * told.scale),
+    limit: told.limit,
+    goal: Math.round(goal.tokens * told.scale),
     strategy: trying.strategy.name,
     ...(priority === undefined ? {} : { priority }),
   });

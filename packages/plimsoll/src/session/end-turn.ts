@@ -236,6 +236,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   const { target } = fitted;
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
+  const cachedTokens = sent.rounds?.usages.at(-1)?.cacheReadTokens;
   return {
     id: turn.id,
     branch: placed.branch.record.id,
@@ -253,6 +254,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     window: target.limit.window,
     ...(priority === undefined ? {} : { priority }),
     ...(usage === undefined ? {} : { usage }),
+    ...(cachedTokens === undefined ? {} : { cachedTokens }),
     ...(stopReason === undefined ? {} : { stopReason }),
     ...(result.error === undefined ? {} : { error: result.error }),
     startedAt: turn.at,

@@ -10,7 +10,7 @@ import type { EventBus } from "./event-bus.ts";
 
 export interface PhaseReport {
   readonly phase: CompactionPhase;
-  /** In our own tokens, as is the limit. */
+  /** As the provider counts, and its limit. */
   readonly tokens: number;
   readonly limit: number;
   /** What it shall come to. */

@@ -324,7 +324,7 @@ function cachedTokens(
   edits: readonly Edit[],
   lastTurn: TurnRecord | undefined,
 ): number {
-  const read = lastTurn?.usage?.cacheReadTokens ?? 0;
+  const read = lastTurn?.cachedTokens ?? lastTurn?.usage?.cacheReadTokens ?? 0;
   const since = new Set(
     edits.filter(({ at }) => at > (lastTurn?.endedAt ?? 0)).map(({ seq }) => seq),
   );

@@ -86,6 +86,8 @@ export interface TurnRecord {
   /** As the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;
+  /** What its last round read from the cache, where it had several: `usage` is the sum of all. */
+  readonly cachedTokens?: number;
   readonly stopReason?: string;
   readonly error?: string;
   readonly startedAt: number;
