@@ -12,6 +12,7 @@ import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import type { WireName } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
+import { type Progress, withProgress } from "./progress.ts";
 import { receiptText } from "./receipts.ts";
 import { runCompactSession } from "./steer.ts";
 import { harmlessJson } from "./terminal.ts";
@@ -27,7 +28,9 @@ export type CompactFlags = Flags & {
 
 export async function runCompact(what: string | undefined, flags: CompactFlags): Promise<void> {
   if (flags.jsonl === true) {
-    await runCompactJsonl(process.stdin, process.stdout, flags);
+    await withProgress("Compacting cases", { isStreaming: true, readsInput: true }, (progress) =>
+      runCompactJsonl(process.stdin, process.stdout, { ...flags, progress }),
+    );
     return;
   }
   if (what !== undefined && existsSync(what)) {
@@ -46,8 +49,13 @@ export async function runCompact(what: string | undefined, flags: CompactFlags):
  * Cases of the kinds future and evidence; all other lines are passed over. Contract: answers in the order of the lines,
  * each from its own line only.
  */
-export async function runCompactJsonl(input: Input, output: Writable, flags: Flags): Promise<void> {
+export async function runCompactJsonl(
+  input: Input,
+  output: Writable,
+  { progress, ...flags }: Flags & { readonly progress?: Progress },
+): Promise<void> {
   const plimsoll = await openOnce(flags);
+  let answered = 0;
   try {
     for await (const { item, number } of jsonLines(input)) {
       const { kind, id, messages, budgetTokens } = item;
@@ -57,6 +65,8 @@ export async function runCompactJsonl(input: Input, output: Writable, flags: Fla
       if (typeof budgetTokens !== "number" || !(budgetTokens > 0))
         throw badLine(number, 'it needs "budgetTokens", a number above 0');
       await writeLine(output, { id, ...(await answer(plimsoll, messages, budgetTokens)) });
+      answered += 1;
+      progress?.step(answered);
     }
   } finally {
     await plimsoll.close();
@@ -105,11 +115,15 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
   const plimsoll = await openOnce(flags);
   try {
     const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
-    const done = await plimsoll.compactMessages({ wire, messages, budget, ...model });
+    const done = await withProgress("Compacting", { json: flags.json }, () =>
+      plimsoll.compactMessages({ wire, messages, budget, ...model }),
+    );
     const isList = Array.isArray(readJsonFile(file));
     const result = isList ? done.messages : { ...body, [wire.messagesField]: done.messages };
     console.log(JSON.stringify(result));
-    const receipt = await done.receipt();
+    const receipt = await withProgress("Writing the receipt", { json: flags.json }, () =>
+      done.receipt(),
+    );
     if (flags.receipt !== undefined) writeFileSync(flags.receipt, `${harmlessJson(receipt)}\n`);
     console.error(flags.json === true ? harmlessJson(receipt) : receiptText(receipt));
   } finally {

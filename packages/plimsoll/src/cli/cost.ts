@@ -4,7 +4,9 @@ import type { CostFigures, Money } from "../prompt/cost.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import { type CostReport, costOf, type ModelCost } from "../session/session-cost.ts";
 import { createPrices } from "../session/timing.ts";
+import type { Store } from "../store/store.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { type Progress, withProgress } from "./progress.ts";
 import { harmless, harmlessJson, table } from "./terminal.ts";
 
 export type CostFlags = Flags & { readonly all?: boolean; readonly json?: boolean };
@@ -12,13 +14,29 @@ export type CostFlags = Flags & { readonly all?: boolean; readonly json?: boolea
 export async function runCost(id: string | undefined, flags: CostFlags): Promise<void> {
   const { config } = loadSettings(flags, process.env);
   const pricesOf = createPrices(config);
-  const report = await withStore(flags, async (store) =>
-    costOf(
-      { store, pricesOf },
-      flags.all === true ? { tenant: undefined } : { session: await chooseSession(store, id) },
+  const report = await withProgress("Adding up sessions", { json: flags.json }, (progress) =>
+    withStore(flags, async (store) =>
+      costOf(
+        { store: countingTurns(store, progress), pricesOf },
+        flags.all === true ? { tenant: undefined } : { session: await chooseSession(store, id) },
+      ),
     ),
   );
   console.log(flags.json === true ? harmlessJson(report) : costText(report));
+}
+
+/** The turns of each session are read once: that tells how far it is. */
+function countingTurns(store: Store, progress: Progress): Store {
+  let read = 0;
+  return {
+    ...store,
+    turns: async (session, limit) => {
+      const turns = await store.turns(session, limit);
+      read += 1;
+      progress.step(read);
+      return turns;
+    },
+  };
 }
 
 function costText(report: CostReport): string {

@@ -7,6 +7,7 @@ import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { databaseName } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
+import { withProgress } from "./progress.ts";
 import { findService } from "./running.ts";
 import { harmless, harmlessJson } from "./terminal.ts";
 
@@ -17,7 +18,7 @@ interface Finding {
 }
 
 export async function runDoctor(flags: Flags & { readonly json?: boolean }): Promise<void> {
-  const findings = await examine(flags);
+  const findings = await withProgress("Checking", { json: flags.json }, () => examine(flags));
   if (flags.json === true) console.log(harmlessJson({ findings }));
   else
     for (const { check, isGood, message } of findings)

@@ -5,37 +5,41 @@ import type { Flags } from "../session/config.ts";
 import { checkpointsOf } from "../session/points.ts";
 import { revertedIn } from "../session/view.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { withProgress } from "./progress.ts";
 import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";
 
-export async function runEdits(
-  id: string | undefined,
-  flags: Flags & { readonly json?: boolean },
-): Promise<void> {
-  await withStore(flags, async (store) => {
-    const edits = await store.edits(await chooseSession(store, id));
-    if (flags.json === true) {
-      console.log(harmlessJson({ items: edits }));
-      return;
-    }
-    if (edits.length === 0) {
-      console.log("Nothing was edited: the model sees every message as it came.");
-      return;
-    }
-    const reverted = revertedIn(edits);
-    const rows = edits.map((edit) => [
-      edit.seq,
-      edit.action.kind,
-      reverted.has(edit.seq) ? "undone" : "holds",
-      edit.branch,
-      edit.strategy,
-      edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
-      when(edit.at),
-      harmless(oneLine(subjectOf(edit), 60)),
-    ]);
-    console.log(
-      table([["edit", "kind", "", "branch", "by", "tokens", "when (UTC)", "what"], ...rows]),
-    );
-  });
+type EditFlags = Flags & { readonly json?: boolean };
+
+export async function runEdits(id: string | undefined, flags: EditFlags): Promise<void> {
+  const edits = await readEdits(id, flags);
+  if (flags.json === true) {
+    console.log(harmlessJson({ items: edits }));
+    return;
+  }
+  if (edits.length === 0) {
+    console.log("Nothing was edited: the model sees every message as it came.");
+    return;
+  }
+  const reverted = revertedIn(edits);
+  const rows = edits.map((edit) => [
+    edit.seq,
+    edit.action.kind,
+    reverted.has(edit.seq) ? "undone" : "holds",
+    edit.branch,
+    edit.strategy,
+    edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
+    when(edit.at),
+    harmless(oneLine(subjectOf(edit), 60)),
+  ]);
+  console.log(
+    table([["edit", "kind", "", "branch", "by", "tokens", "when (UTC)", "what"], ...rows]),
+  );
+}
+
+function readEdits(id: string | undefined, flags: EditFlags): Promise<readonly Edit[]> {
+  return withProgress("Reading edits", { json: flags.json }, () =>
+    withStore(flags, async (store) => store.edits(await chooseSession(store, id))),
+  );
 }
 
 function subjectOf({ action, reason }: Edit): string {
@@ -61,28 +65,23 @@ function subjectOf({ action, reason }: Edit): string {
   }
 }
 
-export async function runCheckpoints(
-  id: string | undefined,
-  flags: Flags & { readonly json?: boolean },
-): Promise<void> {
-  await withStore(flags, async (store) => {
-    const points = checkpointsOf(await store.edits(await chooseSession(store, id)));
-    if (flags.json === true) {
-      console.log(harmlessJson({ items: points }));
-      return;
-    }
-    if (points.length === 0) {
-      console.log("There is no point to come back to yet: the view was never changed.");
-      return;
-    }
-    const rows = points.map(({ id: point, at, branch, label }) => [
-      point,
-      branch,
-      when(at),
-      harmless(oneLine(label, 60)),
-    ]);
-    console.log(table([["checkpoint", "branch", "when (UTC)", "label"], ...rows]));
-  });
+export async function runCheckpoints(id: string | undefined, flags: EditFlags): Promise<void> {
+  const points = checkpointsOf(await readEdits(id, flags));
+  if (flags.json === true) {
+    console.log(harmlessJson({ items: points }));
+    return;
+  }
+  if (points.length === 0) {
+    console.log("There is no point to come back to yet: the view was never changed.");
+    return;
+  }
+  const rows = points.map(({ id: point, at, branch, label }) => [
+    point,
+    branch,
+    when(at),
+    harmless(oneLine(label, 60)),
+  ]);
+  console.log(table([["checkpoint", "branch", "when (UTC)", "label"], ...rows]));
 }
 
 function when(at: number): string {

@@ -28,6 +28,7 @@ import { parseJson, readSlices } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { withProgress } from "./progress.ts";
 import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
 
 interface Inspection {
@@ -63,12 +64,19 @@ export async function runInspect(
       `${what} is neither a file nor a session id: give a request body, or an id from \`plimsoll sessions\`.`,
     );
   }
-  const body = isFile
-    ? readRequestFile(what)
-    : await withStore(flags, async (store) =>
-        requestOfSession(store, await chooseSession(store, what)),
-      );
-  const inspection = await inspectBody(body, loadSettings(flags, process.env).config);
+  const inspection = await withProgress("Measuring", { json: flags.json }, async () => {
+    const { config } = loadSettings(flags, process.env);
+    if (isFile) return inspectBody(readRequestFile(what), config);
+    return withStore(flags, async (store) => {
+      const id = await chooseSession(store, what);
+      const inspection = await inspectBody(await requestOfSession(store, id), config);
+      // How long the answer might be was said in the request, and is not part of what is kept of it.
+      const [turn] = await store.turns(id, 1);
+      return turn === undefined
+        ? inspection
+        : { ...inspection, limit: turn.limit, window: turn.window };
+    });
+  });
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
 }
 

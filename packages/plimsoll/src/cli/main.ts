@@ -9,8 +9,10 @@ import type { CostFlags } from "./cost.ts";
 import { clients, printEnvironment } from "./env.ts";
 import type { RecallFlags } from "./recall.ts";
 import type { ReplayFlags } from "./replay.ts";
+import type { ReportFlags } from "./report/report.ts";
 import { harmless } from "./terminal.ts";
 import type { ToolSearchFlags } from "./tool-search.ts";
+import type { TopFlags } from "./top/top.ts";
 
 const version: string = readVersion();
 
@@ -139,7 +141,9 @@ function program(): Command {
   addTimeTravel(root);
   addCompaction(root);
   addReplay(root);
+  addReport(root);
   addToolSearch(root);
+  addTop(root);
 
   example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
     .description("MCP server on standard input and output: read, search and compact your sessions")
@@ -208,6 +212,17 @@ function addReplay(root: Command): void {
     );
 }
 
+function addReport(root: Command): void {
+  example(withData(root.command("report")), "plimsoll report ses_… --html report.html")
+    .description("tell what a session took, saved and cost, as text or as a page with pictures")
+    .argument("[session]", "session id; without: the newest session")
+    .option("--html <file>", "one HTML file with pictures, that needs nothing else")
+    .option("--json", "as JSON")
+    .action(async (session: string | undefined, flags: ReportFlags) =>
+      (await import("./report/report.ts")).runReport(session, flags, version),
+    );
+}
+
 function addToolSearch(root: Command): void {
   example(
     root.command("tool-search"),
@@ -222,6 +237,14 @@ function addToolSearch(root: Command): void {
     .action(async (query: string | undefined, flags: ToolSearchFlags) =>
       (await import("./tool-search.ts")).runToolSearch(query, flags),
     );
+}
+
+function addTop(root: Command): void {
+  example(withData(root.command("top")), "plimsoll top")
+    .description("watch the sessions of the running service in the terminal, and steer them")
+    .option("--once", "print one frame as plain text and exit")
+    .option("--no-color", "without colours (also: NO_COLOR in the environment)")
+    .action(async (flags: TopFlags) => (await import("./top/top.ts")).runTop(flags));
 }
 
 function addTimeTravel(root: Command): void {

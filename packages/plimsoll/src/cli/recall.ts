@@ -11,6 +11,7 @@ import { loadWordVectors } from "../session/word-vectors.ts";
 import { wires } from "../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { type Progress, withProgress } from "./progress.ts";
 import { harmless, harmlessJson } from "./terminal.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
@@ -23,13 +24,23 @@ export type RecallFlags = Flags & {
 };
 
 export async function runRecall(query: string | undefined, flags: RecallFlags): Promise<void> {
-  if (flags.jsonl === true) return runRecallJsonl(process.stdin, process.stdout);
+  if (flags.jsonl === true)
+    return withProgress("Answering queries", { isStreaming: true, readsInput: true }, (progress) =>
+      runRecallJsonl(process.stdin, process.stdout, progress),
+    );
   if (query === undefined || query.trim() === "")
     throw new PlimsollError(
       "USAGE",
       'Say what to look for, like `plimsoll recall "the port of the proxy"`; with --jsonl archives and queries come on standard input.',
     );
-  const items = await withStore(flags, async (store) => {
+  const items = await withProgress("Searching the session", { json: flags.json }, () =>
+    searchSession(query, flags),
+  );
+  console.log(flags.json === true ? harmlessJson({ items }) : passagesText(items));
+}
+
+function searchSession(query: string, flags: RecallFlags): Promise<readonly FoundPassage[]> {
+  return withStore(flags, async (store) => {
     const session = await chooseSession(store, flags.session);
     const tokenizer = await loadTokenizer(tokenizerId);
     const vectors = await loadWordVectors();
@@ -44,7 +55,6 @@ export async function runRecall(query: string | undefined, flags: RecallFlags): 
       await own.close();
     }
   });
-  console.log(flags.json === true ? harmlessJson({ items }) : passagesText(items));
 }
 
 function passagesText(items: readonly FoundPassage[]): string {
@@ -61,17 +71,24 @@ function passagesText(items: readonly FoundPassage[]): string {
  * Contract: answers in the order of the lines, each from the lines before it only; holds one line and the newest
  * archive. A bad line throws USAGE with its number, after the answers to those before it went out.
  */
-export async function runRecallJsonl(input: Input, output: Writable): Promise<void> {
+export async function runRecallJsonl(
+  input: Input,
+  output: Writable,
+  progress?: Progress,
+): Promise<void> {
   const tokenizer = await loadTokenizer(tokenizerId);
   const vectors = await loadWordVectors();
   const parts = vectors === undefined ? {} : { vectors };
   const countTokens = (text: string): number => tokenizer.count(text).tokens;
   let archive: Archive | undefined;
+  let answered = 0;
   for await (const { item, number } of jsonLines(input)) {
     if (item["kind"] === "archive") archive = readArchive(item, number, parts);
     if (item["kind"] !== "recall") continue;
     const passages = answer(archive, item, number, countTokens);
     await writeLine(output, { id: item["id"], passages });
+    answered += 1;
+    progress?.step(answered);
   }
 }
 

@@ -5,24 +5,25 @@ import { evidenceClasses, type Receipt } from "../message/receipt.ts";
 import type { Flags } from "../session/config.ts";
 import { receiptsOf } from "../session/receipts.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { withProgress } from "./progress.ts";
 import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";
 
 export async function runReceipts(
   id: string | undefined,
   flags: Flags & { readonly json?: boolean },
 ): Promise<void> {
-  await withStore(flags, async (store) => {
-    const items = await receiptsOf(store, await chooseSession(store, id));
-    if (flags.json === true) {
-      console.log(harmlessJson({ items }));
-      return;
-    }
-    if (items.length === 0) {
-      console.log("Nothing was compacted: the model sees every message as it came.");
-      return;
-    }
-    console.log(items.map(render).join("\n\n"));
-  });
+  const items = await withProgress("Reading receipts", { json: flags.json }, () =>
+    withStore(flags, async (store) => receiptsOf(store, await chooseSession(store, id))),
+  );
+  if (flags.json === true) {
+    console.log(harmlessJson({ items }));
+    return;
+  }
+  if (items.length === 0) {
+    console.log("Nothing was compacted: the model sees every message as it came.");
+    return;
+  }
+  console.log(items.map(render).join("\n\n"));
 }
 
 function render({ at, reason, receipt, messagesTakenOut }: CompactionEndEvent): string {

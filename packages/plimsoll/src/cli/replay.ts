@@ -10,10 +10,11 @@ import {
   type ReplayWindow,
   replayAll,
 } from "../session/replay.ts";
-import { type Recording, type Script, scriptOf } from "../session/replay-turns.ts";
+import { type Recording, scriptOf } from "../session/replay-turns.ts";
 import { createPrices } from "../session/timing.ts";
 import type { WireName } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
+import { withProgress } from "./progress.ts";
 import { readTrace } from "./replay-sources.ts";
 import { harmlessJson, table } from "./terminal.ts";
 
@@ -50,8 +51,7 @@ interface Setting {
 export async function runReplay(traces: readonly string[], flags: ReplayFlags): Promise<void> {
   const policies = policiesOf(flags.policy);
   const window = windowOf(flags);
-  const recordings: Recording[] = [];
-  for (const trace of traces) recordings.push(...(await readTrace(trace, flags)));
+  const recordings = await readTraces(traces, flags);
   const { model, wire } = targetOf(recordings, flags);
   const scripts = recordings.map((recording) =>
     scriptOf(recording, { wire, model, maxOutputTokens }),
@@ -60,9 +60,21 @@ export async function runReplay(traces: readonly string[], flags: ReplayFlags): 
   const provider = wire === "anthropic" ? "anthropic" : "openai";
   const prices = createPrices(config)({ provider, model });
   const secondsPerTurn = flags.secondsPerTurn ?? usualSeconds;
-  const onProgress = progressOf(scripts);
-  const options = { policies, window, secondsPerTurn, prices, config, onProgress };
-  const figures = await replayAll(scripts, options);
+  // Conversations differ in length: turns tell better how far it is.
+  const sizes = scripts.map(({ turns }) => turns.length);
+  const figures = await withProgress(
+    "Replaying turns",
+    { total: sumOf(sizes), json: flags.json },
+    (progress) =>
+      replayAll(scripts, {
+        policies,
+        window,
+        secondsPerTurn,
+        prices,
+        config,
+        onProgress: (done) => progress.step(sumOf(sizes.slice(0, done))),
+      }),
+  );
   const conversations = scripts.length;
   const setting = { conversations, model, wire, window, secondsPerTurn, prices };
   console.log(
@@ -107,17 +119,20 @@ function targetOf(
   return { model, wire };
 }
 
-const secondMs = 1_000;
+function readTraces(traces: readonly string[], flags: ReplayFlags): Promise<readonly Recording[]> {
+  const wish = { total: traces.length, json: flags.json };
+  return withProgress("Reading traces", wish, async (progress) => {
+    const recordings: Recording[] = [];
+    for (const [index, trace] of traces.entries()) {
+      recordings.push(...(await readTrace(trace, flags)));
+      progress.step(index + 1);
+    }
+    return recordings;
+  });
+}
 
-/** At most once a second, and nothing of what takes less than one. */
-function progressOf(scripts: readonly Script[]): (done: number) => void {
-  let last = performance.now();
-  return (done) => {
-    const now = performance.now();
-    if (now - last < secondMs || done === scripts.length) return;
-    last = now;
-    console.error(`${done} of ${scripts.length} conversations`);
-  };
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 function withShare(figures: PolicyFigures): PolicyFigures & { readonly prefixShare: number } {

@@ -6,6 +6,7 @@ import type { Flags } from "../session/config.ts";
 import type { MessageRecord } from "../store/store.ts";
 import { wires } from "../wire/wires.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { withProgress } from "./progress.ts";
 import { harmless, harmlessJson, oneLine, table } from "./terminal.ts";
 
 export async function runSessions(
@@ -44,13 +45,18 @@ export async function runLog(
   await withStore(flags, async (store) => {
     const session = await chooseSession(store, id);
     const record = await store.session(session);
-    for (let after = 0; ; ) {
-      const messages = await store.messages(session, { after, limit: page });
-      for (const message of messages)
-        console.log(renderMessage(message, record?.wire ?? "", flags));
-      if (messages.length < page) return;
-      after = messages.at(-1)?.seq ?? after;
-    }
+    await withProgress("Printing messages", { isStreaming: true }, async (progress) => {
+      let printed = 0;
+      for (let after = 0; ; ) {
+        const messages = await store.messages(session, { after, limit: page });
+        for (const message of messages)
+          console.log(renderMessage(message, record?.wire ?? "", flags));
+        printed += messages.length;
+        progress.step(printed);
+        if (messages.length < page) return;
+        after = messages.at(-1)?.seq ?? after;
+      }
+    });
   });
 }
 

@@ -8,6 +8,7 @@ import { openPlimsoll } from "../session/plimsoll.ts";
 import type { RestorePoint } from "../session/points.ts";
 import type { Compacted, Steered, Steering } from "../session/steer.ts";
 import { chooseSession, withStore } from "./open-store.ts";
+import { withProgress } from "./progress.ts";
 import { findService } from "./running.ts";
 import { harmlessJson } from "./terminal.ts";
 
@@ -18,6 +19,13 @@ interface Steer<T extends Steered> {
 }
 
 type SteerFlags = Flags & { readonly json?: boolean };
+
+/** While it takes its time. */
+const labels: Readonly<Record<Steer<Steered>["action"], string>> = {
+  undo: "Taking back",
+  restore: "Restoring",
+  compact: "Compacting",
+};
 
 export async function runUndo(
   id: string | undefined,
@@ -82,7 +90,9 @@ async function steer(
   wanted: Steer<Steered>,
 ): Promise<void> {
   const session = await withStore(flags, (store) => chooseSession(store, id));
-  const steered = await steerStored(loadSettings(flags, process.env), session, wanted);
+  const steered = await withProgress(labels[wanted.action], { json: flags.json }, () =>
+    steerStored(loadSettings(flags, process.env), session, wanted),
+  );
   if (flags.json === true) {
     console.log(harmlessJson(steered));
     return;

@@ -9,6 +9,7 @@ import type { WordVectors } from "../search/vectors.ts";
 import { loadWordVectors } from "../session/word-vectors.ts";
 import { namedTool } from "../wire/named-tool.ts";
 import { badLine, type Input, jsonLines, writeLine } from "./json-lines.ts";
+import { type Progress, withProgress } from "./progress.ts";
 import { harmlessJson, oneLine, table } from "./terminal.ts";
 
 export interface ToolSearchFlags {
@@ -28,7 +29,10 @@ export async function runToolSearch(
   query: string | undefined,
   flags: ToolSearchFlags,
 ): Promise<void> {
-  if (flags.jsonl === true) return runToolSearchJsonl(process.stdin, process.stdout);
+  if (flags.jsonl === true)
+    return withProgress("Answering queries", { isStreaming: true, readsInput: true }, (progress) =>
+      runToolSearchJsonl(process.stdin, process.stdout, progress),
+    );
   if (query === undefined || query.trim() === "" || flags.catalogue === undefined)
     throw new PlimsollError(
       "USAGE",
@@ -83,9 +87,14 @@ function readJsonFile(file: string): JsonValue {
 }
 
 /** Contract: answers in the order of the lines, each from the lines before it only. A bad line throws USAGE with its number. */
-export async function runToolSearchJsonl(input: Input, output: Writable): Promise<void> {
+export async function runToolSearchJsonl(
+  input: Input,
+  output: Writable,
+  progress?: Progress,
+): Promise<void> {
   const vectors = await loadWordVectors();
   const catalogues = new Map<JsonValue | undefined, Catalogue>();
+  let answered = 0;
   for await (const { item, number } of jsonLines(input)) {
     if (item["kind"] === "catalogue") {
       const tools = toolsOf(item["tools"]);
@@ -99,6 +108,8 @@ export async function runToolSearchJsonl(input: Input, output: Writable): Promis
     if (item["kind"] !== "tools") continue;
     const names = answer(catalogues.get(item["catalogue"]), item, number);
     await writeLine(output, { id: item["id"], tools: names });
+    answered += 1;
+    progress?.step(answered);
   }
 }
 

@@ -116,7 +116,7 @@ export function createSteering(context: TurnContext): Steering {
       }),
     release: (session, { pin }) =>
       one(session, async () => {
-        const place = await at(session);
+        const place = await at(session, await branchOf(context, session, pin));
         const held = place.view.edits.find(
           ({ seq, action }) => seq === pin && action.kind === "pin",
         );

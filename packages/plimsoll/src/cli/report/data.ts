@@ -1,0 +1,188 @@
+/** What a report tells of a session, from the store alone: it can be read while a service writes. */
+
+import type { TurnPoint, WindowPicture } from "../../message/api.ts";
+import type { Edit } from "../../message/edit.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { CompactionEndEvent } from "../../message/event.ts";
+import type { Money } from "../../prompt/cost.ts";
+import type { Config } from "../../session/config-schema.ts";
+import { createFactsReader } from "../../session/message-facts.ts";
+import { receiptsOf } from "../../session/receipts.ts";
+import { type CostReport, costOf } from "../../session/session-cost.ts";
+import { createTargets } from "../../session/target.ts";
+import { createPrices } from "../../session/timing.ts";
+import { createTokenCounter } from "../../session/token-counter.ts";
+import { pointOf } from "../../session/turn-points.ts";
+import { revertedIn } from "../../session/view.ts";
+import { createPictures } from "../../session/window-picture.ts";
+import type { ErrorRecord, SessionRecord, Store, TurnRecord } from "../../store/store.ts";
+
+export interface Report {
+  readonly session: Pick<SessionRecord, "id" | "wire" | "agent" | "createdAt" | "updatedAt">;
+  readonly madeAt: number;
+  /** `provider/model`, the most used first. */
+  readonly models: readonly string[];
+  readonly figures: ReportFigures;
+  /** Absent while nothing was said. */
+  readonly picture?: WindowPicture;
+  /** Oldest first. */
+  readonly turns: readonly TurnPoint[];
+  /** Of the newest thousand compactions, oldest first. */
+  readonly receipts: readonly CompactionEndEvent[];
+  /** Those that hold, oldest first. */
+  readonly edits: readonly Edit[];
+  /** Newest first. */
+  readonly errors: readonly ErrorRecord[];
+}
+
+export interface ReportFigures {
+  readonly turns: number;
+  /** What the client's own requests would have taken, and what went out in their place; as the provider counts. */
+  readonly clientTokens: number;
+  readonly sentTokens: number;
+  readonly savedTokens: number;
+  readonly savedShare: number;
+  /** As it was reported, lookups of the model's included; null: not told. */
+  readonly cachedShare: number | null;
+  readonly readTokens: number;
+  readonly usd: Money;
+  /** Of turns without reported usage. */
+  readonly estimatedUsd: Money;
+  /** At the price of cached input: an estimate. */
+  readonly savedUsd: Money;
+  /** When the prices were read; absent where none are known. */
+  readonly pricesOf?: string;
+  readonly compactions: number;
+  /** Of these, those that started afresh. */
+  readonly recoveries: number;
+  /** The request that came nearest to its limit. */
+  readonly fullest?: { readonly turn: number; readonly tokens: number; readonly limit: number };
+}
+
+/** More are added up nowhere: the newest are. */
+const turnsMost = 100_000;
+const errorsMost = 200;
+
+interface ReportWorld {
+  readonly store: Store;
+  readonly config: Config;
+  readonly now: () => number;
+  readonly onStep?: (what: string) => void;
+}
+
+export async function gatherReport(world: ReportWorld, id: string): Promise<Report> {
+  const { store, config, now, onStep } = world;
+  const record = await store.session(id);
+  if (record === undefined)
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+    );
+  onStep?.("turns");
+  const pricesOf = createPrices(config);
+  const records = (await store.turns(id, turnsMost)).toReversed();
+  const cost = await costOf({ store, pricesOf }, { session: id });
+  onStep?.("window");
+  const picture = await pictureOf(world, id);
+  onStep?.("receipts");
+  const receipts = await receiptsOf(store, id);
+  const edits = await store.edits(id);
+  const { wire, agent, createdAt, updatedAt } = record;
+  return {
+    session: { id, wire, ...(agent === undefined ? {} : { agent }), createdAt, updatedAt },
+    madeAt: now(),
+    models: modelsOf(cost),
+    figures: figuresOf(records, cost, receipts.length),
+    ...(picture === undefined ? {} : { picture }),
+    turns: records.map((turn) => pointOf(pricesOf, turn)),
+    receipts,
+    edits: holdingOf(edits),
+    errors: await store.errors({ session: id, limit: errorsMost }),
+  };
+}
+
+/** Undefined where nothing was said yet. */
+async function pictureOf(
+  { store, config, now }: ReportWorld,
+  id: string,
+): Promise<WindowPicture | undefined> {
+  const counter = createTokenCounter();
+  try {
+    const facts = createFactsReader(counter);
+    const targets = createTargets(config, now);
+    return await createPictures({ store, facts, targets, areas: config.priority_areas ?? [] })(id);
+  } catch (error) {
+    if (PlimsollError.is(error) && error.code === "NOTHING_TO_DO") return undefined;
+    throw error;
+  } finally {
+    await counter.close();
+  }
+}
+
+function modelsOf({ models }: CostReport): readonly string[] {
+  return models
+    .toSorted((one, other) => other.turns - one.turns)
+    .map(({ model }) => model.replace(/^unknown\//, ""));
+}
+
+/** Points to come back to, and ways back, change nothing of what the model sees. */
+function holdingOf(edits: readonly Edit[]): readonly Edit[] {
+  const reverted = revertedIn(edits);
+  const isChange = ({ action: { kind } }: Edit): boolean =>
+    kind !== "checkpoint" && kind !== "revert" && kind !== "restore";
+  return edits.filter((edit) => isChange(edit) && !reverted.has(edit.seq));
+}
+
+/** Compactions by hand belong to no turn: they have receipts only. */
+function figuresOf(
+  turns: readonly TurnRecord[],
+  cost: CostReport,
+  receipts: number,
+): ReportFigures {
+  const sent = turns.filter(wasSent);
+  const sum = (of: (turn: TurnRecord) => number): number =>
+    sent.reduce((all, turn) => all + of(turn), 0);
+  const sentTokens = sum(sentBy);
+  const clientTokens = sum((turn) => turn.tokensBefore ?? sentBy(turn));
+  const savedTokens = Math.max(0, clientTokens - sentTokens);
+  const told = sent.filter(({ usage }) => usage?.cacheReadTokens !== undefined);
+  const readTokens = told.reduce((all, { usage }) => all + (usage?.inputTokens ?? 0), 0);
+  const cached = told.reduce((all, { usage }) => all + (usage?.cacheReadTokens ?? 0), 0);
+  const pricesOf = cost.models.find(({ prices }) => prices !== undefined)?.prices?.date;
+  const fullest = fullestOf(turns);
+  return {
+    turns: turns.length,
+    clientTokens,
+    sentTokens,
+    savedTokens,
+    savedShare: clientTokens === 0 ? 0 : savedTokens / clientTokens,
+    cachedShare: readTokens === 0 ? null : cached / readTokens,
+    readTokens,
+    usd: cost.usd,
+    estimatedUsd: cost.estimatedUsd,
+    savedUsd: cost.savedUsd,
+    ...(pricesOf === undefined ? {} : { pricesOf }),
+    compactions: Math.max(receipts, cost.compactions),
+    recoveries: turns.filter(({ outcome }) => outcome === "recovered").length,
+    ...(fullest === undefined ? {} : { fullest }),
+  };
+}
+
+/** What no provider got has sent nothing. */
+function wasSent({ usage, status, outcome }: TurnRecord): boolean {
+  return usage !== undefined || (status !== "failed" && outcome !== "refused");
+}
+
+function sentBy({ tokensAfter, measurement }: TurnRecord): number {
+  return tokensAfter ?? measurement.total;
+}
+
+function fullestOf(turns: readonly TurnRecord[]): ReportFigures["fullest"] {
+  let best: ReportFigures["fullest"];
+  for (const [index, turn] of turns.entries()) {
+    if (turn.limit <= 0 || !wasSent(turn)) continue;
+    const one = { turn: index + 1, tokens: turn.measurement.total, limit: turn.limit };
+    if (best === undefined || one.tokens / one.limit > best.tokens / best.limit) best = one;
+  }
+  return best;
+}

@@ -1,0 +1,71 @@
+/** The figures of a report with their names and what is to be known of them: the same on a page and on a terminal. */
+
+import { moneyText } from "../cost.ts";
+import type { ReportFigures } from "./data.ts";
+import { brief, counted, grouped, percent } from "./words.ts";
+
+export interface Figure {
+  readonly name: string;
+  readonly value: string;
+  readonly note: string;
+}
+
+export function figuresShown(figures: ReportFigures): readonly Figure[] {
+  const { turns, clientTokens, sentTokens, savedTokens, savedShare, compactions } = figures;
+  const { cachedShare, readTokens, recoveries, fullest } = figures;
+  return [
+    {
+      name: "Turns",
+      value: grouped(turns),
+      note:
+        fullest === undefined
+          ? "nothing was sent yet"
+          : `the fullest took ${percent(fullest.tokens / fullest.limit)} of its limit`,
+    },
+    { name: "The client sent", value: brief(clientTokens), note: tokensNote(clientTokens) },
+    { name: "Went out", value: brief(sentTokens), note: tokensNote(sentTokens) },
+    {
+      name: "Saved",
+      value: percent(savedShare),
+      note: `${grouped(savedTokens)} tokens were not sent`,
+    },
+    { name: "Cost", value: costValue(figures), note: costNote(figures) },
+    {
+      name: "Saved in money",
+      value: moneyText(figures.savedUsd),
+      note:
+        figures.savedUsd === null
+          ? "the prices of this model are not known"
+          : "estimated, at the price of cached input",
+    },
+    {
+      name: "Cached",
+      value: cachedShare === null ? "unknown" : percent(cachedShare),
+      note:
+        cachedShare === null
+          ? "the provider did not tell"
+          : `of ${brief(readTokens)} tokens that the provider read, lookups included`,
+    },
+    {
+      name: "Compactions",
+      value: grouped(compactions),
+      note: recoveries === 0 ? "no fresh start" : counted(recoveries, "fresh start"),
+    },
+  ];
+}
+
+function tokensNote(tokens: number): string {
+  return `${grouped(tokens)} tokens`;
+}
+
+function costValue({ usd, estimatedUsd }: ReportFigures): string {
+  return usd === 0 && estimatedUsd !== 0 ? `about ${moneyText(estimatedUsd)}` : moneyText(usd);
+}
+
+function costNote({ usd, estimatedUsd, pricesOf }: ReportFigures): string {
+  if (usd === null) return "the prices of this model are not known";
+  const prices = pricesOf === undefined ? "" : `, prices of ${pricesOf}`;
+  if (usd === 0 && estimatedUsd !== 0) return `input only, no usage was reported${prices}`;
+  const more = estimatedUsd === 0 ? "" : `, and about ${moneyText(estimatedUsd)} not reported`;
+  return `as the provider counted${more}${prices}`;
+}

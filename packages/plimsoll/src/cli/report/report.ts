@@ -1,0 +1,108 @@
+/** `plimsoll report`: a session with its figures, as text, as data, or as one HTML file with pictures. */
+
+import { statSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Flags } from "../../session/config.ts";
+import { chooseSession, withStore } from "../open-store.ts";
+import { withProgress } from "../progress.ts";
+import { bar, harmlessJson, oneLine, table } from "../terminal.ts";
+import { gatherReport, type Report } from "./data.ts";
+import { figuresShown } from "./figures.ts";
+import { type Further, reportHtml } from "./html.ts";
+import { counted, durationOf, grouped, percent, timeOf } from "./words.ts";
+
+export type ReportFlags = Flags & { readonly html?: string; readonly json?: boolean };
+
+export async function runReport(
+  id: string | undefined,
+  flags: ReportFlags,
+  version: string,
+): Promise<void> {
+  const { json } = flags;
+  const report = await withProgress("Reading the session", { json }, (progress) =>
+    withStore(flags, async (store, { config }) =>
+      gatherReport(
+        { store, config, now: Date.now, onStep: progress.note },
+        await chooseSession(store, id),
+      ),
+    ),
+  );
+  const written =
+    flags.html === undefined ? undefined : writeReport(flags.html, report, { flags, version });
+  if (json === true) console.log(harmlessJson(report));
+  else console.log(written ?? reportText(report, flags));
+}
+
+/** Says what was done. */
+function writeReport(
+  file: string,
+  report: Report,
+  { flags, version }: { readonly flags: ReportFlags; readonly version: string },
+): string {
+  const further = furtherCommands(report, flags);
+  try {
+    writeFileSync(file, reportHtml(report, { further, version }));
+    const kilobytes = Math.ceil(statSync(file).size / 1024);
+    return `${oneLine(resolve(file), 1000)}: a report of ${report.session.id}, ${grouped(kilobytes)} KB. It holds words of the conversation.`;
+  } catch (cause) {
+    throw new PlimsollError(
+      "USAGE",
+      `${file} cannot be written (${errorMessage(cause)}): give --html a file in a folder that is there.`,
+    );
+  }
+}
+
+function furtherCommands({ session: { id } }: Report, { data }: ReportFlags): readonly Further[] {
+  const where = data === undefined ? "" : ` --data ${shellWord(data)}`;
+  return [
+    { command: `plimsoll inspect ${id}${where}`, shows: "every unit of the window" },
+    { command: `plimsoll log ${id} --full${where}`, shows: "every message as it came" },
+    { command: `plimsoll edits ${id}${where}`, shows: "every edit, also those undone" },
+    { command: `plimsoll receipts ${id}${where}`, shows: "every receipt" },
+    { command: `plimsoll cost ${id}${where}`, shows: "tokens and money by model" },
+    {
+      command: `plimsoll recall "what was decided" --session ${id}${where}`,
+      shows: "what the conversation says of it, also what left the window",
+    },
+    {
+      command: `plimsoll checkpoints ${id}${where}`,
+      shows: "points that `plimsoll restore` can go back to",
+    },
+    { command: `plimsoll serve${where}`, shows: "the same live, in a browser" },
+  ];
+}
+
+function shellWord(text: string): string {
+  return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function reportText(report: Report, flags: ReportFlags): string {
+  const { session, models, turns, figures, errors, edits, picture } = report;
+  const from = turns[0]?.at ?? session.createdAt;
+  const to = turns.at(-1)?.endedAt ?? session.updatedAt;
+  const names = [session.agent, session.id, models.join(", ")].filter(
+    (name) => name !== undefined && name !== "",
+  );
+  const filled = picture === undefined || picture.limit === 0 ? 0 : picture.tokens / picture.limit;
+  const where = flags.data === undefined ? "" : ` --data ${shellWord(flags.data)}`;
+  return [
+    oneLine(names.join(" · "), 160),
+    `${timeOf(from)} UTC, ${counted(figures.turns, "turn")} in ${durationOf(Math.max(0, to - from))}`,
+    "",
+    ...(picture === undefined
+      ? ["Nothing was said in this session yet."]
+      : [
+          `${grouped(picture.tokens)} of ${grouped(picture.limit)} tokens, window ${grouped(picture.window)}`,
+          `${bar(filled, 40)} ${percent(filled)}`,
+        ]),
+    "",
+    table([
+      ...figuresShown(figures).map(({ name, value, note }) => [name.toLowerCase(), value, note]),
+      ["edits that hold", grouped(edits.length), ""],
+      ["errors", grouped(errors.length), ""],
+    ]),
+    "",
+    `With pictures: plimsoll report ${session.id} --html report.html${where}`,
+  ].join("\n");
+}

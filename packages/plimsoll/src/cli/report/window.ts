@@ -1,0 +1,271 @@
+/** The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, the load line where the limit is. */
+
+import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
+import { html, type Markup, nothing, written } from "./markup.ts";
+import { grouped, kindName, kinds, percent } from "./words.ts";
+
+/** Blocks are placed in shares of the width; what is too narrow is judged by this many pixels. */
+const nominalWidth = 1200;
+const rowHeight = 22;
+const rowPitch = 26;
+/** Above the first and below the last row, for the load line. */
+const margin = 6;
+const usualRows = 8;
+const mostRows = 12;
+/** From so many units on there are more rows. */
+const manyUnits = 1500;
+/** Narrower blocks are drawn together. */
+const leastPixels = 0.5;
+/** With more blocks narrower ones are drawn together, until there are no more: it stays a small file. */
+const mostBlocks = 4000;
+/** Wide enough to be pointed at, and to be told from its neighbours by a hairline. */
+const toldPixels = 6;
+const mostPins = 200;
+
+export interface Layout {
+  readonly rows: number;
+  /** In tokens: the model's window, or what is in it where that is more. */
+  readonly capacity: number;
+}
+
+/** A stretch of one row in one colour. `x` and `width` are shares of the row. */
+export interface Block {
+  readonly row: number;
+  readonly x: number;
+  readonly width: number;
+  readonly kind: SegmentKind;
+  /** Where it is wide enough to be pointed at. */
+  readonly unit?: WindowUnit;
+}
+
+export function layoutOf({ units, window, limit, tokens }: WindowPicture): Layout {
+  return {
+    rows: units.length > manyUnits ? mostRows : usualRows,
+    capacity: Math.max(1, window, limit, tokens),
+  };
+}
+
+/** In order, without gaps. Ends: blocks as wide as a row are few. */
+export function blocksOf(picture: WindowPicture, layout: Layout): readonly Block[] {
+  for (let least = leastPixels; ; least *= 2) {
+    const blocks = blocksFrom(picture, layout, least);
+    if (blocks.length <= mostBlocks || least >= nominalWidth) return blocks;
+  }
+}
+
+function blocksFrom(
+  { units }: WindowPicture,
+  { rows, capacity }: Layout,
+  least: number,
+): readonly Block[] {
+  const pixelsPerToken = (rows * nominalWidth) / capacity;
+  const blocks: Block[] = [];
+  let start = 0;
+  let gathered: Gathered = noneGathered();
+  const flush = (): void => {
+    if (gathered.tokens === 0) return;
+    const kind = largestOf(gathered.byKind);
+    const isTold = gathered.units === 1 && gathered.tokens * pixelsPerToken >= toldPixels;
+    const told = isTold && gathered.unit !== undefined ? { unit: gathered.unit } : {};
+    const end = start + gathered.tokens;
+    for (const stretch of stretchesOf({ rows, capacity }, start, end))
+      blocks.push({ ...stretch, kind, ...told });
+    start = end;
+    gathered = noneGathered();
+  };
+  for (const unit of units) {
+    for (const { kind, tokens } of unit.segments) {
+      if (tokens <= 0) continue;
+      // What is wide enough stands for itself.
+      if (tokens * pixelsPerToken >= least) flush();
+      add(gathered, unit, kind, tokens);
+      if (gathered.tokens * pixelsPerToken >= least) flush();
+    }
+  }
+  flush();
+  return blocks;
+}
+
+interface Gathered {
+  tokens: number;
+  units: number;
+  unit: WindowUnit | undefined;
+  readonly byKind: Map<SegmentKind, number>;
+}
+
+function noneGathered(): Gathered {
+  return { tokens: 0, units: 0, unit: undefined, byKind: new Map() };
+}
+
+function add(gathered: Gathered, unit: WindowUnit, kind: SegmentKind, tokens: number): void {
+  if (gathered.unit !== unit) gathered.units += 1;
+  gathered.unit = unit;
+  gathered.tokens += tokens;
+  gathered.byKind.set(kind, (gathered.byKind.get(kind) ?? 0) + tokens);
+}
+
+function largestOf(byKind: ReadonlyMap<SegmentKind, number>): SegmentKind {
+  const [first] = [...byKind].toSorted(([, one], [, other]) => other - one);
+  return first?.[0] ?? "user";
+}
+
+type Stretch = Pick<Block, "row" | "x" | "width">;
+
+/** One for each row that the tokens from `start` to `end` touch. */
+function stretchesOf({ rows, capacity }: Layout, start: number, end: number): readonly Stretch[] {
+  const from = (start / capacity) * rows;
+  const to = Math.min(rows, (end / capacity) * rows);
+  const stretches: Stretch[] = [];
+  for (let row = Math.floor(from); row < rows && row < to; row++) {
+    const x = Math.max(0, from - row);
+    const width = Math.min(1, to - row) - x;
+    if (width > 0) stretches.push({ row, x, width });
+  }
+  return stretches;
+}
+
+export function windowSvg(picture: WindowPicture): Markup {
+  const layout = layoutOf(picture);
+  const { rows, capacity } = layout;
+  const height = rows * rowPitch - (rowPitch - rowHeight) + 2 * margin;
+  const room = stretchesOf(layout, 0, capacity).map((stretch) => rect(stretch, "room"));
+  const kept = stretchesOf(layout, picture.limit, capacity).map((stretch) => rect(stretch, "kept"));
+  return html`<svg class="window" width="100%" height="${height}" role="img" aria-label="${inWords(picture)}">
+${patterns}${room}${picture.limit > 0 ? kept : nothing}
+<g class="blocks">${blocksOf(picture, layout).map(blockRect)}</g>
+${cachedShade(picture, layout)}${pins(picture, layout)}${loadLine(picture, layout)}
+</svg>`;
+}
+
+const patterns = written(`<defs>
+<pattern id="handle" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="k-handle-plain" width="5" height="5"/><rect class="stripe" width="1.5" height="5"/></pattern>
+<pattern id="kept" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="kept-stripe" width="1" height="6"/></pattern>
+</defs>`);
+
+function topOf(row: number): number {
+  return margin + row * rowPitch;
+}
+
+/** As a share of the width: the picture is as wide as there is room. */
+function across(share: number): string {
+  return `${Number((share * 100).toFixed(3))}%`;
+}
+
+function rect({ row, x, width }: Stretch, className: string): Markup {
+  return html`<rect class="${className}" x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"/>`;
+}
+
+function blockRect(block: Block): Markup {
+  const { row, x, width, kind, unit } = block;
+  const place = html`x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"`;
+  return unit === undefined
+    ? html`<rect class="k-${kind}" ${place}/>`
+    : html`<rect class="k-${kind} told" ${place}><title>${unitWords(unit, kind)}</title></rect>`;
+}
+
+/** Shown where somebody points at it. */
+function unitWords(unit: WindowUnit, kind: SegmentKind): string {
+  const { tokens, originalTokens, handle, begins, isPinned } = unit;
+  const messages = messagesOf(unit);
+  return [
+    kindName(kind),
+    ...(messages === "" ? [] : [`message ${messages}`]),
+    originalTokens === undefined || originalTokens <= tokens
+      ? `${grouped(tokens)} tokens`
+      : `${grouped(tokens)} of ${grouped(originalTokens)} tokens`,
+    ...(handle === undefined ? [] : [handle]),
+    ...(isPinned === true ? ["pinned"] : []),
+    begins,
+  ].join(" · ");
+}
+
+/** 17, or 17–19; nothing for the head and for texts of ours. */
+export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">): string {
+  if (first === undefined || last === undefined) return "";
+  return first === last ? String(first) : `${first}–${last}`;
+}
+
+/** What the provider read from its cache is paler, with a bar below it. */
+function cachedShade({ cachedTokens }: WindowPicture, layout: Layout): readonly Markup[] {
+  return stretchesOf(layout, 0, cachedTokens).map(
+    ({ row, x, width }) =>
+      html`<rect class="cached" x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"/><rect class="cached-edge" x="${across(x)}" y="${topOf(row) + rowHeight - 4}" width="${across(width)}" height="1"/><rect class="cached-bar" x="${across(x)}" y="${topOf(row) + rowHeight - 3}" width="${across(width)}" height="3"/>`,
+  );
+}
+
+function pins({ units }: WindowPicture, layout: Layout): readonly Markup[] {
+  const marks: Markup[] = [];
+  let start = 0;
+  for (const { tokens, isPinned } of units) {
+    const [stretch] = isPinned === true ? stretchesOf(layout, start, start + tokens) : [];
+    if (stretch !== undefined && marks.length < mostPins)
+      marks.push(
+        html`<circle class="pin" cx="${across(stretch.x + stretch.width / 2)}" cy="${topOf(stretch.row) + 7}" r="3.5"/>`,
+      );
+    start += tokens;
+  }
+  return marks;
+}
+
+/** Steps down where the limit falls: all before it may be used. */
+function loadLine({ limit }: WindowPicture, { rows, capacity }: Layout): Markup {
+  if (limit <= 0) return nothing;
+  const along = (Math.min(limit, capacity) / capacity) * rows;
+  const row = Math.min(rows - 1, Math.max(0, Math.ceil(along) - 1));
+  const x = along - row;
+  const top = topOf(row) - 2;
+  const bottom = topOf(row) + rowHeight + 2;
+  const lines = html`<line x1="${across(x)}" y1="${top}" x2="100%" y2="${top}"/><line x1="${across(x)}" y1="${top - 1}" x2="${across(x)}" y2="${bottom + 1}"/><line x1="0" y1="${bottom}" x2="${across(x)}" y2="${bottom}"/>`;
+  // A rim tells it from what it crosses.
+  return html`<g class="load-line"><g class="rim">${lines}</g>${lines}
+${loadMark(limit, x, topOf(row) + rowHeight / 2)}</g>`;
+}
+
+/** About as wide as a character of it is. */
+const labelCharWidth = 6.4;
+
+/** The Plimsoll mark and the figure, on the side where there is more room. */
+function loadMark(limit: number, x: number, middle: number): Markup {
+  const label = `limit ${grouped(limit)}`;
+  const width = Math.round(label.length * labelCharWidth) + 38;
+  const left = x <= 0.5 ? 6 : -width - 6;
+  return html`<svg x="${across(x)}" y="${middle}" overflow="visible"><rect class="label-ground" x="${left}" y="-9" width="${width}" height="18" rx="4"/><circle class="mark" cx="${left + 15}" cy="0" r="5"/><line class="mark" x1="${left + 6}" y1="0" x2="${left + 24}" y2="0"/><text x="${left + 30}" y="4">${label}</text></svg>`;
+}
+
+/** For those who do not see it. */
+function inWords(picture: WindowPicture): string {
+  const { units, tokens, limit, window, cachedTokens } = picture;
+  const parts = sumsOf(picture).map(({ name, sum }) => `${name.toLowerCase()} ${grouped(sum)}`);
+  const cached =
+    cachedTokens > 0 ? ` The first ${grouped(cachedTokens)} were read from the cache.` : "";
+  return `${grouped(units.length)} units, ${grouped(tokens)} tokens of ${grouped(limit)} up to the limit, in a window of ${grouped(window)}: ${parts.join(", ")}.${cached}`;
+}
+
+interface KindSum {
+  readonly kind: SegmentKind;
+  readonly name: string;
+  readonly sum: number;
+}
+
+/** Those that there are. */
+function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSum[] {
+  const sums = new Map<SegmentKind, number>();
+  for (const { segments } of units)
+    for (const { kind, tokens } of segments) sums.set(kind, (sums.get(kind) ?? 0) + tokens);
+  return kinds.flatMap(({ kind, name }) => {
+    const sum = sums.get(kind) ?? 0;
+    return sum === 0 ? [] : [{ kind, name, sum }];
+  });
+}
+
+export function windowLegend(picture: WindowPicture): Markup {
+  const items = sumsOf(picture).map(
+    ({ kind, name, sum }) =>
+      html`<li><span class="swatch s-${kind}"></span>${name} <span class="muted">${grouped(sum)} · ${percent(sum / Math.max(1, picture.tokens))}</span></li>`,
+  );
+  const isPinned = picture.units.some((unit) => unit.isPinned === true);
+  return html`<ul class="legend">${items}
+${picture.cachedTokens > 0 ? html`<li class="sign"><span class="swatch s-cached"></span>read from the cache <span class="muted">${grouped(picture.cachedTokens)}</span></li>` : nothing}
+${isPinned ? html`<li class="sign"><span class="swatch s-pin"></span>pinned</li>` : nothing}
+${picture.limit > 0 && picture.window > picture.limit ? html`<li class="sign"><span class="swatch s-kept"></span>kept for the answer</li>` : nothing}</ul>`;
+}

@@ -1,0 +1,119 @@
+/** Bars: how full a window is, with the load line where its limit is, and what it is filled with. Pure. */
+
+import type { SegmentKind, WindowPicture } from "../../message/api.ts";
+import { type Line, type Span, span, type Tone } from "./lines.ts";
+import type { Fill } from "./row.ts";
+
+/** The mark on the hull. */
+const loadLine = "│";
+
+/** The whole window, filled up to where it is by now. */
+export function fillBar(
+  { tokens, limit, window }: Omit<Fill, "share">,
+  tone: Tone,
+  cells: number,
+): Line {
+  const inner = Math.max(1, cells - 1);
+  const scale = Math.max(window, limit, 1);
+  const full = Math.round(Math.min(1, tokens / scale) * inner);
+  // What is not nothing does not look like it.
+  const filled = tokens > 0 ? Math.max(1, full) : 0;
+  const at = Math.round((limit / scale) * inner);
+  const piece = (from: number, to: number): Line => [
+    span("■".repeat(Math.max(0, Math.min(to, filled) - from)), tone),
+    span("·".repeat(Math.max(0, to - Math.max(from, filled))), "dim"),
+  ];
+  return [...piece(0, at), span(loadLine, "strong"), ...piece(at, inner)];
+}
+
+/** 0 to 100; less: nobody knows how far it is. */
+export function progressBar(progress: number, tone: Tone, cells: number): Line {
+  if (progress < 0) return [span("▒".repeat(cells), tone)];
+  const full = Math.round((Math.min(100, progress) / 100) * cells);
+  return [span("■".repeat(full), tone), span("·".repeat(cells - full), "dim")];
+}
+
+/** In the order of the legend. */
+export const kinds: readonly { readonly kind: SegmentKind; readonly letter: string }[] = [
+  { kind: "system", letter: "S" },
+  { kind: "skills", letter: "K" },
+  { kind: "tools", letter: "T" },
+  { kind: "user", letter: "U" },
+  { kind: "assistant", letter: "A" },
+  { kind: "results", letter: "R" },
+  { kind: "summary", letter: "Σ" },
+  { kind: "handle", letter: "H" },
+];
+
+const letters: ReadonlyMap<SegmentKind, string> = new Map(
+  kinds.map(({ kind, letter }) => [kind, letter]),
+);
+
+export function letterOf(kind: SegmentKind): string {
+  return letters.get(kind) ?? "?";
+}
+
+/** A stretch of one kind begins with its letter. */
+export function pictureBar(picture: WindowPicture, cells: number): Line {
+  const { window, limit, tokens } = picture;
+  const inner = Math.max(1, cells - 1);
+  const scale = Math.max(window, limit, tokens, 1);
+  const seen = cellKinds(picture, scale / inner);
+  const at = Math.round((Math.min(limit, scale) / scale) * inner);
+  const drawn = Array.from({ length: inner }, (_, index): Span => {
+    const kind = seen[index];
+    if (kind === undefined) return span("░", "dim");
+    if (kind !== seen[index - 1]) return { text: letterOf(kind), tone: kind, isBlock: true };
+    return span("█", kind);
+  });
+  return merged([...drawn.slice(0, at), span(loadLine, "strong"), ...drawn.slice(at)]);
+}
+
+/** For each cell, the kind that takes the most of it. */
+function cellKinds({ units, tokens }: WindowPicture, perCell: number): readonly SegmentKind[] {
+  const count = Math.ceil(tokens / perCell - 0.5);
+  const shares = Array.from({ length: Math.max(0, count) }, () => new Map<SegmentKind, number>());
+  let position = 0;
+  for (const { segments } of units)
+    for (const { kind, tokens: own } of segments) {
+      const end = position + own;
+      for (let cell = Math.floor(position / perCell); cell * perCell < end; cell++) {
+        const share = Math.min(end, (cell + 1) * perCell) - Math.max(position, cell * perCell);
+        const sums = shares[cell];
+        sums?.set(kind, (sums.get(kind) ?? 0) + share);
+      }
+      position = end;
+    }
+  return shares.map(largest);
+}
+
+function largest(sums: ReadonlyMap<SegmentKind, number>): SegmentKind {
+  let best: SegmentKind = "user";
+  for (const [kind, tokens] of sums) if (tokens > (sums.get(best) ?? 0)) best = kind;
+  return best;
+}
+
+function merged(spans: readonly Span[]): Line {
+  const all: Span[] = [];
+  for (const piece of spans) {
+    const last = all.at(-1);
+    const isSame = last !== undefined && last.tone === piece.tone && last.isBlock === piece.isBlock;
+    if (isSame) all[all.length - 1] = { ...last, text: last.text + piece.text };
+    else all.push(piece);
+  }
+  return all;
+}
+
+/** Tokens of each kind that there is, in the order of the legend. */
+export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly {
+  readonly kind: SegmentKind;
+  readonly tokens: number;
+}[] {
+  const sums = new Map<SegmentKind, number>();
+  for (const { segments } of units)
+    for (const { kind, tokens } of segments) sums.set(kind, (sums.get(kind) ?? 0) + tokens);
+  return kinds.flatMap(({ kind }) => {
+    const tokens = sums.get(kind) ?? 0;
+    return tokens === 0 ? [] : [{ kind, tokens }];
+  });
+}

@@ -1,0 +1,140 @@
+/** What `plimsoll top` asks of the service, over HTTP alone. */
+
+import type {
+  ConfigAnswer,
+  Listed,
+  MessageDetails,
+  SessionRow,
+  WindowPicture,
+} from "../../message/api.ts";
+import type { Edit } from "../../message/edit.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { isObject } from "../../message/json.ts";
+import type { Compacted, Steered } from "../../session/steer.ts";
+import type { Action } from "./keys.ts";
+import type { Note } from "./state.ts";
+
+export interface TopClient {
+  sessions(): Promise<Listed<SessionRow>>;
+  config(): Promise<ConfigAnswer>;
+  window(session: string): Promise<WindowPicture>;
+  edits(session: string): Promise<readonly Edit[]>;
+  /** Contract: what came of it in a sentence; rejects with the service's own where it refuses. */
+  act(session: string, action: Action & { readonly branch?: string }): Promise<Note>;
+}
+
+/** Sessions beside the newest ones are found by `plimsoll sessions`. */
+const mostSessions = 100;
+/** Of one answer: the edits of a session come with their texts. */
+const mostBytes = 64 * 1024 * 1024;
+const readingMs = 20_000;
+/** A model may write a summary on the way. */
+const actingMs = 120_000;
+
+interface Place {
+  /** The service may come back at another port. */
+  readonly url: () => string;
+  readonly token: string;
+}
+
+export function createTopClient(place: Place): TopClient {
+  const get = <T>(path: string): Promise<T> => request<T>(place, path);
+  const post = <T>(session: string, name: string, wish: unknown): Promise<T> =>
+    request<T>(place, `/api/sessions/${encodeURIComponent(session)}/${name}`, wish);
+  const of = (session: string): string => `/api/sessions/${encodeURIComponent(session)}`;
+  return {
+    sessions: () => get(`/api/sessions?limit=${mostSessions}`),
+    config: () => get("/api/config"),
+    window: (session) => get(`${of(session)}/window`),
+    edits: async (session) => (await get<Listed<Edit>>(`${of(session)}/edits`)).items,
+    act: async (session, { branch, ...wanted }) => {
+      const on = branch === undefined ? {} : { branch };
+      switch (wanted.action) {
+        case "compact":
+          return compacted(await post<Compacted>(session, "compact", on));
+        case "undo":
+          return undone(await post<Steered>(session, "undo", on));
+        case "pin": {
+          const { first = 0, last = first } = wanted.unit;
+          await post(session, "pin", { first, last, ...on });
+          return done(`Pinned: ${messages(first, last)} as it is until it is released.`);
+        }
+        case "release": {
+          const { first = 0, last = first } = wanted.unit;
+          const query = new URLSearchParams({ first: `${first}`, last: `${last}`, ...on });
+          const details = await get<MessageDetails>(`${of(session)}/messages?${query}`);
+          const pins = details.edits.filter(({ action }) => action.kind === "pin");
+          for (const { seq } of pins) await post(session, "pin", { release: seq });
+          return done(
+            `Released: the next compaction may take it out (pin ${pins.map(({ seq }) => seq).join(", ")}).`,
+          );
+        }
+      }
+    },
+  };
+}
+
+function messages(first: number, last: number): string {
+  return first === last ? `message ${first} stays` : `messages ${first}–${last} stay`;
+}
+
+function compacted({ tokensBefore, tokensAfter, strategies }: Compacted): Note {
+  const by = strategies.length === 0 ? "" : ` by ${strategies.join(", ")}`;
+  return done(`Compacted: ${count(tokensBefore)} → ${count(tokensAfter)} tokens${by}.`);
+}
+
+function undone({ tokens }: Steered): Note {
+  return done(`Undone: the model sees ${count(tokens)} tokens of the conversation again.`);
+}
+
+function done(text: string): Note {
+  return { tone: "done", text };
+}
+
+function count(tokens: number): string {
+  return tokens.toLocaleString("en-US");
+}
+
+async function request<T>({ url, token }: Place, path: string, wish?: unknown): Promise<T> {
+  const response = await fetch(`${url()}${path}`, {
+    method: wish === undefined ? "GET" : "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(wish === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(wish === undefined ? {} : { body: JSON.stringify(wish) }),
+    signal: AbortSignal.timeout(wish === undefined ? readingMs : actingMs),
+  });
+  const answer: unknown = JSON.parse(await textOf(response));
+  if (response.ok) return answer as T;
+  const { code } = errorIn(answer);
+  throw new PlimsollError(
+    code === "SESSION_UNKNOWN" ? code : "INTERNAL",
+    sentenceIn(answer, response.status),
+    { status: response.status },
+  );
+}
+
+async function textOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > mostBytes)
+      throw new PlimsollError(
+        "BODY_TOO_LARGE",
+        "The answer is too long to be shown here: `plimsoll edits` and the dashboard show it in parts.",
+      );
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The service's own. */
+export function sentenceIn(answer: unknown, status: number): string {
+  return String(errorIn(answer).message ?? `The service said ${status}.`);
+}
+
+function errorIn(answer: unknown): { readonly code?: unknown; readonly message?: unknown } {
+  return isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
+}

@@ -1,0 +1,82 @@
+/** What takes the place of a part of the screen: the list of units to pin, and the help. Pure. */
+
+import type { WindowUnit } from "../../message/api.ts";
+import { kinds, letterOf } from "./bars.ts";
+import { clipped, leftIn, rightIn } from "./cells.ts";
+import { counted, heading, type Line, type Size, span } from "./lines.ts";
+import { scrolled } from "./list.ts";
+import type { FillState } from "./row.ts";
+import { pinnableUnits, type TopState } from "./state.ts";
+
+export function pinLines(state: TopState, { columns }: Size, room: number): readonly Line[] {
+  const { mode, looked } = state;
+  const units = looked === undefined ? [] : pinnableUnits(looked.picture);
+  const index = units.findIndex(({ id }) => mode.kind === "pins" && id === mode.unit);
+  const shown = Math.max(1, room - 1);
+  const first = scrolled(index, units.length, shown);
+  const title = `What shall stay as it is? Unit ${index + 1} of ${counted(units.length)}`;
+  return [
+    heading(title, columns),
+    ...units
+      .slice(first, first + shown)
+      .map((unit, offset) => unitLine(unit, first + offset === index, columns)),
+  ];
+}
+
+function unitLine(unit: WindowUnit, isChosen: boolean, columns: number): Line {
+  const { first = 0, last = first, segments, tokens, begins, isPinned } = unit;
+  const numbers = first === last ? `${first}` : `${first}–${last}`;
+  const [main] = segments.toSorted((one, other) => other.tokens - one.tokens);
+  const kind = main?.kind ?? "user";
+  return [
+    span(isChosen ? " ► " : "   ", "strong"),
+    span(rightIn(numbers, 9), "dim"),
+    span("  "),
+    { text: letterOf(kind), tone: kind, isBlock: true },
+    span(` ${leftIn(kind, 10)}`),
+    span(rightIn(counted(tokens), 8)),
+    span(isPinned === true ? "  pinned  " : "          ", "P1"),
+    {
+      text: clipped(begins, Math.max(0, columns - 44)),
+      ...(isChosen ? { tone: "strong" as const } : {}),
+    },
+  ];
+}
+
+const keys: readonly (readonly [string, string])[] = [
+  ["↑ ↓  j k", "select a session; page up and page down go further"],
+  ["c", "compact it now, to half of its limit"],
+  ["u", "undo the last edit that holds, with all that was made with it"],
+  ["p", "choose a unit: enter pins it, P releases it, escape leaves"],
+  ["q  ctrl-c", "quit; the service goes on"],
+];
+
+const states: readonly (readonly [FillState, string])[] = [
+  ["normal", "there is room"],
+  ["P1", "the client asks for the highest priority"],
+  ["warning", "near the load line, or the guard stepped in"],
+  ["recovery", "the conversation began afresh, with a handover"],
+];
+
+export function helpLines({ columns }: Size): readonly Line[] {
+  return [
+    heading("Keys", columns),
+    ...keys.map(([key, what]): Line => [span(`  ${leftIn(key, 12)}`, "strong"), span(what)]),
+    heading("What it shows", columns),
+    [
+      span("  A bar is a window; "),
+      span("│", "strong"),
+      span(" is the load line: what a request may use of it."),
+    ],
+    ...states.map(([state, what]): Line => [span(`  ${leftIn(state, 12)}`, state), span(what)]),
+    [
+      span("  "),
+      ...kinds.flatMap(({ kind, letter }) => [
+        { text: letter, tone: kind, isBlock: true as const },
+        span(` ${kind} `),
+      ]),
+    ],
+    [span("  What an edit takes out of the view stays in the archive.", "dim")],
+    [span("  Any key closes this.", "dim")],
+  ];
+}

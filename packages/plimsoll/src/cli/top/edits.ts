@@ -1,0 +1,78 @@
+/** Edits as a list for people: those of one strategy that were made together are one row. Pure. */
+
+import type { Edit } from "../../message/edit.ts";
+import { revertedIn } from "../../session/view.ts";
+
+export interface EditStep {
+  /** Numbers of its edits, from and to. */
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+  readonly at: number;
+  readonly strategy: string;
+  readonly reason: string;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly state: "holds" | "undone";
+}
+
+/** Older ones are not kept. */
+const mostSteps = 100;
+
+/** Newest first. */
+export function editSteps(edits: readonly Edit[]): readonly EditStep[] {
+  const reverted = revertedIn(edits);
+  const steps = new Map<string, Edit[]>();
+  for (const edit of edits) {
+    // What the model looked up changes nothing of what it was told.
+    if (edit.action.kind === "expand") continue;
+    const key = `${edit.step} ${edit.strategy} ${reverted.has(edit.seq)}`;
+    const known = steps.get(key);
+    if (known === undefined) steps.set(key, [edit]);
+    else known.push(edit);
+  }
+  return [...steps.values()]
+    .slice(-mostSteps)
+    .map((made) => stepOf(made, reverted))
+    .toReversed();
+}
+
+function stepOf(made: readonly Edit[], reverted: ReadonlySet<number>): EditStep {
+  const [edit] = made as readonly [Edit, ...Edit[]];
+  const sum = (tokens: (edit: Edit) => number): number =>
+    made.reduce((all, one) => all + tokens(one), 0);
+  return {
+    first: edit.seq,
+    last: made.at(-1)?.seq ?? edit.seq,
+    count: made.length,
+    at: edit.at,
+    strategy: edit.strategy,
+    reason: reasonOf(edit, made),
+    tokensBefore: sum(({ tokensBefore }) => tokensBefore),
+    tokensAfter: sum(({ tokensAfter }) => tokensAfter),
+    state: reverted.has(edit.seq) ? "undone" : "holds",
+  };
+}
+
+/** What was done by hand says why by what it is. */
+function reasonOf({ action, reason }: Edit, made: readonly Edit[]): string {
+  switch (action.kind) {
+    case "revert":
+      return `takes back ${takenBack(made)}`;
+    case "restore":
+      return action.to === 0 ? "back to the beginning" : `back to edit ${action.to}`;
+    case "pin":
+      return "stays as it is";
+    case "checkpoint":
+      return action.label === "" ? "a point to come back to" : action.label;
+    default:
+      return reason;
+  }
+}
+
+/** With an undo come pins for what is back: they are not told. */
+function takenBack(made: readonly Edit[]): string {
+  const numbers = made.flatMap(({ action }) => (action.kind === "revert" ? [action.edit] : []));
+  const [first, last] = [Math.min(...numbers), Math.max(...numbers)];
+  return first === last ? `#${first}` : `#${first}–${last}`;
+}

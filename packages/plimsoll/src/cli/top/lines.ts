@@ -1,0 +1,93 @@
+/** Lines of a screen as data: text with a meaning, which becomes a colour only where colours are wanted. Pure. */
+
+import type { SegmentKind } from "../../message/api.ts";
+import { cellsOf, cut } from "./cells.ts";
+import type { FillState } from "./row.ts";
+
+/** Why a piece of text looks different. None tells anything that its text, or its place, does not tell. */
+export type Tone = "dim" | "strong" | FillState | SegmentKind;
+
+export interface Span {
+  /** Sober, or ours. */
+  readonly text: string;
+  readonly tone?: Tone;
+  /** Dark on the colour of its tone. */
+  readonly isBlock?: true;
+}
+
+export type Line = readonly Span[];
+
+export interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+export function span(text: string, tone?: Tone): Span {
+  return tone === undefined ? { text } : { text, tone };
+}
+
+/** No line is wider than the screen: what does not fit is cut. */
+export function fitted(line: Line, columns: number): Line {
+  const spans: Span[] = [];
+  let left = columns;
+  for (const piece of line) {
+    const text = cut(piece.text, left);
+    if (text !== "") spans.push({ ...piece, text });
+    left -= cellsOf(text);
+  }
+  return spans;
+}
+
+export function plainText(line: Line): string {
+  return line
+    .map(({ text }) => text)
+    .join("")
+    .trimEnd();
+}
+
+/** Both ends of a line; of the first is shown what the second leaves. */
+export function apart(left: Line, right: Line, columns: number): Line {
+  const room = columns - widthOf(right);
+  const shown = fitted(left, Math.max(0, room - 1));
+  return [...shown, span(" ".repeat(Math.max(0, room - widthOf(shown)))), ...right];
+}
+
+export function widthOf(line: Line): number {
+  return line.reduce((sum, { text }) => sum + cellsOf(text), 0);
+}
+
+/** A rule that begins a part of the screen. */
+export function heading(title: string, columns: number): Line {
+  const shown = cut(title, Math.max(0, columns - 6));
+  const rest = Math.max(0, columns - 4 - cellsOf(shown));
+  return [span("── ", "dim"), span(shown, "strong"), span(` ${"─".repeat(rest)}`, "dim")];
+}
+
+/** Pieces with a dot between them. */
+export function dotted(pieces: readonly Line[]): Line {
+  return pieces.flatMap((piece, index) => (index === 0 ? piece : [span(" · ", "dim"), ...piece]));
+}
+
+/** 12,345 */
+export function counted(tokens: number): string {
+  return Math.round(tokens).toLocaleString("en-US");
+}
+
+/** 12,345 · 1.2M · 3.4B */
+export function shortCounted(tokens: number): string {
+  if (tokens >= 1e9) return `${(tokens / 1e9).toFixed(1)}B`;
+  return tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)}M` : counted(tokens);
+}
+
+/** 0.834 is 83 %; what is not quite all does not look like it. */
+export function percent(share: number): string {
+  const rounded = Math.round(share * 100);
+  return `${share < 1 && rounded === 100 ? 99 : Math.min(999, rounded)} %`;
+}
+
+/** 14:05, in the reader's own time. */
+export function timeOf(at: number): string {
+  const date = new Date(at);
+  const two = (part: number): string => String(part).padStart(2, "0");
+  return `${two(date.getHours())}:${two(date.getMinutes())}`;
+}

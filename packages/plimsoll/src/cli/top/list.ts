@@ -1,0 +1,158 @@
+/**
+ * The upper part of the screen: where the service is, sums, and the sessions. What others named stands last in its line:
+ * whatever a terminal makes of foreign letters, nothing of ours stands behind them.
+ */
+
+import { fillBar } from "./bars.ts";
+import { clipped, leftIn, rightIn } from "./cells.ts";
+import {
+  apart,
+  counted,
+  dotted,
+  type Line,
+  percent,
+  type Size,
+  shortCounted,
+  span,
+} from "./lines.ts";
+import { phaseIcon } from "./phase.ts";
+import { fillOf, nameOf, type Row, stateOf } from "./row.ts";
+import { type Link, orderedRows, type TopState } from "./state.ts";
+
+export function headerLine({ url, link }: TopState, { columns }: Size): Line {
+  const place = [span(" ⊖ Plimsoll", "strong"), span(`  ${clipped(url, 40)}`, "dim")];
+  return apart(place, [...linkSpans(link), span(" ")], columns);
+}
+
+function linkSpans(link: Link): Line {
+  switch (link.kind) {
+    case "live":
+      return [span("●", "P1"), span(" live")];
+    case "connecting":
+      return [span("○ connecting", "dim")];
+    case "waiting":
+      return [span("○ reconnecting", "warning"), span(` in ${link.retryMs / 1000} s`, "dim")];
+    case "refused":
+      return [span("× refused", "recovery")];
+  }
+}
+
+export function totalsLine(state: TopState): Line {
+  const rows = [...state.rows.values()];
+  const turns = rows.reduce((sum, { listed }) => sum + listed.turns, 0);
+  const running = rows.filter((row) => row.running !== undefined).length;
+  const tokens = rows.reduce((sum, row) => sum + (fillOf(row)?.tokens ?? 0), 0);
+  const kept = rows.reduce((sum, { listed: { lastTurn } }) => {
+    const before = lastTurn?.tokensBefore ?? 0;
+    return sum + Math.max(0, before - (lastTurn?.measurement.total ?? before));
+  }, 0);
+  const near = rows.filter((row) => stateOf(row, state.settings) === "warning").length;
+  const sessions = `${counted(rows.length)}${state.hasMore ? "+" : ""}`;
+  return [
+    span(" "),
+    ...dotted([
+      figure(sessions, rows.length === 1 ? "session" : "sessions"),
+      ...(running === 0 ? [] : [figure(counted(running), "at work")]),
+      figure(counted(turns), turns === 1 ? "turn" : "turns"),
+      figure(shortCounted(tokens), "tokens in view"),
+      ...(kept === 0 ? [] : [figure(shortCounted(kept), "kept out")]),
+      ...(near === 0 ? [] : [[span(`${counted(near)} warning`, "warning")]]),
+    ]),
+  ];
+}
+
+function figure(count: string, of: string): Line {
+  return [span(count, "strong"), span(` ${of}`, "dim")];
+}
+
+interface Columns {
+  readonly bar: number;
+  /** 0: there is no room for it. */
+  readonly tokens: number;
+  readonly model: number;
+  readonly name: number;
+}
+
+/** Marker 4, percent 6, state 10, turns 7: what is left is shared out. */
+function columnsFor(columns: number): Columns {
+  const left = columns - 27;
+  const tokens = columns >= 100 ? 20 : 0;
+  const model = Math.min(26, Math.floor(columns * 0.24));
+  const name = Math.min(40, Math.max(12, Math.floor(columns * 0.2)));
+  return { bar: Math.max(8, left - tokens - model - name - 2), tokens, model, name };
+}
+
+/** With the place of what is shown in the list, where it does not show all. */
+export function columnTitles(state: TopState, { columns }: Size, room: number): Line {
+  const { bar, tokens, model } = columnsFor(columns);
+  const { first, rows } = shownRows(state, room);
+  const last = Math.min(rows.length, first + room);
+  const place = rows.length > room ? [span(`${first + 1}–${last}/${rows.length}`, "dim")] : [];
+  const titles = [
+    leftIn("    WINDOW", bar + 4),
+    rightIn("FILL", 6),
+    "  ",
+    leftIn("STATE", 8),
+    rightIn("TURNS", 7),
+    tokens === 0 ? "" : rightIn("TOKENS / LIMIT", tokens),
+    "  ",
+    leftIn("MODEL", model),
+    "AGENT",
+  ];
+  return apart([span(titles.join(""), "dim")], place, columns);
+}
+
+/** Those that there is room for, around the one that is selected. */
+export function sessionLines(state: TopState, size: Size, room: number): readonly Line[] {
+  const { first, rows } = shownRows(state, room);
+  if (rows.length === 0)
+    return [
+      [],
+      [span("  No session yet: point an agent at the service, and it appears here.", "dim")],
+    ];
+  return rows.slice(first, first + room).map((row) => sessionLine(state, row, size.columns));
+}
+
+function shownRows(
+  state: TopState,
+  room: number,
+): { readonly rows: readonly Row[]; readonly first: number } {
+  const rows = orderedRows(state);
+  const index = rows.findIndex(({ listed: { id } }) => id === state.selected);
+  return { rows, first: scrolled(index, rows.length, room) };
+}
+
+/** The chosen one is in the middle, as far as there are lines before and after it. */
+export function scrolled(chosen: number, count: number, room: number): number {
+  return Math.max(0, Math.min(chosen - Math.floor(room / 2), count - room));
+}
+
+function sessionLine(state: TopState, row: Row, columns: number): Line {
+  const { listed, running, phase } = row;
+  const widths = columnsFor(columns);
+  const fill = fillOf(row);
+  const tone = stateOf(row, state.settings);
+  const isSelected = listed.id === state.selected;
+  const isInPhase = phase !== undefined && state.settings.mustShowPhases;
+  const activity = isInPhase ? phaseIcon(phase) : running === undefined ? " " : "•";
+  const bar =
+    fill === undefined ? [span("·".repeat(widths.bar), "dim")] : fillBar(fill, tone, widths.bar);
+  const size = fill === undefined ? "—" : `${counted(fill.tokens)} / ${counted(fill.limit)}`;
+  const model = running?.model ?? listed.lastTurn?.model ?? "";
+  return [
+    span(isSelected ? " ►" : "  ", "strong"),
+    span(`${activity} `, tone),
+    ...bar,
+    span(rightIn(fill === undefined ? "—" : percent(fill.share), 6)),
+    span("  "),
+    span(leftIn(tone, 8), tone),
+    span(rightIn(counted(listed.turns), 7)),
+    span(widths.tokens === 0 ? "" : rightIn(size, widths.tokens)),
+    span("  "),
+    span(leftIn(clipped(model, widths.model - 1), widths.model), "dim"),
+    {
+      text: clipped(nameOf(listed), widths.name),
+      ...(isSelected ? { tone: "strong" as const } : {}),
+    },
+  ];
+}

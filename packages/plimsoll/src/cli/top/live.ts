@@ -1,0 +1,234 @@
+/** `plimsoll top` while it runs: what the service says goes into the state, what keys wish for goes to the service. */
+
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type {
+  ContextBreakingUpdateEvent,
+  PlimsollEvent,
+  PlimsollEventType,
+} from "../../message/event.ts";
+import type { TopClient } from "./client.ts";
+import { editSteps } from "./edits.ts";
+import { gather, nextRelease, nothingGathered, type Ready, release } from "./gather.ts";
+import { type Key, press, type Wish } from "./keys.ts";
+import { isLastPhase, isListedEnd } from "./row.ts";
+import {
+  type Link,
+  type Looked,
+  type News,
+  type Note,
+  settingsOf,
+  type TopSettings,
+  type TopState,
+  withNews,
+} from "./state.ts";
+
+export interface Live {
+  readonly read: () => TopState;
+  readonly subscribe: (changed: () => void) => () => void;
+  readonly press: (key: Key) => void;
+  readonly hear: (event: PlimsollEvent) => void;
+  readonly link: (link: Link) => void;
+  readonly tell: (news: News) => void;
+  /** Nothing is drawn or asked any more. */
+  close(): void;
+}
+
+export interface LiveOptions {
+  readonly start: TopState;
+  readonly client: TopClient;
+  readonly quit: () => void;
+}
+
+/** A compaction that says nothing for so long is not shown as running any more. */
+const mostPhaseMs = 60_000;
+
+/** Events that change what is seen of a session, or its edits. */
+const changing: ReadonlySet<PlimsollEventType> = new Set<PlimsollEventType>([
+  "turn-end",
+  "compaction-end",
+  "view-steered",
+  "tools-deferred",
+  "tools-loaded",
+  "recovery",
+]);
+
+export async function lookAt(client: TopClient, session: string): Promise<Looked> {
+  const [picture, edits] = await Promise.all([client.window(session), client.edits(session)]);
+  return { session, picture, steps: editSteps(edits) };
+}
+
+export function createLive({ start, client, quit }: LiveOptions): Live {
+  let state = start;
+  let isClosed = false;
+  const listeners = new Set<() => void>();
+
+  const set = (next: TopState): void => {
+    const { selected } = state;
+    state = next;
+    for (const changed of listeners) changed();
+    if (next.selected !== selected) reading.look();
+  };
+  const tell = (news: News): void => {
+    if (!isClosed) set(withNews(state, news));
+  };
+  const reading = createReading(client, () => state, tell);
+  const phases = createPhaseTimers(tell);
+  const shown = (event: PlimsollEvent): void => {
+    const known = state.rows.get(event.session);
+    const isUnknown = known === undefined && event.type !== "session-start";
+    tell({ kind: "event", event });
+    if (isUnknown || isListedEnd(known, event)) reading.list();
+    if (event.type === "context-breaking-update") phases.entered(event, state.settings);
+    if (event.session === state.selected && changing.has(event.type)) reading.look();
+  };
+  const gathering = createGathering(shown);
+  const carryOut = async (wish: Extract<Wish, { kind: "act" }>): Promise<void> => {
+    const { session, text } = wish;
+    tell({ kind: "acting", text });
+    const note = await client.act(session, wish).catch(failure);
+    tell({ kind: "acted", session, note });
+    reading.look();
+  };
+
+  return {
+    read: () => state,
+    subscribe: (changed) => {
+      listeners.add(changed);
+      return () => void listeners.delete(changed);
+    },
+    press: (key) => {
+      const pressed = press(state, key);
+      set(pressed.state);
+      if (pressed.wish?.kind === "quit") quit();
+      if (pressed.wish?.kind === "act") void carryOut(pressed.wish);
+    },
+    hear: gathering.hear,
+    link: (link) => {
+      tell({ kind: "link", link });
+      // The stream is open: what is read now misses nothing.
+      if (link.kind === "live") reading.all();
+    },
+    tell,
+    close: () => {
+      isClosed = true;
+      gathering.close();
+      phases.close();
+      listeners.clear();
+    },
+  };
+}
+
+interface Reading {
+  readonly look: () => void;
+  readonly list: () => void;
+  readonly all: () => void;
+}
+
+function createReading(
+  client: TopClient,
+  read: () => TopState,
+  tell: (news: News) => void,
+): Reading {
+  // Without a service there is nothing to say that the header does not say.
+  const failed = (error: unknown): void => {
+    if (read().link.kind === "live") tell({ kind: "note", note: failure(error) });
+  };
+  const look = oneAtATime(async () => {
+    const { selected } = read();
+    if (selected === undefined) return;
+    try {
+      tell({ kind: "looked", looked: await lookAt(client, selected) });
+    } catch (error) {
+      if (PlimsollError.is(error) && error.code === "SESSION_UNKNOWN")
+        tell({ kind: "gone", session: selected });
+      else failed(error);
+    }
+  });
+  const list = oneAtATime(async () => {
+    await client.sessions().then((found) => tell({ kind: "listed", list: found }), failed);
+  });
+  const configure = oneAtATime(async () => {
+    // Only the owner may read them: others see the usual ones.
+    const config = await client.config().catch(() => undefined);
+    if (config !== undefined) tell({ kind: "settings", settings: settingsOf(config) });
+  });
+  const all = (): void => {
+    list();
+    look();
+    configure();
+  };
+  return { look, list, all };
+}
+
+/** The clock of the gatherer. */
+function createGathering(show: (event: PlimsollEvent) => void): {
+  readonly hear: (event: PlimsollEvent) => void;
+  readonly close: () => void;
+} {
+  let gathered = nothingGathered;
+  let timer: NodeJS.Timeout | undefined;
+  const take = (ready: Ready): void => {
+    gathered = ready.gathered;
+    for (const event of ready.events) show(event);
+    const next = nextRelease(gathered);
+    clearTimeout(timer);
+    if (next === undefined) return;
+    const ms = Math.max(1, next - performance.now());
+    timer = setTimeout(() => take(release(gathered, performance.now())), ms);
+  };
+  return {
+    hear: (event) => take(gather(gathered, event, performance.now())),
+    close: () => clearTimeout(timer),
+  };
+}
+
+/** A phase does not stay for ever. One timer for each session that is in one. */
+function createPhaseTimers(tell: (news: News) => void): {
+  readonly entered: (event: ContextBreakingUpdateEvent, settings: TopSettings) => void;
+  readonly close: () => void;
+} {
+  const timers = new Map<string, NodeJS.Timeout>();
+  return {
+    entered: (event, { hidesAfterMs }) => {
+      const { session, at } = event;
+      clearTimeout(timers.get(session));
+      const over = (): void => {
+        timers.delete(session);
+        tell({ kind: "phase-over", session, at });
+      };
+      timers.set(session, setTimeout(over, isLastPhase(event) ? hidesAfterMs : mostPhaseMs));
+    },
+    close: () => {
+      for (const timer of timers.values()) clearTimeout(timer);
+    },
+  };
+}
+
+function failure(error: unknown): Note {
+  const { name } = error instanceof Error ? error : { name: "" };
+  if (name === "TimeoutError")
+    return { tone: "refused", text: "The service did not answer in time: it may still do it." };
+  return {
+    tone: "refused",
+    text: PlimsollError.is(error)
+      ? errorMessage(error)
+      : `The service could not be asked: ${errorMessage(error)}.`,
+  };
+}
+
+/** Asked again while it works, it works once more afterwards. */
+function oneAtATime(work: () => Promise<void>): () => void {
+  let isWorking = false;
+  let isAsked = false;
+  const start = async (): Promise<void> => {
+    isWorking = true;
+    isAsked = false;
+    await work();
+    isWorking = false;
+    if (isAsked) void start();
+  };
+  return () => {
+    isAsked = true;
+    if (!isWorking) void start();
+  };
+}

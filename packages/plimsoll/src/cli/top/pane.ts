@@ -1,0 +1,172 @@
+/** The lower part of the screen: what fills the window of the selected session, where its compaction is, and its edits. Pure. */
+
+import type { MeasurementSummary } from "../../message/event.ts";
+import { letterOf, pictureBar, sumsOf } from "./bars.ts";
+import { cellsOf, clipped, leftIn, rightIn, sober } from "./cells.ts";
+import type { EditStep } from "./edits.ts";
+import {
+  counted,
+  dotted,
+  heading,
+  type Line,
+  type Size,
+  type Span,
+  span,
+  timeOf,
+  widthOf,
+} from "./lines.ts";
+import { phaseLine } from "./phase.ts";
+import { fillOf, type Row } from "./row.ts";
+import type { Looked, TopState } from "./state.ts";
+
+export interface PanePlan {
+  readonly hasComponents: boolean;
+  readonly hasLegend: boolean;
+  readonly hasEditsTitle: boolean;
+  readonly edits: number;
+}
+
+export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly Line[] {
+  const row = state.selected === undefined ? undefined : state.rows.get(state.selected);
+  if (row === undefined) return [heading("", size.columns)];
+  const looked = state.looked?.session === state.selected ? state.looked : undefined;
+  const { columns } = size;
+  return [
+    titleLine(row, columns),
+    figuresLine(row, looked),
+    ...(plan.hasComponents ? [componentsLine(row)] : []),
+    pictureLine(looked, columns),
+    ...(plan.hasLegend ? [legendLine(looked, columns)] : []),
+    row.phase === undefined || !state.settings.mustShowPhases
+      ? []
+      : phaseLine(row.phase, state.settings, columns),
+    ...(plan.hasEditsTitle ? [heading("Edits", columns)] : []),
+    ...editLines(looked, size, plan.edits),
+  ];
+}
+
+/** The name stands last, as everything that others wrote. */
+function titleLine({ listed }: Row, columns: number): Line {
+  const { id, agent = "", branches } = listed;
+  const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
+  const name = clipped(agent, columns - cellsOf(own) - 8);
+  const rest = columns - cellsOf(own) - cellsOf(name) - (name === "" ? 4 : 5);
+  return [
+    span("── ", "dim"),
+    span(own, "strong"),
+    span(` ${"─".repeat(Math.max(0, rest))}`, "dim"),
+    span(name === "" ? "" : ` ${name}`, "strong"),
+  ];
+}
+
+function figuresLine(row: Row, looked: Looked | undefined): Line {
+  const fill = fillOf(row);
+  if (fill === undefined) return [span(" Nothing was asked yet.", "dim")];
+  const { cachedTokens = 0, takenOutTokens = 0 } = looked?.picture ?? {};
+  return [
+    span(" "),
+    ...dotted([
+      [span(counted(fill.tokens), "strong"), span(` of ${counted(fill.limit)} tokens`)],
+      [span(`window ${counted(fill.window)}`, "dim")],
+      ...(cachedTokens > 0 ? [[span(`${counted(cachedTokens)} cached`, "dim")]] : []),
+      ...(takenOutTokens > 0 ? [[span(`${counted(takenOutTokens)} taken out`)]] : []),
+    ]),
+  ];
+}
+
+const certainties: Readonly<Record<MeasurementSummary["certainty"], string>> = {
+  exact: "counted",
+  estimate: "estimated",
+  bound: "at most",
+};
+
+function componentsLine({ listed: { lastTurn }, running }: Row): Line {
+  const measurement = (running ?? lastTurn)?.measurement;
+  if (measurement === undefined) return [];
+  const { system, skills, tools, conversation, certainty } = measurement;
+  return [
+    span(" "),
+    ...dotted([
+      part("system", system),
+      ...(skills > 0 ? [part("skills", skills)] : []),
+      part("tools", tools),
+      part("conversation", conversation),
+      [span(certainties[certainty] ?? certainty, "dim")],
+    ]),
+  ];
+}
+
+function part(name: string, tokens: number): Line {
+  return [span(`${name} `, "dim"), span(counted(tokens))];
+}
+
+function pictureLine(looked: Looked | undefined, columns: number): Line {
+  if (looked === undefined) return [span(" Reading what fills the window…", "dim")];
+  return [span(" "), ...pictureBar(looked.picture, columns - 2)];
+}
+
+/** With tokens where there is room for them. */
+function legendLine(looked: Looked | undefined, columns: number): Line {
+  if (looked === undefined) return [];
+  const sums = sumsOf(looked.picture);
+  const legend = (gap: string, hasTokens: boolean): Line => [
+    ...sums.flatMap(
+      ({ kind, tokens }, index): Line => [
+        span(index === 0 ? " " : gap),
+        { text: letterOf(kind), tone: kind, isBlock: true },
+        span(` ${kind}`, "dim"),
+        span(hasTokens ? ` ${counted(tokens)}` : ""),
+      ],
+    ),
+  ];
+  const whole = legend("  ", true);
+  return widthOf(whole) <= columns ? whole : legend(" ", false);
+}
+
+function editLines(looked: Looked | undefined, { columns }: Size, room: number): readonly Line[] {
+  if (looked === undefined) return [];
+  const steps = looked.steps.slice(0, room);
+  if (steps.length === 0)
+    return [[span(" Nothing was edited: the model sees every message as it came.", "dim")]];
+  const widest = (text: (step: EditStep) => string, most: number): number =>
+    Math.min(most, Math.max(...steps.map((step) => cellsOf(text(step)))));
+  const widths: EditWidths = {
+    numbers: widest(numbersOf, 12),
+    strategy: widest(strategyOf, columns < 80 ? 18 : 28),
+    tokens: widest(changeOf, 21),
+  };
+  return steps.map((step) => editLine(step, widths, columns));
+}
+
+interface EditWidths {
+  readonly numbers: number;
+  readonly strategy: number;
+  readonly tokens: number;
+}
+
+function numbersOf({ first, last }: EditStep): string {
+  return first === last ? `#${first}` : `#${first}–${last}`;
+}
+
+function strategyOf({ strategy, count }: EditStep): string {
+  return `${sober(strategy).replaceAll("_", " ")}${count === 1 ? "" : ` ×${count}`}`;
+}
+
+function changeOf({ tokensBefore, tokensAfter }: EditStep): string {
+  const isNone = tokensBefore === 0 && tokensAfter === 0;
+  return isNone ? "" : `${counted(tokensBefore)} → ${counted(tokensAfter)}`;
+}
+
+function editLine(step: EditStep, widths: EditWidths, columns: number): Line {
+  const isUndone = step.state === "undone";
+  const own = (text: string): Span => (isUndone ? span(text, "dim") : span(text));
+  const used = widths.numbers + widths.strategy + widths.tokens + 13 + (isUndone ? 7 : 0);
+  return [
+    span(` ${timeOf(step.at)}  `, "dim"),
+    span(rightIn(numbersOf(step), widths.numbers), "dim"),
+    own(`  ${leftIn(strategyOf(step), widths.strategy)}`),
+    own(`  ${rightIn(changeOf(step), widths.tokens)}  `),
+    span(isUndone ? "undone " : "", "warning"),
+    span(clipped(step.reason, Math.max(0, columns - used)), "dim"),
+  ];
+}

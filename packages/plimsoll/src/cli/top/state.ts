@@ -1,0 +1,243 @@
+/** Everything that `plimsoll top` shows, and how news change it. Pure: the screen is made of this alone. */
+
+import type {
+  ConfigAnswer,
+  Listed,
+  SessionRow,
+  WindowPicture,
+  WindowUnit,
+} from "../../message/api.ts";
+import type { PlimsollEvent } from "../../message/event.ts";
+import type { EditStep } from "./edits.ts";
+import {
+  listedRow,
+  type Row,
+  type RowSettings,
+  rowAfter,
+  withoutLive,
+  withoutPhase,
+} from "./row.ts";
+
+export type Link =
+  | { readonly kind: "connecting" }
+  | { readonly kind: "live" }
+  /** Tries again after so long. */
+  | { readonly kind: "waiting"; readonly retryMs: number }
+  | { readonly kind: "refused"; readonly sentence: string };
+
+/** What was read of the session that is selected. */
+export interface Looked {
+  readonly session: string;
+  readonly picture: WindowPicture;
+  /** Newest first. */
+  readonly steps: readonly EditStep[];
+}
+
+export type Mode =
+  | { readonly kind: "sessions" }
+  | { readonly kind: "help" }
+  /** A unit is chosen by its id: the picture may change meanwhile. */
+  | { readonly kind: "pins"; readonly unit: string };
+
+export interface Note {
+  readonly tone: "pending" | "done" | "refused";
+  readonly text: string;
+}
+
+export interface TopState {
+  readonly url: string;
+  readonly link: Link;
+  readonly settings: TopSettings;
+  /** By session. */
+  readonly rows: ReadonlyMap<string, Row>;
+  /** The service has more sessions than were listed. */
+  readonly hasMore: boolean;
+  readonly selected?: string;
+  readonly looked?: Looked;
+  readonly mode: Mode;
+  /** An action is on its way: one at a time. */
+  readonly isActing: boolean;
+  readonly note?: Note;
+}
+
+export interface TopSettings extends RowSettings {
+  readonly mustShowPhases: boolean;
+  /** How long the last phase of a compaction stays. */
+  readonly hidesAfterMs: number;
+}
+
+const usualSettings: TopSettings = {
+  warningThreshold: 0.8,
+  mustHighlightP1: true,
+  mustShowPhases: true,
+  hidesAfterMs: 3000,
+};
+
+export function settingsOf({ progress, limits }: ConfigAnswer): TopSettings {
+  return {
+    warningThreshold: limits.warning_threshold,
+    mustHighlightP1: progress.highlight_p1,
+    mustShowPhases: progress.show,
+    hidesAfterMs: progress.auto_hide_seconds * 1000,
+  };
+}
+
+export type News =
+  | { readonly kind: "link"; readonly link: Link }
+  | { readonly kind: "moved"; readonly url: string }
+  | { readonly kind: "settings"; readonly settings: TopSettings }
+  | { readonly kind: "listed"; readonly list: Listed<SessionRow> }
+  | { readonly kind: "event"; readonly event: PlimsollEvent }
+  | { readonly kind: "looked"; readonly looked: Looked }
+  /** The service knows no such session any more. */
+  | { readonly kind: "gone"; readonly session: string }
+  /** The phase that was entered then has been shown long enough. */
+  | { readonly kind: "phase-over"; readonly session: string; readonly at: number }
+  | { readonly kind: "acting"; readonly text: string }
+  | { readonly kind: "acted"; readonly session: string; readonly note: Note }
+  | { readonly kind: "note"; readonly note: Note };
+
+/** More sessions than this are not kept: the oldest go. */
+const mostRows = 200;
+
+export function startState(url: string): TopState {
+  return {
+    url,
+    link: { kind: "connecting" },
+    settings: usualSettings,
+    rows: new Map(),
+    hasMore: false,
+    mode: { kind: "sessions" },
+    isActing: false,
+  };
+}
+
+export function withNews(state: TopState, news: News): TopState {
+  switch (news.kind) {
+    case "link":
+      return linked(state, news.link);
+    case "moved":
+      return { ...state, url: news.url };
+    case "settings":
+      return { ...state, settings: news.settings };
+    case "listed":
+      return listed(state, news.list);
+    case "event":
+      return withRow(state, news.event.session, (row) => rowAfter(row, news.event));
+    case "looked":
+      return looked(state, news.looked);
+    case "gone":
+      return gone(state, news.session);
+    case "phase-over":
+      return withRow(state, news.session, (row) =>
+        row?.phase?.at === news.at ? withoutPhase(row) : row,
+      );
+    case "acting":
+      return { ...state, isActing: true, note: { tone: "pending", text: news.text } };
+    case "acted":
+      return acted(state, news.session, news.note);
+    case "note":
+      return { ...state, note: news.note };
+  }
+}
+
+function linked(state: TopState, link: Link): TopState {
+  if (link.kind === "live" || state.link.kind !== "live") return { ...state, link };
+  const rows = new Map([...state.rows].map(([id, row]) => [id, withoutLive(row)]));
+  return { ...state, link, rows };
+}
+
+function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState {
+  const known = items.map((item): [string, Row] => [
+    item.id,
+    listedRow(item, state.rows.get(item.id)),
+  ]);
+  // A session that began while the list was read is not in it.
+  const ids = new Set(items.map(({ id }) => id));
+  const newest = Math.max(0, ...items.map(({ updatedAt }) => updatedAt));
+  const since = [...state.rows].filter(
+    ([
+      id,
+      {
+        listed: { updatedAt },
+      },
+    ]) => !ids.has(id) && updatedAt > newest,
+  );
+  const rows = bounded(new Map([...since, ...known]));
+  return { ...selectable({ ...state, rows }), hasMore: next !== undefined };
+}
+
+/** One is selected where there is one. */
+function selectable(state: TopState): TopState {
+  const { selected, ...rest } = state;
+  if (selected !== undefined && state.rows.has(selected)) return state;
+  const [first] = orderedRows(state);
+  return first === undefined ? rest : { ...rest, selected: first.listed.id };
+}
+
+/** Newest first. */
+export function orderedRows({ rows }: Pick<TopState, "rows">): readonly Row[] {
+  return [...rows.values()].toSorted(
+    (one, other) => other.orderedAt - one.orderedAt || (one.listed.id < other.listed.id ? -1 : 1),
+  );
+}
+
+function bounded(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, Row> {
+  if (rows.size <= mostRows) return rows;
+  const kept = orderedRows({ rows }).slice(0, mostRows);
+  return new Map(kept.map((row) => [row.listed.id, row]));
+}
+
+/** Contract: a change that gives undefined leaves everything as it is. */
+function withRow(
+  state: TopState,
+  session: string,
+  change: (row: Row | undefined) => Row | undefined,
+): TopState {
+  const known = state.rows.get(session);
+  const row = change(known);
+  if (row === undefined || row === known) return state;
+  return selectable({ ...state, rows: bounded(new Map(state.rows).set(session, row)) });
+}
+
+function looked(state: TopState, news: Looked): TopState {
+  if (news.session !== state.selected) return state;
+  const { tokens, limit } = news.picture;
+  const editedAt = news.steps[0]?.at ?? 0;
+  // What was edited after the last turn is in the picture, and in no turn yet.
+  const seen = withRow({ ...state, looked: news }, news.session, (row) => {
+    if (row === undefined || row.running !== undefined || limit === 0) return row;
+    const isEdited = editedAt > (row.listed.lastTurn?.endedAt ?? 0);
+    return isEdited ? { ...row, steered: { tokens, limit } } : row;
+  });
+  return { ...seen, mode: modeOn(state.mode, news.picture) };
+}
+
+/** The unit under the cursor may have left the window. */
+function modeOn(mode: Mode, picture: WindowPicture): Mode {
+  if (mode.kind !== "pins") return mode;
+  const units = pinnableUnits(picture);
+  if (units.some(({ id }) => id === mode.unit)) return mode;
+  const last = units.at(-1);
+  return last === undefined ? { kind: "sessions" } : { kind: "pins", unit: last.id };
+}
+
+/** Those that are messages: the head's parts, and texts of ours, stay as they are anyway. */
+export function pinnableUnits({ units }: WindowPicture): readonly WindowUnit[] {
+  return units.filter(({ id, first }) => first !== undefined && id.startsWith("m"));
+}
+
+function gone(state: TopState, session: string): TopState {
+  const rows = new Map(state.rows);
+  if (!rows.delete(session)) return state;
+  return selectable({ ...state, rows, mode: { kind: "sessions" } });
+}
+
+/** A compaction that was refused has no last phase: its first one must not stay. */
+function acted(state: TopState, session: string, note: Note): TopState {
+  const rested =
+    note.tone === "refused"
+      ? withRow(state, session, (row) => (row?.phase === undefined ? row : withoutPhase(row)))
+      : state;
+  return { ...rested, isActing: false, note };
+}

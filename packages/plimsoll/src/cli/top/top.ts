@@ -1,0 +1,61 @@
+/** `plimsoll top`: the sessions of a running service, live in a terminal; or one frame of it as text. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { type Flags, loadSettings } from "../../session/config.ts";
+import { openDataFolder } from "../../session/data-folder.ts";
+import { findService } from "../running.ts";
+import { createTopClient, type TopClient } from "./client.ts";
+import { plainText } from "./lines.ts";
+import { lookAt } from "./live.ts";
+import { onceLines } from "./screen.ts";
+import { settingsOf, startState, type TopState, withNews } from "./state.ts";
+
+export interface TopFlags extends Flags {
+  readonly once?: boolean;
+  /** False: --no-color. */
+  readonly color?: boolean;
+}
+
+const usualColumns = 80;
+
+export async function runTop(flags: TopFlags): Promise<void> {
+  const settings = loadSettings(flags, process.env);
+  const running = await findService(settings.data);
+  if (running === undefined)
+    throw new PlimsollError(
+      "NOT_FOUND",
+      `No service runs on ${settings.data}: start one with \`plimsoll serve\`, or name its folder with --data.`,
+    );
+  const token = settings.token ?? openDataFolder(settings.data).token;
+  const place = { url: running.url };
+  const client = createTopClient({ url: () => place.url, token });
+  // Read before the screen is taken: a wrong token is said in a sentence.
+  const list = await client.sessions();
+  const start = withNews(startState(place.url), { kind: "listed", list });
+  const { stdin, stdout } = process;
+  if (flags.once === true || !stdout.isTTY || !stdin.isTTY) {
+    console.log(await frameOf(client, start, stdout.columns ?? usualColumns));
+    return;
+  }
+  // React keeps records of every drawing otherwise, for as long as it runs.
+  process.env["NODE_ENV"] ??= "production";
+  const { watchSessions } = await import("./watch.ts");
+  // NO_COLOR, and terminals without colours, are known to Node.
+  const hasColour = flags.color !== false && stdout.hasColors();
+  await watchSessions({ data: settings.data, token, place, client, start, hasColour });
+}
+
+async function frameOf(client: TopClient, start: TopState, columns: number): Promise<string> {
+  const config = await client.config().catch(() => undefined);
+  const live = withNews(start, { kind: "link", link: { kind: "live" } });
+  const known =
+    config === undefined
+      ? live
+      : withNews(live, { kind: "settings", settings: settingsOf(config) });
+  const { selected } = known;
+  const state =
+    selected === undefined
+      ? known
+      : withNews(known, { kind: "looked", looked: await lookAt(client, selected) });
+  return onceLines(state, columns).map(plainText).join("\n").trimEnd();
+}

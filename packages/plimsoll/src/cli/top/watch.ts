@@ -1,0 +1,63 @@
+/** `plimsoll top` in a terminal: ink draws, events come in, keys go out, and whatever ends it gives the terminal back. */
+
+import { render } from "ink";
+import { createElement as h } from "react";
+import { findService } from "../running.ts";
+import type { TopClient } from "./client.ts";
+import { followEvents } from "./events.ts";
+import { createLive } from "./live.ts";
+import type { TopState } from "./state.ts";
+import { TopView } from "./view.ts";
+
+export interface Watching {
+  readonly data: string;
+  readonly token: string;
+  /** Changes when the service comes back at another port. */
+  readonly place: { url: string };
+  readonly client: TopClient;
+  readonly start: TopState;
+  readonly hasColour: boolean;
+}
+
+const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
+
+/** Contract: when it settles the terminal is as it was. */
+export async function watchSessions(watching: Watching): Promise<void> {
+  const { data, token, place, client, start, hasColour } = watching;
+  const closing = new AbortController();
+  const live = createLive({ start, client, quit: () => closing.abort() });
+  const { read, subscribe, press } = live;
+  const screen = render(h(TopView, { hasColour, read, subscribe, press }), {
+    alternateScreen: true,
+    incrementalRendering: true,
+    interactive: true,
+  });
+  closing.signal.addEventListener("abort", () => screen.unmount());
+  const end = (signal: keyof typeof signals): void => {
+    process.exitCode = 128 + signals[signal];
+    closing.abort();
+  };
+  for (const signal of Object.keys(signals)) process.on(signal, end);
+  const following = followEvents({
+    token,
+    signal: closing.signal,
+    onEvent: live.hear,
+    onLink: live.link,
+    locate: async () => {
+      const found = await findService(data);
+      if (found !== undefined && found.url !== place.url) {
+        place.url = found.url;
+        live.tell({ kind: "moved", url: found.url });
+      }
+      return found?.url;
+    },
+  });
+  try {
+    await screen.waitUntilExit();
+  } finally {
+    closing.abort();
+    live.close();
+    await following;
+    for (const signal of Object.keys(signals)) process.off(signal, end);
+  }
+}

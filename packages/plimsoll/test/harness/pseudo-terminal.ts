@@ -1,0 +1,97 @@
+/** The program in a real pseudo-terminal, and the screen that a user would see: node-pty runs it, xterm reads what it writes. */
+import { fileURLToPath } from "node:url";
+import { spawn } from "@lydell/node-pty";
+import headless from "@xterm/headless";
+import { OWNER_TOKEN } from "./service.ts";
+import { eventually, within } from "./waiting.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/plimsoll.mjs", import.meta.url));
+const SHOWN_LIMIT_MS = 20_000;
+
+export interface PseudoTerminal {
+  readonly pid: number;
+  /** Every byte that the program has written. */
+  readonly written: string;
+  /** The lines of the screen, without the spaces at their ends. */
+  screen(): readonly string[];
+  /** "alternate" while a program has the screen for itself. */
+  buffer(): "normal" | "alternate";
+  press(keys: string): void;
+  resize(columns: number, rows: number): void;
+  /** The screen, as soon as it is so. Throws with the last screen where that takes too long. */
+  shows(what: string | RegExp | ((text: string) => boolean)): Promise<readonly string[]>;
+  kill(signal: NodeJS.Signals): void;
+  readonly exited: Promise<{ readonly code: number; readonly signal: number | undefined }>;
+}
+
+export interface TerminalOptions {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export function runInTerminal(
+  words: readonly string[],
+  { columns = 80, rows = 24, env = {} }: TerminalOptions = {},
+): PseudoTerminal {
+  // Every escape sequence that xterm knows is obeyed, as a user's terminal would.
+  const screen = new headless.Terminal({ cols: columns, rows, allowProposedApi: true });
+  const child = spawn(process.execPath, [PROGRAM, ...words], {
+    name: "xterm-256color",
+    cols: columns,
+    rows,
+    env: { PATH: process.env["PATH"], PLIMSOLL_TOKEN: OWNER_TOKEN, ...env },
+  });
+  let written = "";
+  child.onData((data) => {
+    written += data;
+    screen.write(data);
+  });
+  const exited = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
+    child.onExit(({ exitCode, signal }) => resolve({ code: exitCode, signal }));
+  });
+  // A test run that is broken off must leave no program behind.
+  const killChild = (): void => child.kill("SIGKILL");
+  process.once("exit", killChild);
+  void exited.then(() => process.off("exit", killChild));
+
+  const lines = (): readonly string[] => {
+    const { active } = screen.buffer;
+    return Array.from(
+      { length: screen.rows },
+      (_, row) =>
+        active
+          .getLine(active.baseY + row)
+          ?.translateToString(true)
+          .trimEnd() ?? "",
+    );
+  };
+  const isShown = (what: string | RegExp | ((text: string) => boolean)): boolean => {
+    const text = lines().join("\n");
+    if (typeof what === "string") return text.includes(what);
+    return typeof what === "function" ? what(text) : what.test(text);
+  };
+  return {
+    pid: child.pid,
+    get written() {
+      return written;
+    },
+    screen: lines,
+    buffer: () => screen.buffer.active.type,
+    press: (keys) => child.write(keys),
+    resize: (toColumns, toRows) => {
+      screen.resize(toColumns, toRows);
+      child.resize(toColumns, toRows);
+    },
+    shows: async (what) => {
+      const shown = eventually(SHOWN_LIMIT_MS, `a screen with ${what}`, async () =>
+        isShown(what) ? lines() : undefined,
+      );
+      return shown.catch((cause: unknown) => {
+        throw new Error(`${String(cause)}\n${lines().join("\n")}`);
+      });
+    },
+    kill: (signal) => child.kill(signal),
+    exited: within(120_000, "the end of the program", exited),
+  };
+}
