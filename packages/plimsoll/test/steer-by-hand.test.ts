@@ -46,7 +46,10 @@ async function talk(turns: number): Promise<string> {
     const result = [
       { type: "tool_result", tool_use_id: `toolu_${turn}`, content: prose(random, 250) },
     ];
-    const asking = [{ role: "user", content: question }, { role: "assistant", content: [use] }];
+    const asking = [
+      { role: "user", content: question },
+      { role: "assistant", content: [use] },
+    ];
     const asked = await ask(service.url, {
       wire: "anthropic",
       body: {

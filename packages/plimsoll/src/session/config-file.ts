@@ -42,7 +42,7 @@ const change = z.strictObject({
     .optional(),
 });
 
-export function progressOf({ progress }: Config): ProgressSettings {
+function progressOf({ progress }: Config): ProgressSettings {
   return {
     show: progress?.show ?? true,
     detail: progress?.detail ?? "normal",

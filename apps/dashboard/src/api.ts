@@ -1,0 +1,256 @@
+/** Calls of the service's /api, typed. Every failure is an ApiError with a sentence for people. */
+
+import type {
+  AgentRow,
+  ConfigAnswer,
+  LimitSettings,
+  Listed,
+  MessageDetails,
+  ProgressSettings,
+  SessionRow,
+  TextDiff,
+  TurnPoint,
+  WindowPicture,
+} from "plimsoll/api";
+import type { CompactionEndEvent } from "plimsoll/events";
+import { tabToken } from "./token/tab-token.ts";
+
+export type Edit = MessageDetails["edits"][number];
+
+/** `GET /api/sessions/{id}`, as far as it is read here. */
+export interface SessionDetails {
+  readonly id: string;
+  readonly tenant: string;
+  readonly wire: string;
+  readonly agent?: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly messages: number;
+  readonly branches: readonly {
+    readonly id: string;
+    readonly tip: number | null;
+    readonly messages: number;
+  }[];
+}
+
+export interface Checkpoint {
+  readonly id: string;
+  readonly at: number;
+  readonly label: string;
+  readonly branch: string;
+}
+
+/** Money in US dollars; null: unknown, which is never zero. */
+export interface CostReport {
+  readonly sessions: number;
+  readonly turns: number;
+  readonly sentTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+  readonly savedTokens: number;
+  readonly usd: number | null;
+  readonly estimatedUsd: number | null;
+  readonly savedUsd: number | null;
+  readonly compactions: number;
+  readonly measured: {
+    readonly usage: number;
+    readonly cache: number;
+    readonly estimated: number;
+  };
+  /** There is more than was added up: the newest was. */
+  readonly isPartial: boolean;
+}
+
+export interface FoundPassage {
+  readonly text: string;
+  /** Of the message in its session. */
+  readonly number: number;
+  readonly role: string;
+  /** 0…1 */
+  readonly score: number;
+  readonly session: string;
+}
+
+export interface ArchivePage {
+  readonly handle: string;
+  readonly bytes: number;
+  readonly offset: number;
+  readonly content: string;
+  readonly encoding?: "base64";
+  readonly nextOffset?: number;
+}
+
+export interface ErrorRow {
+  readonly session: string;
+  readonly code: string;
+  readonly message: string;
+  readonly at: number;
+  readonly fields?: Readonly<Record<string, string | number | boolean>>;
+}
+
+export interface ConfigChange {
+  readonly revision: string;
+  readonly progress?: ProgressSettings;
+  readonly limits?: LimitSettings;
+}
+
+export type SteerAction = "undo" | "restore" | "checkpoint" | "pin" | "compact" | "reset";
+
+/** What the six actions answer, together; each has its part of it. */
+export interface Steered {
+  readonly branch?: string;
+  readonly edits?: readonly number[];
+  readonly tokens?: number;
+  readonly limit?: number | null;
+  /** Of a checkpoint (`cp_7`) or a pin. */
+  readonly id?: string | number;
+  readonly strategies?: readonly string[];
+  readonly tokensBefore?: number;
+  readonly tokensAfter?: number;
+  readonly messagesBefore?: number;
+  readonly messagesAfter?: number;
+}
+
+/** `status` 0: no answer came. */
+export class ApiError extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor(code: string, message: string, status: number) {
+    super(message);
+    this.name = "ApiError";
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** Contract: every call rejects with an ApiError; its code is ABORTED when the caller gave up. */
+export interface Api {
+  sessions(after?: string, signal?: AbortSignal): Promise<Listed<SessionRow>>;
+  agents(signal?: AbortSignal): Promise<Listed<AgentRow>>;
+  session(id: string, signal?: AbortSignal): Promise<SessionDetails>;
+  turns(id: string, signal?: AbortSignal): Promise<Listed<TurnPoint>>;
+  /** At a checkpoint, or now. */
+  window(id: string, at?: string, signal?: AbortSignal): Promise<WindowPicture>;
+  messages(id: string, first: number, last: number, signal?: AbortSignal): Promise<MessageDetails>;
+  edits(id: string, signal?: AbortSignal): Promise<Listed<Edit>>;
+  receipts(id: string, signal?: AbortSignal): Promise<Listed<CompactionEndEvent>>;
+  checkpoints(id: string, signal?: AbortSignal): Promise<Listed<Checkpoint>>;
+  /** Points are checkpoints (`cp_7`) or numbers of edits. */
+  diff(id: string, from: string, to?: string, signal?: AbortSignal): Promise<TextDiff>;
+  /** Of one session, or of all. */
+  cost(id?: string, signal?: AbortSignal): Promise<CostReport>;
+  search(q: string, session: string, signal?: AbortSignal): Promise<Listed<FoundPassage>>;
+  archive(
+    handle: string,
+    offset: number,
+    limit: number,
+    signal?: AbortSignal,
+  ): Promise<ArchivePage>;
+  errors(session?: string, signal?: AbortSignal): Promise<Listed<ErrorRow>>;
+  config(signal?: AbortSignal): Promise<ConfigAnswer>;
+  saveConfig(change: ConfigChange): Promise<ConfigAnswer>;
+  steer(id: string, action: SteerAction, wish?: object): Promise<Steered>;
+}
+
+/** What takes longer has gone wrong; a compaction with a model behind it takes seconds. */
+const patienceMs = 120_000;
+
+interface Call {
+  readonly method?: "GET" | "POST" | "PUT";
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export function createApi(
+  token: () => string,
+  send: typeof fetch = (...given) => fetch(...given),
+): Api {
+  const call = <T>(path: string, given: Call = {}): Promise<T> =>
+    request(send, token(), path, given) as Promise<T>;
+  const of = (id: string, rest = ""): string => `sessions/${encodeURIComponent(id)}${rest}`;
+  return {
+    sessions: (after, signal) => call("sessions", { query: { after }, signal }),
+    agents: (signal) => call("agents", { signal }),
+    session: (id, signal) => call(of(id), { signal }),
+    turns: (id, signal) => call(of(id, "/turns"), { signal }),
+    window: (id, at, signal) => call(of(id, "/window"), { query: { at }, signal }),
+    messages: (id, first, last, signal) =>
+      call(of(id, "/messages"), { query: { first, last }, signal }),
+    edits: (id, signal) => call(of(id, "/edits"), { signal }),
+    receipts: (id, signal) => call(of(id, "/receipts"), { signal }),
+    checkpoints: (id, signal) => call(of(id, "/checkpoints"), { signal }),
+    diff: (id, from, to, signal) =>
+      call(of(id, "/diff"), { query: { from, to, form: "text" }, signal }),
+    cost: (id, signal) => call(id === undefined ? "cost" : of(id, "/cost"), { signal }),
+    search: (q, session, signal) => call("search", { query: { q, session }, signal }),
+    archive: (handle, offset, limit, signal) =>
+      call(`archive/${encodeURIComponent(handle)}`, { query: { offset, limit }, signal }),
+    errors: (session, signal) => call("errors", { query: { session }, signal }),
+    config: (signal) => call("config", { signal }),
+    saveConfig: (body) => call("config", { method: "PUT", body }),
+    steer: (id, action, wish = {}) => call(of(id, `/${action}`), { method: "POST", body: wish }),
+  };
+}
+
+async function request(
+  send: typeof fetch,
+  token: string,
+  path: string,
+  { method = "GET", query = {}, body, signal }: Call,
+): Promise<unknown> {
+  const patience = AbortSignal.timeout(patienceMs);
+  const response = await send(`/api/${path}${queryOf(query)}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: signal === undefined ? patience : AbortSignal.any([signal, patience]),
+  }).catch((): never => {
+    throw unanswered(signal);
+  });
+  const answer = await response.json().catch((): never => {
+    throw signal?.aborted === true
+      ? unanswered(signal)
+      : new ApiError(
+          "NOT_JSON",
+          `The service answered ${response.status} with something that is no JSON: is another program at this address?`,
+          response.status,
+        );
+  });
+  if (response.ok) return answer;
+  throw errorOf(answer, response.status);
+}
+
+function queryOf(query: NonNullable<Call["query"]>): string {
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}
+
+function unanswered(signal: AbortSignal | undefined): ApiError {
+  return signal?.aborted === true
+    ? new ApiError("ABORTED", "This is no longer needed.", 0)
+    : new ApiError(
+        "OFFLINE",
+        "The service does not answer: start it with `plimsoll serve`, or wait until it is back.",
+        0,
+      );
+}
+
+/** `{ error: { code, message } }`, as the service says it. */
+function errorOf(answer: unknown, status: number): ApiError {
+  const { error } = (answer ?? {}) as { error?: { code?: unknown; message?: unknown } };
+  return new ApiError(
+    typeof error?.code === "string" ? error.code : "UNKNOWN",
+    typeof error?.message === "string" ? error.message : `The service answered ${status}.`,
+    status,
+  );
+}
+
+/** With the token of this tab. */
+export const api: Api = createApi(tabToken);

@@ -1,0 +1,25 @@
+/** Which errors are shown, and when there may be new ones. */
+
+import type { PlimsollEvent } from "plimsoll/events";
+import type { ErrorRow } from "../api.ts";
+
+/** Those of the same time stay in the order in which the service lists them: also the newest first. */
+export function newestFirst(items: readonly ErrorRow[]): readonly ErrorRow[] {
+  return items.toSorted((one, other) => other.at - one.at);
+}
+
+/** Errors have no event of their own: these come with them. */
+export function mayHaveFailed(event: PlimsollEvent): boolean {
+  switch (event.type) {
+    case "degraded":
+    case "overflow":
+    case "recovery":
+    case "guard-enforced":
+    case "store-error":
+      return true;
+    case "turn-end":
+      return event.error !== undefined || event.status === "failed";
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { ago, share, timeOf, tokens, usd, visible } from "./format.ts";
+
+test("tokens are exact up to a million", () => {
+  expect([0, 999, 12_345, 999_999, 1_000_049, 81_204_112, 3_400_000_000].map(tokens)).toEqual([
+    "0",
+    "999",
+    "12,345",
+    "999,999",
+    "1.0M",
+    "81.2M",
+    "3.4B",
+  ]);
+});
+
+test("a share that is not quite nothing or all does not look like it", () => {
+  expect([0, 0.001, 0.834, 0.9999, 1, 1.2].map(share)).toEqual([
+    "0%",
+    "<1%",
+    "83%",
+    "99%",
+    "100%",
+    "120%",
+  ]);
+});
+
+test("small amounts of money keep digits that say something", () => {
+  expect([0, 0.00001, 0.0123, 0.5, 1234.5, -0.02].map(usd)).toEqual([
+    "$0.00",
+    "<$0.0001",
+    "$0.0123",
+    "$0.50",
+    "$1,234.50",
+    "−$0.0200",
+  ]);
+});
+
+test("how long ago is told in the largest unit that has passed", () => {
+  const now = 1_000_000_000;
+  const after = (ms: number): string => ago(now - ms, now);
+  expect([0, 4999, 12_400, 61_000, 7_300_000, 200_000_000].map(after)).toEqual([
+    "just now",
+    "just now",
+    "12 s ago",
+    "1 min ago",
+    "2 h ago",
+    "2 d ago",
+  ]);
+  expect(ago(now + 60_000, now)).toBe("just now");
+});
+
+test("a time that is none is said to be unknown", () => {
+  expect(timeOf(Number.NaN)).toBe("unknown");
+  expect(timeOf(0)).toMatch(/^19(69|70)-\d\d-\d\d \d\d:\d\d:\d\d$/);
+});
+
+test("escape sequences are shown, not obeyed", () => {
+  expect(visible("\u001b[31mred\u0007\u0000\u007f")).toBe("␛[31mred␇␀␡");
+});
+
+test("text cannot reorder what stands beside it", () => {
+  expect(visible("user\u202Egnp.exe\u2066x\u2069\u200f\u061c")).toBe(
+    "user⟦U+202E⟧gnp.exe⟦U+2066⟧x⟦U+2069⟧⟦U+200F⟧⟦U+061C⟧",
+  );
+});
+
+test("what takes no room is seen: zero-width, fillers, tags, annotations, separators", () => {
+  expect(visible("a\u200bb\u200dc\ufeffd\u00ade\u3164f\u{e0041}g\ufff9h\u2028i\u0085j")).toBe(
+    "a⟦U+200B⟧b⟦U+200D⟧c⟦U+FEFF⟧d⟦U+00AD⟧e⟦U+3164⟧f⟦U+E0041⟧g⟦U+FFF9⟧h⟦U+2028⟧i⟦U+0085⟧j",
+  );
+});
+
+test("halves of characters are seen", () => {
+  expect(visible("a\ud83db")).toBe("a⟦U+D83D⟧b");
+});
+
+test("ordinary text of any script stays as it is", () => {
+  const text = "line\n\ttabbed — naïve 中文 عربى हिन्दी 🚢 ❤️ <b>&amp;";
+  expect(visible(text)).toBe(text);
+});

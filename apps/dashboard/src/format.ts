@@ -1,0 +1,77 @@
+/** Figures, times and foreign text as people read them. */
+
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const tenth = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
+
+/** 12,345 · 1.2M · 3.4B */
+export function tokens(count: number): string {
+  if (Math.abs(count) >= 1e9) return `${tenth.format(count / 1e9)}B`;
+  if (Math.abs(count) >= 1e6) return `${tenth.format(count / 1e6)}M`;
+  return whole.format(count);
+}
+
+/** 0.834 is 83%; what is not quite nothing or all does not look like it. */
+export function share(of: number): string {
+  const percent = of * 100;
+  if (percent > 0 && percent < 1) return "<1%";
+  if (percent > 99 && percent < 100) return "99%";
+  return `${whole.format(percent)}%`;
+}
+
+/** US dollars; small amounts keep two digits that say something. */
+export function usd(amount: number): string {
+  const size = Math.abs(amount);
+  const sign = amount < 0 ? "−" : "";
+  if (size === 0) return "$0.00";
+  if (size < 0.0001) return `${sign}<$0.0001`;
+  const digits = size >= 0.1 ? 2 : 4;
+  return `${sign}$${size.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
+const steps = [
+  { ms: 86_400_000, unit: "d" },
+  { ms: 3_600_000, unit: "h" },
+  { ms: 60_000, unit: "min" },
+  { ms: 1000, unit: "s" },
+] as const;
+
+/** How long ago a time was: “12 s ago”. */
+export function ago(at: number, now: number = Date.now()): string {
+  const passed = Math.max(0, now - at);
+  const step = steps.find(({ ms }) => passed >= ms);
+  return step === undefined || passed < 5000
+    ? "just now"
+    : `${Math.floor(passed / step.ms)} ${step.unit} ago`;
+}
+
+/** 2026-01-31 14:05:09, in the reader's own time. */
+export function timeOf(at: number): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "unknown";
+  const two = (part: number): string => String(part).padStart(2, "0");
+  const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
+  return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":")}`;
+}
+
+/**
+ * Characters that are not seen, or change the order of what is: controls (without tab and line feed), line and
+ * paragraph separators, bidirectional controls, zero-width characters, annotations, lone surrogates. The two common
+ * selectors of emoji (U+FE0E, U+FE0F) stay.
+ */
+const unseen =
+  /(?!\t|\n|\ufe0e|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
+
+/** Text as text: what could hide or reorder something becomes a mark like ␛ or ⟦U+202E⟧. */
+export function visible(text: string): string {
+  return text.replace(unseen, markOf);
+}
+
+function markOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+  if (code === 0x7f) return "␡";
+  return `⟦U+${code.toString(16).toUpperCase().padStart(4, "0")}⟧`;
+}

@@ -1,0 +1,235 @@
+/** What is known by now, and who wants to know: rows of sessions, replaced one by one as events come. */
+
+import type { ConfigAnswer } from "plimsoll/api";
+import type { PlimsollEvent } from "plimsoll/events";
+import { SvelteMap } from "svelte/reactivity";
+import { ApiError, api } from "./api.ts";
+import { type Connection, type EventStream, openEvents } from "./event-stream.ts";
+import { visible } from "./format.ts";
+import { afterMs, type Gathering, gather } from "./gather.ts";
+import {
+  listedRow,
+  phaseAfter,
+  type RowSettings,
+  type RowState,
+  settle,
+  usualSettings,
+  withEvent,
+  withoutPhase,
+  withoutRunning,
+} from "./row-state.ts";
+import { tabToken } from "./token/tab-token.ts";
+
+type EventHandler = (event: PlimsollEvent) => void;
+
+/** How far the list of sessions is. */
+export type Listing =
+  | { readonly kind: "loading" }
+  | { readonly kind: "ready" }
+  | { readonly kind: "failed"; readonly sentence: string };
+
+/** More rows than this are not held: the oldest go. */
+const maxRows = 2000;
+
+class Live {
+  /** By id. What is drawn: rows of busy sessions are gathered. */
+  readonly sessions: SvelteMap<string, RowState> = new SvelteMap();
+  connection: Connection = $state.raw({ kind: "connecting" });
+  listing: Listing = $state.raw({ kind: "loading" });
+  /** There are more sessions: `more()` reads them. */
+  next: string | undefined = $state.raw(undefined);
+  settings: RowSettings = $state.raw(usualSettings);
+  /** The stream was opened, or could not be, once: before that, nothing is asked. */
+  hasTried: boolean = $state.raw(false);
+  /** It is gone, or never came. */
+  isAway: boolean = $state.raw(false);
+
+  /** What is known, drawn or not. */
+  readonly #known = new Map<string, RowState>();
+  readonly #ofSession = new Map<string, Set<EventHandler>>();
+  readonly #ofAll = new Set<EventHandler>();
+  readonly #reconnected = new Set<() => void>();
+  readonly #hiding = new Map<string, () => void>();
+  readonly #rows: Gathering = gather((id) => this.#draw(id));
+  readonly #finding: Gathering = gather(() => void this.#list(undefined), { everyMs: 2000 });
+  #stream: EventStream | undefined;
+  /** Answers to what was asked before the last start are not taken. */
+  #started = 0;
+
+  /** With the token of the tab; a stream that is open is closed. */
+  start(): void {
+    this.stop();
+    this.#stream = openEvents({
+      token: tabToken,
+      onEvent: (event) => this.#take(event),
+      onState: (state) => this.#turn(state),
+    });
+  }
+
+  stop(): void {
+    this.#started += 1;
+    this.#stream?.close();
+    this.#stream = undefined;
+    this.#rows.close();
+    this.#finding.close();
+    for (const cancel of this.#hiding.values()) cancel();
+    this.#hiding.clear();
+    this.#known.clear();
+    this.sessions.clear();
+    this.next = undefined;
+    this.listing = { kind: "loading" };
+    this.connection = { kind: "connecting" };
+    this.hasTried = false;
+    this.isAway = false;
+  }
+
+  /** Each event of the session, at once. Answers how to stop. */
+  onSession(id: string, handler: EventHandler): () => void {
+    const handlers = this.#ofSession.get(id) ?? new Set();
+    this.#ofSession.set(id, handlers.add(handler));
+    return () => {
+      handlers.delete(handler);
+      if (handlers.size === 0 && this.#ofSession.get(id) === handlers) this.#ofSession.delete(id);
+    };
+  }
+
+  /** Each event of all sessions, at once. */
+  onEvent(handler: EventHandler): () => void {
+    this.#ofAll.add(handler);
+    return () => this.#ofAll.delete(handler);
+  }
+
+  /** The stream was away, and is back: events that are not stored were missed, and calls may have failed. */
+  onReconnect(handler: () => void): () => void {
+    this.#reconnected.add(handler);
+    return () => this.#reconnected.delete(handler);
+  }
+
+  /** The next page of sessions. */
+  async more(): Promise<void> {
+    await this.#list(this.next);
+  }
+
+  /** Reads the newest sessions again. */
+  async reload(): Promise<void> {
+    await this.#list(undefined);
+  }
+
+  use({ progress, limits }: Pick<ConfigAnswer, "progress" | "limits">): void {
+    this.settings = { progress, warningThreshold: limits.warning_threshold };
+    for (const [id, known] of this.#known) this.#set(id, settle(known, this.settings), "page");
+  }
+
+  #turn(state: Connection): void {
+    const { hasTried } = this;
+    if (this.connection.kind === "live" && state.kind !== "live") this.#forgetRunning();
+    this.connection = state;
+    if (state.kind === "waiting") this.isAway = true;
+    if (state.kind === "live" || state.kind === "waiting") this.hasTried = true;
+    if (state.kind !== "live") return;
+    this.isAway = false;
+    void this.#readSettings();
+    void this.#list(undefined);
+    if (hasTried) for (const handler of [...this.#reconnected]) handler();
+  }
+
+  #take(event: PlimsollEvent): void {
+    const { session } = event;
+    const known = this.#known.get(session);
+    const changed = withEvent(known, event, this.settings);
+    const isPhase = event.type === "context-breaking-update";
+    // An old session that goes on: it is not among those that were read.
+    if (changed === undefined) this.#finding.add("sessions");
+    else if (changed !== known) this.#set(session, changed, isPhase ? "phase" : "event");
+    const phase = phaseAfter(known, event, this.#hiding.has(session));
+    if (phase === "goes") this.#hideLater(session);
+    if (phase === "stays") this.#stay(session);
+    for (const handler of [...(this.#ofSession.get(session) ?? []), ...this.#ofAll]) handler(event);
+  }
+
+  /** Events are gathered, phases are not; what is not by an event is drawn, and holds up none. */
+  #set(id: string, state: RowState, by: "event" | "phase" | "page"): void {
+    this.#known.set(id, state);
+    if (by === "event") this.#rows.add(id);
+    else if (by === "phase") this.#rows.flush(id);
+    else this.#draw(id);
+    if (this.#known.size > maxRows) this.#drop(oldestOf(this.#known));
+  }
+
+  #draw(id: string): void {
+    const state = this.#known.get(id);
+    if (state !== undefined) this.sessions.set(id, state);
+  }
+
+  #drop(id: string): void {
+    this.#stay(id);
+    this.#known.delete(id);
+    this.sessions.delete(id);
+  }
+
+  #hideLater(id: string): void {
+    this.#stay(id);
+    const ms = this.settings.progress.auto_hide_seconds * 1000;
+    const hide = (): void => {
+      this.#hiding.delete(id);
+      const known = this.#known.get(id);
+      if (known !== undefined) this.#set(id, withoutPhase(known, this.settings), "page");
+    };
+    this.#hiding.set(id, afterMs(hide, ms));
+  }
+
+  /** What was to be hidden goes on. */
+  #stay(id: string): void {
+    this.#hiding.get(id)?.();
+    this.#hiding.delete(id);
+  }
+
+  #forgetRunning(): void {
+    for (const [id, known] of this.#known) {
+      if (known.running === undefined && known.phase === undefined) continue;
+      this.#stay(id);
+      this.#set(id, withoutRunning(known, this.settings), "page");
+    }
+  }
+
+  async #list(after: string | undefined): Promise<void> {
+    const started = this.#started;
+    try {
+      const { items, next } = await api.sessions(after);
+      if (started !== this.#started) return;
+      for (const row of items)
+        this.#set(row.id, listedRow(row, this.#known.get(row.id), this.settings), "page");
+      // The first page, when it is read again, says nothing of what follows the last one.
+      if (after !== undefined || this.listing.kind !== "ready")
+        this.next = next === undefined ? undefined : String(next);
+      this.listing = { kind: "ready" };
+    } catch (error) {
+      if (started === this.#started && this.sessions.size === 0)
+        this.listing = { kind: "failed", sentence: sentenceOf(error) };
+    }
+  }
+
+  async #readSettings(): Promise<void> {
+    try {
+      this.use(await api.config());
+    } catch {
+      // Only the owner may read them: the usual ones hold for others.
+    }
+  }
+}
+
+function oldestOf(rows: ReadonlyMap<string, RowState>): string {
+  let oldest: RowState | undefined;
+  for (const state of rows.values())
+    if (oldest === undefined || state.orderedAt < oldest.orderedAt) oldest = state;
+  return oldest?.row.id ?? "";
+}
+
+/** For people. The service's own sentences may name what somebody else wrote. */
+export function sentenceOf(error: unknown): string {
+  return error instanceof ApiError
+    ? visible(error.message)
+    : "Something went wrong: reload the page.";
+}
+
+export const live: Live = new Live();

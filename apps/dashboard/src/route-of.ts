@@ -1,0 +1,25 @@
+/** The pages, and how their addresses are read. */
+
+export type Route =
+  | { readonly page: "overview" | "errors" | "settings" | "unknown" }
+  | { readonly page: "session"; readonly id: string; readonly tab?: string };
+
+export function routeOf(hash: string): Route {
+  const [area = "", id = "", tab = ""] = hash
+    .replace(/^#\/?/, "")
+    .split("/")
+    .map((part) => decoded(part));
+  if (area === "") return { page: "overview" };
+  if (area === "errors" || area === "settings") return { page: area };
+  if (area === "session" && id !== "")
+    return { page: "session", id, ...(tab === "" ? {} : { tab }) };
+  return { page: "unknown" };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

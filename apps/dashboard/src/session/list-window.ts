@@ -1,0 +1,83 @@
+/** Which rows of a long list are on the screen, and which units pass a filter. Pure arithmetic. */
+
+import type { SegmentKind, WindowUnit } from "plimsoll/api";
+
+export interface ListView {
+  readonly scrollTop: number;
+  readonly height: number;
+  readonly rowHeight: number;
+  readonly count: number;
+}
+
+/** Rows beyond each edge: a fast flick shows no gap. */
+const overscan = 6;
+
+/** From `first` up to `end`, which is not included. */
+export function visibleRows({ scrollTop, height, rowHeight, count }: ListView): {
+  readonly first: number;
+  readonly end: number;
+} {
+  const top = Math.floor(Math.max(0, scrollTop) / rowHeight) - overscan;
+  const bottom = Math.ceil((Math.max(0, scrollTop) + height) / rowHeight) + overscan;
+  const end = Math.min(count, Math.max(0, bottom));
+  return { first: Math.max(0, Math.min(top, end)), end };
+}
+
+/** How far to scroll so that a row is seen whole; where it is seen already, not at all. */
+export function scrollTopFor(
+  { scrollTop, height, rowHeight }: Omit<ListView, "count">,
+  row: number,
+): number {
+  const top = row * rowHeight;
+  if (top < scrollTop) return top;
+  return top + rowHeight > scrollTop + height ? top + rowHeight - height : scrollTop;
+}
+
+/** Rows that a key moves by; undefined: the key means nothing in a list. */
+export function stepByKey(key: string, { height, rowHeight, count }: ListView): number | undefined {
+  const page = Math.max(1, Math.floor(height / rowHeight) - 1);
+  const steps: Readonly<Record<string, number>> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: -count,
+    End: count,
+  };
+  return steps[key];
+}
+
+export interface UnitFilter {
+  readonly kind?: SegmentKind;
+  readonly text: string;
+}
+
+/** Numbers of the units that pass, in order. */
+export function filterUnits(
+  units: readonly WindowUnit[],
+  { kind, text }: UnitFilter,
+): readonly number[] {
+  const wanted = text.trim().toLowerCase();
+  const passing: number[] = [];
+  for (const [index, unit] of units.entries()) {
+    if (kind !== undefined && !unit.segments.some((segment) => segment.kind === kind)) continue;
+    if (wanted === "" || wordsOf(unit).includes(wanted)) passing.push(index);
+  }
+  return passing;
+}
+
+function wordsOf({ begins, handle, type, isPinned }: WindowUnit): string {
+  return `${begins} ${handle ?? ""} ${type ?? ""}${isPinned ? " pinned" : ""}`.toLowerCase();
+}
+
+/** The place of a unit among those that pass; where it does not pass, of the next that does. Numbers are in order. */
+export function placeOf(passing: readonly number[], unit: number): number {
+  let low = 0;
+  let high = passing.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((passing[middle] ?? 0) < unit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,200 @@
+/** What the page of a session knows: read once, read again when an event says that it is old, and steered by hand. */
+
+import type { TurnPoint, WindowPicture } from "plimsoll/api";
+import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
+import {
+  ApiError,
+  api,
+  type Checkpoint,
+  type Edit,
+  type ErrorRow,
+  type SessionDetails,
+  type SteerAction,
+  type Steered,
+} from "../api.ts";
+import { type Gathering, gather } from "../gather.ts";
+import { live, sentenceOf } from "../live.svelte.ts";
+import { advance, type Run } from "./compaction-run.ts";
+import { type Asking, oneAtATime } from "./one-at-a-time.ts";
+import { type Kind, neededBy, staleAfter, type TabName } from "./stale.ts";
+import { oldestFirst } from "./turn-series.ts";
+
+export interface Said {
+  readonly kind: "success" | "info" | "error";
+  readonly sentence: string;
+}
+
+const allKinds: readonly Kind[] = [
+  "session",
+  "window",
+  "turns",
+  "receipts",
+  "edits",
+  "checkpoints",
+  "errors",
+];
+
+export class SessionState {
+  readonly id: string;
+  presence: "there" | "gone" = $state("there");
+  session: SessionDetails | undefined = $state.raw();
+  picture: WindowPicture | undefined = $state.raw();
+  turns: readonly TurnPoint[] | undefined = $state.raw();
+  receipts: readonly CompactionEndEvent[] | undefined = $state.raw();
+  edits: readonly Edit[] | undefined = $state.raw();
+  checkpoints: readonly Checkpoint[] | undefined = $state.raw();
+  errors: readonly ErrorRow[] | undefined = $state.raw();
+  /** Why something could not be read; what was read before is still shown. */
+  failures: Partial<Record<Kind, string>> = $state.raw({});
+  /** The service does not answer. */
+  isOffline: boolean = $state(false);
+  /** The compaction that runs, or has just ended. */
+  run: Run | undefined = $state.raw();
+  /** What became of the last action. */
+  said: Said | undefined = $state.raw();
+  /** The action that is being done. */
+  pending: string | undefined = $state.raw();
+  /** An edit of the compaction that a report was asked for. */
+  reportOf: number | undefined = $state.raw();
+  /** The handle that the reader has open. */
+  openHandle: string | undefined = $state.raw();
+
+  /** Shown, or wanted by something that is. */
+  #needed: ReadonlySet<Kind> = new Set();
+  readonly #wanted = new Set<Kind>();
+  /** Not read since it changed. */
+  readonly #old = new Set<Kind>(allKinds);
+  readonly #asking: ReadonlyMap<Kind, Asking<void>>;
+  readonly #gathering: Gathering;
+
+  constructor(id: string) {
+    this.id = id;
+    this.#asking = new Map(
+      allKinds.map((kind) => [
+        kind,
+        oneAtATime<void>((_, signal) => this.#readSafely(kind, signal)),
+      ]),
+    );
+    this.#gathering = gather((kind) => this.#asking.get(kind as Kind)?.ask());
+  }
+
+  /** Answers how to stop. */
+  start(): () => void {
+    const stops = [
+      live.onSession(this.id, (event) => this.#take(event)),
+      live.onReconnect(() => this.#comeBack()),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+      for (const asking of this.#asking.values()) asking.close();
+      this.#gathering.close();
+    };
+  }
+
+  show(tab: TabName): void {
+    this.said = undefined;
+    this.#needed = new Set([...neededBy(tab), ...this.#wanted]);
+    for (const kind of this.#needed) if (this.#old.has(kind)) this.#gathering.add(kind);
+  }
+
+  /** From now on it is read, whatever tab is shown. */
+  want(kind: Kind): void {
+    this.#wanted.add(kind);
+    this.#needed = new Set([...this.#needed, kind]);
+    if (this.#old.has(kind)) this.#gathering.add(kind);
+  }
+
+  /** What the service refuses is said in its own words, and everything is read again: somebody else may have acted. */
+  async steer(
+    action: SteerAction,
+    wish: object,
+    { name, done }: { readonly name: string; readonly done: (answer: Steered) => string },
+  ): Promise<Steered | undefined> {
+    if (this.pending !== undefined) return undefined;
+    this.pending = name;
+    this.said = undefined;
+    try {
+      const answer = await api.steer(this.id, action, wish);
+      this.said = { kind: "success", sentence: done(answer) };
+      return answer;
+    } catch (error) {
+      const isNothing = error instanceof ApiError && error.code === "NOTHING_TO_DO";
+      this.said = { kind: isNothing ? "info" : "error", sentence: sentenceOf(error) };
+      // Nothing more will be heard of what was refused.
+      if (this.run?.state === "running") this.run = undefined;
+      this.#leaveIfGone(error);
+      return undefined;
+    } finally {
+      this.pending = undefined;
+      this.#isOld(allKinds);
+    }
+  }
+
+  retry(): void {
+    this.#isOld(allKinds);
+  }
+
+  #take(event: PlimsollEvent): void {
+    this.run = advance(this.run, event);
+    this.#isOld(staleAfter(event));
+  }
+
+  #comeBack(): void {
+    this.said = undefined;
+    if (this.run?.state === "running") this.run = undefined;
+    this.#isOld(allKinds);
+  }
+
+  #isOld(kinds: readonly Kind[]): void {
+    for (const kind of kinds) {
+      this.#old.add(kind);
+      if (this.#needed.has(kind)) this.#gathering.add(kind);
+    }
+  }
+
+  async #readSafely(kind: Kind, signal: AbortSignal): Promise<void> {
+    this.#old.delete(kind);
+    try {
+      await this.#read(kind, signal);
+      this.isOffline = false;
+      const { [kind]: _, ...others } = this.failures;
+      this.failures = others;
+    } catch (error) {
+      this.#old.add(kind);
+      if (error instanceof ApiError && error.code === "ABORTED") return;
+      this.isOffline = error instanceof ApiError && error.code === "OFFLINE";
+      this.failures = { ...this.failures, [kind]: sentenceOf(error) };
+      this.#leaveIfGone(error);
+    }
+  }
+
+  async #read(kind: Kind, signal: AbortSignal): Promise<void> {
+    const { id } = this;
+    switch (kind) {
+      case "session":
+        this.session = await api.session(id, signal);
+        return;
+      case "window":
+        this.picture = await api.window(id, undefined, signal);
+        return;
+      case "turns":
+        this.turns = oldestFirst((await api.turns(id, signal)).items);
+        return;
+      case "receipts":
+        this.receipts = (await api.receipts(id, signal)).items;
+        return;
+      case "edits":
+        this.edits = (await api.edits(id, signal)).items;
+        return;
+      case "checkpoints":
+        this.checkpoints = (await api.checkpoints(id, signal)).items;
+        return;
+      case "errors":
+        this.errors = (await api.errors(id, signal)).items;
+    }
+  }
+
+  #leaveIfGone(error: unknown): void {
+    if (error instanceof ApiError && error.code === "SESSION_UNKNOWN") this.presence = "gone";
+  }
+}

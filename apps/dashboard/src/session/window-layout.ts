@@ -1,0 +1,145 @@
+/** The window as rows of equal capacity: where each unit stands, and which unit stands at a point. Pure geometry, in CSS pixels. */
+
+import type { WindowPicture } from "plimsoll/api";
+
+export interface Layout {
+  readonly width: number;
+  readonly height: number;
+  readonly rows: number;
+  /** What the whole area holds, in tokens: the model's window, or the units where they are larger. */
+  readonly capacity: number;
+  /** Token at which each unit begins; the last entry is where the last one ends. */
+  readonly starts: Float64Array;
+}
+
+/** A stretch of one row. */
+export interface Box {
+  readonly row: number;
+  readonly x: number;
+  readonly width: number;
+}
+
+export const rowHeight = 22;
+const rowGap = 4;
+/** Room above the first and below the last row, for the load line and what it overshoots. */
+export const margin = 6;
+const rowPitch = rowHeight + rowGap;
+
+const rowsLeast = 6;
+/** With more rows the page would be all picture. */
+const rowsMost = 12;
+/** So long are all rows together at least, where there is room: a thousandth of the window is then wide enough to be pointed at. */
+const wishedLength = 8000;
+const wishedUnitWidth = 4;
+
+export function rowsFor(width: number, units: number): number {
+  const length = Math.max(wishedLength, units * wishedUnitWidth);
+  return Math.min(rowsMost, Math.max(rowsLeast, Math.round(length / Math.max(1, width))));
+}
+
+export function layOut(
+  { units, window, limit }: Pick<WindowPicture, "units" | "window" | "limit">,
+  width: number,
+): Layout {
+  const starts = new Float64Array(units.length + 1);
+  for (const [index, { tokens }] of units.entries())
+    starts[index + 1] = (starts[index] ?? 0) + Math.max(0, tokens);
+  const rows = rowsFor(width, units.length);
+  return {
+    width,
+    height: rows * rowPitch - rowGap + 2 * margin,
+    rows,
+    capacity: Math.max(1, window, limit, starts[units.length] ?? 0),
+    starts,
+  };
+}
+
+export function topOf(row: number): number {
+  return margin + row * rowPitch;
+}
+
+/** Where a token stands. The end of a row is the end of it, not the beginning of the next. */
+export function pointOf(
+  { width, rows, capacity }: Layout,
+  token: number,
+): { readonly row: number; readonly x: number } {
+  const along = (Math.min(Math.max(0, token), capacity) / capacity) * rows;
+  const row = Math.min(rows - 1, Math.max(0, Math.ceil(along) - 1));
+  return { row, x: (along - row) * width };
+}
+
+/** The boxes of a stretch of tokens, one for each row that it touches. */
+export function boxesOf(layout: Layout, from: number, to: number): readonly Box[] {
+  const { width, rows, capacity } = layout;
+  const begin = (Math.max(0, from) / capacity) * rows;
+  const end = (Math.min(to, capacity) / capacity) * rows;
+  const boxes: Box[] = [];
+  for (let row = Math.floor(begin); row < rows && row < end; row++) {
+    const x = Math.max(0, begin - row) * width;
+    const until = Math.min(1, end - row) * width;
+    if (until > x) boxes.push({ row, x, width: until - x });
+  }
+  return boxes;
+}
+
+export function boxesOfUnit(layout: Layout, index: number): readonly Box[] {
+  return boxesOf(layout, layout.starts[index] ?? 0, layout.starts[index + 1] ?? 0);
+}
+
+/** Which unit stands at a point; undefined between rows and in empty room. */
+export function unitAt(layout: Layout, x: number, y: number): number | undefined {
+  const { width, rows, capacity, starts } = layout;
+  const row = Math.floor((y - margin) / rowPitch);
+  if (row < 0 || row >= rows || x < 0 || x >= width) return undefined;
+  if ((y - margin) % rowPitch >= rowHeight) return undefined;
+  const token = ((row + x / width) / rows) * capacity;
+  return token < (starts.at(-1) ?? 0) ? unitOfToken(starts, token) : undefined;
+}
+
+/** The last unit that begins at or before a token. */
+function unitOfToken(starts: Float64Array, token: number): number | undefined {
+  let low = 0;
+  let high = starts.length - 2;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((starts[middle] ?? 0) <= token) low = middle;
+    else high = middle - 1;
+  }
+  return high < 0 ? undefined : low;
+}
+
+/** The selection that a key leads to; undefined: the key means nothing here. Without a selection, any of them takes the first unit. */
+export function unitByKey(
+  layout: Layout,
+  selected: number | undefined,
+  key: string,
+): number | undefined {
+  const last = layout.starts.length - 2;
+  if (last < 0) return undefined;
+  const from = selected ?? -1;
+  switch (key) {
+    case "ArrowRight":
+      return Math.min(last, from + 1);
+    case "ArrowLeft":
+      return Math.max(0, from - 1);
+    case "ArrowDown":
+      return selected === undefined ? 0 : unitInRow(layout, selected, 1);
+    case "ArrowUp":
+      return selected === undefined ? 0 : unitInRow(layout, selected, -1);
+    case "Home":
+      return 0;
+    case "End":
+      return last;
+    default:
+      return undefined;
+  }
+}
+
+/** The unit above or below; the same one where there is none. */
+function unitInRow(layout: Layout, selected: number, step: 1 | -1): number {
+  const { starts, capacity, rows } = layout;
+  const middle = ((starts[selected] ?? 0) + (starts[selected + 1] ?? 0)) / 2;
+  const token = middle + (step * capacity) / rows;
+  const isInside = token >= 0 && token < (starts.at(-1) ?? 0);
+  return isInside ? (unitOfToken(starts, token) ?? selected) : selected;
+}

@@ -1,0 +1,282 @@
+/** Paints the layout of a window: blocks by kind, cached prefix, handles, pins, the load line, and on a second sheet what is pointed at. */
+
+import type { SegmentKind, WindowPicture, WindowUnit } from "plimsoll/api";
+import {
+  type Box,
+  boxesOf,
+  boxesOfUnit,
+  type Layout,
+  pointOf,
+  rowHeight,
+  topOf,
+} from "./window-layout.ts";
+
+export type Sheet = CanvasRenderingContext2D;
+
+/** Colours as the theme says them. */
+export interface Palette {
+  readonly kinds: Readonly<Record<SegmentKind, string>>;
+  readonly surface: string;
+  readonly ink: string;
+  readonly muted: string;
+  readonly line: string;
+  readonly room: string;
+  readonly font: string;
+}
+
+export interface Painting {
+  readonly layout: Layout;
+  readonly picture: WindowPicture;
+  readonly palette: Palette;
+  /** Device pixels for one of CSS. */
+  readonly ratio: number;
+  /** All others stand back. */
+  readonly only?: SegmentKind | undefined;
+  /** The label of the load line. */
+  readonly label: string;
+}
+
+/** Between units that are at least this wide; narrower ones would be nothing but lines. */
+const hairlineFrom = 3;
+const hairline = 1;
+const paleness = 0.18;
+
+export function paintWindow(sheet: Sheet, painting: Painting): void {
+  const { layout, ratio } = painting;
+  sheet.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sheet.clearRect(0, 0, layout.width, layout.height);
+  paintRoom(sheet, painting);
+  paintUnits(sheet, painting);
+  paintCached(sheet, painting);
+  paintPins(sheet, painting);
+  paintLoadLine(sheet, painting);
+}
+
+/** Edges fall on device pixels: neighbours touch, and nothing is blurred. */
+function fill(sheet: Sheet, { row, x, width }: Box, ratio: number, shorter = 0): void {
+  const left = Math.round(x * ratio) / ratio;
+  const right = Math.round((x + width) * ratio) / ratio - shorter;
+  if (right > left) sheet.fillRect(left, topOf(row), right - left, rowHeight);
+}
+
+/** Plain up to the limit; beyond it hatched, because it is kept for the answer. */
+function paintRoom(sheet: Sheet, { layout, picture, palette, ratio }: Painting): void {
+  sheet.fillStyle = palette.room;
+  for (const box of boxesOf(layout, 0, layout.capacity)) fill(sheet, box, ratio);
+  sheet.fillStyle = hatch(sheet, palette.line, ratio, 6);
+  for (const box of boxesOf(layout, picture.limit, layout.capacity)) fill(sheet, box, ratio);
+}
+
+function paintUnits(sheet: Sheet, painting: Painting): void {
+  const { layout, picture, palette, ratio, only } = painting;
+  const hatching = hatch(sheet, palette.surface, ratio, 5);
+  for (const [index, unit] of picture.units.entries()) {
+    const from = layout.starts[index] ?? 0;
+    const gap = isWide(layout, unit.tokens) ? hairline : 0;
+    eachSegment(unit, from, (kind, start, end) => {
+      const boxes = boxesOf(layout, start, end);
+      const shorter = end >= from + unit.tokens ? gap : 0;
+      sheet.globalAlpha = only === undefined || only === kind ? 1 : paleness;
+      sheet.fillStyle = palette.kinds[kind];
+      fillAll(sheet, boxes, ratio, shorter);
+      if (kind !== "handle") return;
+      sheet.fillStyle = hatching;
+      fillAll(sheet, boxes, ratio, shorter);
+    });
+  }
+  sheet.globalAlpha = 1;
+}
+
+/** The last one a little shorter: a hairline to the next unit. */
+function fillAll(sheet: Sheet, boxes: readonly Box[], ratio: number, shorter: number): void {
+  for (const [at, box] of boxes.entries())
+    fill(sheet, box, ratio, at === boxes.length - 1 ? shorter : 0);
+}
+
+function isWide({ width, rows, capacity }: Layout, tokens: number): boolean {
+  return (tokens / capacity) * rows * width >= hairlineFrom;
+}
+
+/** Segments fill their unit, also where rounding made their sum another. */
+function eachSegment(
+  { segments, tokens }: WindowUnit,
+  from: number,
+  visit: (kind: SegmentKind, start: number, end: number) => void,
+): void {
+  const sum = segments.reduce((total, segment) => total + segment.tokens, 0);
+  const scale = sum > 0 ? tokens / sum : 0;
+  let at = from;
+  for (const [index, segment] of segments.entries()) {
+    const end = index === segments.length - 1 ? from + tokens : at + segment.tokens * scale;
+    visit(segment.kind, at, end);
+    at = end;
+  }
+}
+
+/** What the provider read from its cache is shaded, and underlined where it ends up being read. */
+function paintCached(sheet: Sheet, { layout, picture, palette }: Painting): void {
+  for (const { row, x, width } of boxesOf(layout, 0, picture.cachedTokens)) {
+    sheet.globalAlpha = 0.25;
+    sheet.fillStyle = palette.surface;
+    sheet.fillRect(x, topOf(row), width, rowHeight);
+    sheet.globalAlpha = 1;
+    sheet.fillStyle = palette.surface;
+    sheet.fillRect(x, topOf(row) + rowHeight - 3, width, 1);
+    sheet.fillStyle = palette.muted;
+    sheet.fillRect(x, topOf(row) + rowHeight - 2, width, 2);
+  }
+}
+
+function paintPins(sheet: Sheet, { layout, picture, palette }: Painting): void {
+  for (const [index, { isPinned }] of picture.units.entries()) {
+    if (isPinned !== true) continue;
+    const [box] = boxesOfUnit(layout, index);
+    if (box === undefined) continue;
+    const middle = box.x + Math.min(box.width / 2, 8);
+    sheet.fillStyle = palette.surface;
+    sheet.beginPath();
+    sheet.arc(middle, topOf(box.row) + 7, 4.5, 0, 2 * Math.PI);
+    sheet.fill();
+    sheet.fillStyle = palette.ink;
+    sheet.beginPath();
+    sheet.arc(middle, topOf(box.row) + 7, 3, 0, 2 * Math.PI);
+    sheet.fill();
+  }
+}
+
+const overshoot = 3;
+const markRadius = 6;
+
+/** A line that steps down exactly where the limit falls: all before it may be used. */
+function paintLoadLine(sheet: Sheet, { layout, picture, palette, label }: Painting): void {
+  if (picture.limit <= 0) return;
+  const { row, x } = pointOf(layout, picture.limit);
+  const top = topOf(row) - overshoot / 2 - 0.5;
+  const bottom = topOf(row) + rowHeight + overshoot / 2 + 0.5;
+  sheet.strokeStyle = palette.ink;
+  sheet.lineWidth = 3;
+  sheet.beginPath();
+  sheet.moveTo(layout.width, top);
+  sheet.lineTo(x, top);
+  sheet.lineTo(x, bottom);
+  sheet.lineTo(0, bottom);
+  sheet.stroke();
+  paintLabel(sheet, { layout, palette, label, row, x });
+}
+
+interface LabelPlace extends Pick<Painting, "layout" | "palette" | "label"> {
+  readonly row: number;
+  readonly x: number;
+}
+
+/** The mark and the figure, in the row of the line: behind it where there is room, else before it. */
+function paintLabel(sheet: Sheet, { layout, palette, label, row, x }: LabelPlace): void {
+  sheet.font = `600 11px ${palette.font}`;
+  sheet.textBaseline = "middle";
+  const text = sheet.measureText(label).width;
+  const width = text + 4 * markRadius + 18;
+  const isBehind = x + width + 4 <= layout.width;
+  const left = isBehind ? x + 4 : Math.max(0, x - width - 4);
+  const middle = topOf(row) + rowHeight / 2;
+  sheet.fillStyle = palette.surface;
+  sheet.beginPath();
+  sheet.roundRect(left, middle - 9, width, 18, 4);
+  sheet.fill();
+  const centre = left + 6 + 1.5 * markRadius;
+  sheet.lineWidth = 1.75;
+  sheet.strokeStyle = palette.ink;
+  sheet.beginPath();
+  sheet.arc(centre, middle, markRadius - 1, 0, 2 * Math.PI);
+  sheet.moveTo(centre - markRadius - 3, middle);
+  sheet.lineTo(centre + markRadius + 3, middle);
+  sheet.stroke();
+  sheet.fillStyle = palette.ink;
+  sheet.fillText(label, centre + markRadius + 7, middle + 0.5);
+}
+
+export interface Pointing {
+  readonly layout: Layout;
+  readonly palette: Pick<Palette, "ink" | "surface">;
+  readonly ratio: number;
+  readonly selected?: number | undefined;
+  readonly hovered?: number | undefined;
+}
+
+/** The second sheet: it changes with every move, the first does not. */
+export function paintPointing(
+  sheet: Sheet,
+  { layout, palette, ratio, selected, hovered }: Pointing,
+): void {
+  sheet.setTransform(ratio, 0, 0, ratio, 0, 0);
+  sheet.clearRect(0, 0, layout.width, layout.height);
+  if (hovered !== undefined) outline(sheet, layout, hovered, { colour: palette.ink, width: 1 });
+  if (selected === undefined) return;
+  outline(sheet, layout, selected, { colour: palette.surface, width: 5 });
+  outline(sheet, layout, selected, { colour: palette.ink, width: 2.5 });
+}
+
+/** A unit that is too narrow to be seen is outlined wider than it is. */
+const leastOutline = 3;
+
+function outline(
+  sheet: Sheet,
+  layout: Layout,
+  index: number,
+  { colour, width }: { readonly colour: string; readonly width: number },
+): void {
+  sheet.strokeStyle = colour;
+  sheet.lineWidth = width;
+  for (const box of boxesOfUnit(layout, index)) {
+    const wide = Math.max(leastOutline, box.width);
+    sheet.strokeRect(box.x, topOf(box.row) - 0.5, wide, rowHeight + 1);
+  }
+}
+
+/** Slanted lines, as a pattern in device pixels. */
+function hatch(sheet: Sheet, colour: string, ratio: number, step: number): CanvasPattern | string {
+  const size = Math.max(2, Math.round(step * ratio));
+  const tile = new OffscreenCanvas(size, size);
+  const drawn = tile.getContext("2d");
+  if (drawn === null) return colour;
+  drawn.strokeStyle = colour;
+  drawn.lineWidth = Math.max(1, 1.25 * ratio);
+  drawn.beginPath();
+  for (const shift of [-size, 0, size]) {
+    drawn.moveTo(shift - 1, size + 1);
+    drawn.lineTo(shift + size + 1, -1);
+  }
+  drawn.stroke();
+  const pattern = sheet.createPattern(tile, "repeat");
+  // The sheet is scaled, the tile is not.
+  pattern?.setTransform(new DOMMatrix().scale(1 / ratio));
+  return pattern ?? colour;
+}
+
+const kindVariables: Readonly<Record<SegmentKind, string>> = {
+  system: "--kind-system",
+  skills: "--kind-skills",
+  tools: "--kind-tools",
+  user: "--kind-user",
+  assistant: "--kind-assistant",
+  results: "--kind-results",
+  summary: "--kind-summary",
+  handle: "--kind-handle",
+};
+
+/** As they hold for an element now. */
+export function paletteOf(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const of = (name: string): string => style.getPropertyValue(name).trim() || "#888888";
+  const kinds = Object.fromEntries(
+    Object.entries(kindVariables).map(([kind, name]) => [kind, of(name)]),
+  ) as Record<SegmentKind, string>;
+  return {
+    kinds,
+    surface: of("--surface"),
+    ink: of("--ink"),
+    muted: of("--muted"),
+    line: of("--line"),
+    room: of("--bg"),
+    font: style.fontFamily || "sans-serif",
+  };
+}

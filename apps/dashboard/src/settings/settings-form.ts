@@ -1,0 +1,158 @@
+/** The settings as a form has them, and what may be saved. Pure. */
+
+import type { ConfigAnswer, LimitSettings, ProgressSettings } from "plimsoll/api";
+
+/** Figures are text as long as somebody types. Rows have keys of their own: their names change while they are typed. */
+export interface SettingsForm {
+  readonly progress: ProgressSettings;
+  readonly minLimit: string;
+  readonly defaultLimit: string;
+  /** Of the limit. */
+  readonly warningPercent: string;
+  readonly agents: readonly AgentLimitRow[];
+  readonly llms: readonly LlmLimitRow[];
+}
+
+export interface AgentLimitRow {
+  readonly key: string;
+  readonly name: string;
+  readonly limit: string;
+}
+
+export interface LlmLimitRow {
+  readonly key: string;
+  readonly type: string;
+  readonly limit: string;
+  readonly followDefault: boolean;
+}
+
+/** By field: `minLimit`, `agents.{key}.name` … Each is a sentence that says what to do. */
+export type Problems = Readonly<Record<string, string>>;
+
+export type CheckedForm =
+  | { readonly kind: "valid"; readonly progress: ProgressSettings; readonly limits: LimitSettings }
+  | { readonly kind: "invalid"; readonly problems: Problems };
+
+/** The service takes no more. */
+export const maxRows = 200;
+const maxName = 200;
+const maxTokens = 100_000_000;
+/** Names that a file of settings cannot have. */
+const forbiddenNames: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+
+export function formOf({
+  progress,
+  limits,
+}: Pick<ConfigAnswer, "progress" | "limits">): SettingsForm {
+  return {
+    progress,
+    minLimit: String(limits.min_limit),
+    defaultLimit: String(limits.default_limit),
+    warningPercent: String(Math.round(limits.warning_threshold * 1000) / 10),
+    agents: Object.entries(limits.per_agent).map(([name, limit], index) => ({
+      key: `a${index}`,
+      name,
+      limit: String(limit),
+    })),
+    llms: limits.per_llm.map(({ type, limit, follow_default: followDefault }, index) => ({
+      key: `l${index}`,
+      type,
+      limit: String(limit),
+      followDefault,
+    })),
+  };
+}
+
+/** The same values, whatever the keys of the rows. */
+export function isSame(one: SettingsForm, other: SettingsForm): boolean {
+  const withoutKeys = (form: SettingsForm): string =>
+    JSON.stringify(form, (key, value: unknown) => (key === "key" ? undefined : value));
+  return withoutKeys(one) === withoutKeys(other);
+}
+
+/** A key that no row has. */
+export function newKey(rows: readonly { readonly key: string }[]): string {
+  const numbers = rows.map(({ key }) => Number(key.slice(1)) || 0);
+  return `n${Math.max(0, ...numbers) + 1}`;
+}
+
+export function checkForm(form: SettingsForm): CheckedForm {
+  const problems: Record<string, string> = {};
+  const note = (field: string, sentence: string | undefined): void => {
+    if (sentence !== undefined) problems[field] = sentence;
+  };
+  const [least, usual] = [wholeOf(form.minLimit), wholeOf(form.defaultLimit)];
+  note("minLimit", problemOfTokens(form.minLimit));
+  note("defaultLimit", problemOfTokens(form.defaultLimit));
+  if (least !== undefined && usual !== undefined && usual < least)
+    note("defaultLimit", `Give at least the lowest limit, ${least.toLocaleString("en-US")}.`);
+  note("warningPercent", problemOfPercent(form.warningPercent));
+  const agents = form.agents.map(({ name }) => name);
+  for (const { key, limit, name } of form.agents) {
+    note(`agents.${key}.name`, problemOfName(name, agents));
+    note(`agents.${key}.limit`, problemOfTokens(limit));
+  }
+  const types = form.llms.map(({ type }) => type);
+  for (const { key, limit, type } of form.llms) {
+    note(
+      `llms.${key}.type`,
+      problemOfName(type, types, (given) => given.toLowerCase()),
+    );
+    note(`llms.${key}.limit`, problemOfTokens(limit));
+  }
+  if (Object.keys(problems).length > 0) return { kind: "invalid", problems };
+  return { kind: "valid", progress: form.progress, limits: limitsOf(form) };
+}
+
+/** Of a form without problems. */
+function limitsOf(form: SettingsForm): LimitSettings {
+  return {
+    min_limit: Number(form.minLimit),
+    default_limit: Number(form.defaultLimit),
+    warning_threshold: Math.round(Number(form.warningPercent) * 10) / 1000,
+    per_agent: Object.fromEntries(
+      form.agents.map(({ name, limit }) => [name.trim(), Number(limit)]),
+    ),
+    per_llm: form.llms.map(({ type, limit, followDefault }) => ({
+      type: type.trim(),
+      limit: Number(limit),
+      follow_default: followDefault,
+    })),
+  };
+}
+
+/** Limits below the lowest are raised to it: said beside them, and no reason not to save. */
+export function raisedTo(form: SettingsForm, limit: string): number | undefined {
+  const [least, given] = [wholeOf(form.minLimit), wholeOf(limit)];
+  return least !== undefined && given !== undefined && given < least ? least : undefined;
+}
+
+function wholeOf(text: string): number | undefined {
+  return /^\d{1,9}$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+function problemOfTokens(text: string): string | undefined {
+  const tokens = wholeOf(text);
+  return tokens === undefined || tokens < 1 || tokens > maxTokens
+    ? "Give a whole number of tokens, from 1 to 100,000,000."
+    : undefined;
+}
+
+function problemOfPercent(text: string): string | undefined {
+  const percent = /^\d{1,3}(\.\d)?$/.test(text.trim()) ? Number(text) : Number.NaN;
+  return percent >= 0 && percent <= 100 ? undefined : "Give a share from 0 to 100 percent.";
+}
+
+/** Kinds of models are the same in upper and lower case; agents are not. */
+function problemOfName(
+  name: string,
+  others: readonly string[],
+  sameAs: (name: string) => string = (given) => given,
+): string | undefined {
+  const wanted = sameAs(name.trim());
+  if (wanted === "") return "Give a name, or remove the row.";
+  if (wanted.length > maxName) return `Give a name of at most ${maxName} characters.`;
+  if (forbiddenNames.has(wanted)) return "Give another name: this one cannot be stored.";
+  const isTwice = others.filter((other) => sameAs(other.trim()) === wanted).length > 1;
+  return isTwice ? "This name is there twice: remove one of the rows." : undefined;
+}
