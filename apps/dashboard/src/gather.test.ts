@@ -25,13 +25,14 @@ function clockwork() {
       now = until;
     },
     held: () => waiting.length,
+    now: () => now,
   };
 }
 
 function watched(everyMs = 500) {
   const clock = clockwork();
   const drawn: string[] = [];
-  const rows = gather((key) => drawn.push(key), { everyMs, later: clock.later });
+  const rows = gather((key) => drawn.push(key), { everyMs, later: clock.later, now: clock.now });
   return { ...clock, rows, drawn };
 }
 
@@ -69,6 +70,23 @@ test("after a rest the next change is drawn at once again, and nothing is held",
   expect(held()).toBe(0);
   rows.add("one");
   expect(drawn).toHaveLength(2);
+});
+
+test("the first change of the next burst is drawn at once, also right after the end of the last one was", () => {
+  const { rows, drawn, pass } = watched();
+  rows.add("one");
+  pass(20);
+  rows.add("one");
+  pass(480);
+  expect(drawn).toHaveLength(2);
+  pass(19);
+  rows.add("one");
+  expect(drawn).toHaveLength(2);
+  pass(481);
+  expect(drawn).toHaveLength(3);
+  pass(19);
+  rows.add("one");
+  expect(drawn).toHaveLength(4);
 });
 
 test("a phase is drawn whatever the time, with what had waited", () => {

@@ -1,4 +1,7 @@
-/** Draws what changed: the first change of a key at once, later ones together when its time has passed. */
+/**
+ * Draws what changed: the first change of a burst at once, later ones together when the time since the last drawing has passed. A
+ * burst of a key is over when nothing has changed for as long.
+ */
 
 export interface Gathering {
   /** The key has changed. */
@@ -13,10 +16,13 @@ export interface GatherOptions {
   readonly everyMs?: number;
   /** Answers how to call it off. */
   readonly later?: (work: () => void, ms: number) => () => void;
+  readonly now?: () => number;
 }
 
 interface Waiting {
   hasChanged: boolean;
+  /** Last. */
+  changedAt: number;
   cancel: () => void;
 }
 
@@ -27,28 +33,32 @@ export function afterMs(work: () => void, ms: number): () => void {
 
 export function gather(
   draw: (key: string) => void,
-  { everyMs = 500, later = afterMs }: GatherOptions = {},
+  { everyMs = 500, later = afterMs, now = () => performance.now() }: GatherOptions = {},
 ): Gathering {
   // Only keys that were drawn less than `everyMs` ago are in it.
   const drawn = new Map<string, Waiting>();
 
-  const drawNow = (key: string): void => {
+  const drawNow = (key: string, changedAt: number = now()): void => {
     drawn.get(key)?.cancel();
-    drawn.set(key, { hasChanged: false, cancel: later(() => timeIsUp(key), everyMs) });
+    const cancel = later(() => timeIsUp(key), everyMs);
+    drawn.set(key, { hasChanged: false, changedAt, cancel });
     draw(key);
   };
   const timeIsUp = (key: string): void => {
-    if (drawn.get(key)?.hasChanged === true) drawNow(key);
+    const waiting = drawn.get(key);
+    if (waiting?.hasChanged === true) drawNow(key, waiting.changedAt);
     else drawn.delete(key);
   };
 
   return {
     add: (key) => {
       const waiting = drawn.get(key);
-      if (waiting === undefined) drawNow(key);
-      else waiting.hasChanged = true;
+      const isFirst =
+        waiting === undefined || (!waiting.hasChanged && now() - waiting.changedAt >= everyMs);
+      if (isFirst) drawNow(key);
+      else Object.assign(waiting, { hasChanged: true, changedAt: now() });
     },
-    flush: drawNow,
+    flush: (key) => drawNow(key),
     close: () => {
       for (const { cancel } of drawn.values()) cancel();
       drawn.clear();

@@ -7,7 +7,7 @@ import type { NodeRecord, Store } from "../store/store.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
-import { looseChainOf, pathTo, restoreLog } from "./log.ts";
+import { looseChainOf, pathTo, restoreLog, type SessionLog } from "./log.ts";
 import { indexOn, pathOfNodes } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { shownMessage } from "./shown-parts.ts";
@@ -24,7 +24,7 @@ export interface Range {
 const mostMessages = 50;
 
 export async function detailsOf(
-  store: Pick<Store, "snapshot" | "bodies">,
+  store: Pick<Store, "snapshot" | "bodies" | "turns">,
   session: string,
   { first, last, branch }: Range,
 ): Promise<MessageDetails> {
@@ -32,12 +32,10 @@ export async function detailsOf(
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
   if (snapshot === undefined || wire === undefined) return { items: [], edits: [] };
   const log = restoreLog(snapshot);
-  const tips = [...log.branches.values()].filter(
-    ({ record }) => branch === undefined || record.id === branch,
-  );
-  const path = tips
-    .map(({ record }) => pathTo(log, record.tipSeq))
-    .find((nodes) => nodes.some(({ seq }) => seq === first));
+  const path = pathThrough(log, first, {
+    wanted: branch,
+    likely: (await store.turns(session, 1))[0]?.branch,
+  });
   if (path === undefined)
     throw new PlimsollError(
       "POINT_UNKNOWN",
@@ -65,6 +63,22 @@ export async function detailsOf(
     }),
     edits: view.edits.filter((edit) => touches(edit, wanted, { view, indexOf })),
   };
+}
+
+/** Several branches may share a message: the one that is asked for, else the one that was sent last. */
+function pathThrough(
+  log: SessionLog,
+  seq: number,
+  { wanted, likely }: { readonly wanted: string | undefined; readonly likely: string | undefined },
+): readonly NodeRecord[] | undefined {
+  const branches = [...log.branches.values()].map(({ record }) => record);
+  const inOrder = [
+    ...branches.filter(({ id }) => id === likely),
+    ...branches.filter(({ id }) => id !== likely),
+  ].filter(({ id }) => wanted === undefined || id === wanted);
+  return inOrder
+    .map(({ tipSeq }) => pathTo(log, tipSeq))
+    .find((nodes) => nodes.some((node) => node.seq === seq));
 }
 
 function seenAs(

@@ -28,8 +28,9 @@ export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPi
 
 /** What is remembered of messages, all sessions together; a few hundred bytes each. */
 const maxSketches = 50_000;
-/** Bodies in memory at a time. */
+/** Bodies that are read at a time, and how many such readings are under way: the store reads on while what came is looked at. */
 const bodiesAtOnce = 200;
+const readingsAtOnce = 4;
 /** How a message is seen where parts of it were replaced. */
 interface Replaced {
   readonly tokens: number;
@@ -72,13 +73,23 @@ async function learnSketches(
   sketches: Map<string, Sketch>,
 ): Promise<void> {
   const unknown = nodes.filter(({ hash }) => !sketches.has(`${wire.name}\0${hash}`));
+  const readings: Promise<ReadonlyMap<number, Uint8Array>>[] = [];
+  const readOn = (): void => {
+    const from = begun;
+    begun += bodiesAtOnce;
+    if (from >= unknown.length) return;
+    const seqs = unknown.slice(from, begun).map(({ seq }) => seq);
+    const reading = store.bodies(session, seqs);
+    // Where an earlier one fails, nobody waits for this one any more.
+    reading.catch(() => undefined);
+    readings.push(reading);
+  };
+  let begun = 0;
+  for (let count = 0; count < readingsAtOnce; count++) readOn();
   for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
-    const some = unknown.slice(from, from + bodiesAtOnce);
-    const bodies = await store.bodies(
-      session,
-      some.map(({ seq }) => seq),
-    );
-    for (const { seq, hash } of some) {
+    const bodies = (await readings.shift()) ?? new Map<number, Uint8Array>();
+    readOn();
+    for (const { seq, hash } of unknown.slice(from, from + bodiesAtOnce)) {
       const body = bodies.get(seq);
       if (body === undefined) continue;
       const sketch = sketchOf(wire.decode(decodeMessage(body)), areas);
