@@ -12,6 +12,7 @@ const mayImport = {
   compact: ["message", "search", "budget"],
   prompt: ["message", "budget"],
   wire: ["message"],
+  watch: ["message"],
   store: ["message", "search"],
   session: ["message", "search", "budget", "offload", "compact", "prompt", "wire", "store"],
   work: ["message", "store", "session"],
@@ -25,6 +26,7 @@ const mayImport = {
     "compact",
     "prompt",
     "wire",
+    "watch",
     "store",
     "session",
     "work",
@@ -34,7 +36,16 @@ const mayImport = {
 };
 /** Single files that a folder may take types from, beside what its row says. */
 const mayImportTypes = { offload: ["compact/strategy.ts"] };
-const pureFolders = ["message", "search", "budget", "offload", "compact", "prompt", "wire"];
+const pureFolders = [
+  "message",
+  "search",
+  "budget",
+  "offload",
+  "compact",
+  "prompt",
+  "wire",
+  "watch",
+];
 
 function rulesFor(folder) {
   const forbidden = Object.keys(mayImport).filter(

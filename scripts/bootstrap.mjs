@@ -113,7 +113,9 @@ function buildDashboard() {
   const sources = hashOf([
     join(root, "package-lock.json"),
     ...filesBelow(app, ["node_modules"]),
-    join(root, "packages", "plimsoll", "src", "message", "api.ts"),
+    ...["message", "watch"].flatMap((folder) =>
+      filesBelow(join(root, "packages", "plimsoll", "src", folder), []),
+    ),
   ]);
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === sources) return;
   console.error("plimsoll: building the dashboard …");

@@ -1,24 +1,16 @@
 /** Figures, times and foreign text as people read them. */
 
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const tenth = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-});
+import { brief, grouped } from "plimsoll/watch/figures";
 
-/** 12,345 · 1.2M · 3.4B */
-export function tokens(count: number): string {
-  if (Math.abs(count) >= 1e9) return `${tenth.format(count / 1e9)}B`;
-  if (Math.abs(count) >= 1e6) return `${tenth.format(count / 1e6)}M`;
-  return whole.format(count);
-}
+/** Counts on the page: 12,345 · 1.2M · 3.4B */
+export const tokens: (count: number) => string = brief;
 
 /** 0.834 is 83%; what is not quite nothing or all does not look like it. */
 export function share(of: number): string {
   const percent = of * 100;
   if (percent > 0 && percent < 1) return "<1%";
   if (percent > 99 && percent < 100) return "99%";
-  return `${whole.format(percent)}%`;
+  return `${grouped(percent)}%`;
 }
 
 /** US dollars; small amounts keep two digits that say something. */

@@ -2,22 +2,25 @@
 
 import type { ConfigAnswer } from "plimsoll/api";
 import type { PlimsollEvent } from "plimsoll/events";
-import { SvelteMap } from "svelte/reactivity";
-import { ApiError, api } from "./api.ts";
-import { type Connection, type EventStream, openEvents } from "./event-stream.ts";
-import { visible } from "./format.ts";
-import { afterMs, type Gathering, gather } from "./gather.ts";
+import { type Connection, type EventStream, openEvents } from "plimsoll/watch/event-stream";
+import { type Gathering, gather } from "plimsoll/watch/gather";
+import { hideAfterMs } from "plimsoll/watch/phase-words";
 import {
   listedRow,
   phaseAfter,
   type RowSettings,
   type RowState,
+  settingsOf,
   settle,
   usualSettings,
   withEvent,
   withoutPhase,
   withoutRunning,
-} from "./row-state.ts";
+} from "plimsoll/watch/row-state";
+import { SvelteMap } from "svelte/reactivity";
+import { ApiError, api } from "./api.ts";
+import { visible } from "./format.ts";
+import { timing } from "./timing.ts";
 import { tabToken } from "./token/tab-token.ts";
 
 type EventHandler = (event: PlimsollEvent) => void;
@@ -50,8 +53,8 @@ class Live {
   readonly #ofAll = new Set<EventHandler>();
   readonly #reconnected = new Set<() => void>();
   readonly #hiding = new Map<string, () => void>();
-  readonly #rows: Gathering = gather((id) => this.#draw(id));
-  readonly #finding: Gathering = gather(() => void this.#list(undefined), { everyMs: 2000 });
+  readonly #rows: Gathering = gather((id) => this.#draw(id), timing);
+  readonly #finding: Gathering = gather(() => void this.#list(undefined), timing, 2000);
   #stream: EventStream | undefined;
   /** Answers to what was asked before the last start are not taken. */
   #started = 0;
@@ -60,7 +63,12 @@ class Live {
   start(): void {
     this.stop();
     this.#stream = openEvents({
+      locate: () => "",
       token: tabToken,
+      fetch: (address, wish) => fetch(address, { ...wish, cache: "no-store" }),
+      later: timing.later,
+      random: Math.random,
+      whenRefused: "stops",
       onEvent: (event) => this.#take(event),
       onState: (state) => this.#turn(state),
     });
@@ -115,8 +123,8 @@ class Live {
     await this.#list(undefined);
   }
 
-  use({ progress, limits }: Pick<ConfigAnswer, "progress" | "limits">): void {
-    this.settings = { progress, warningThreshold: limits.warning_threshold };
+  use(config: Pick<ConfigAnswer, "progress" | "limits">): void {
+    this.settings = settingsOf(config);
     for (const [id, known] of this.#known) this.#set(id, settle(known, this.settings), "page");
   }
 
@@ -169,13 +177,13 @@ class Live {
 
   #hideLater(id: string): void {
     this.#stay(id);
-    const ms = this.settings.progress.auto_hide_seconds * 1000;
+    const ms = hideAfterMs({ state: "done" }, this.settings.progress);
     const hide = (): void => {
       this.#hiding.delete(id);
       const known = this.#known.get(id);
       if (known !== undefined) this.#set(id, withoutPhase(known, this.settings), "page");
     };
-    this.#hiding.set(id, afterMs(hide, ms));
+    this.#hiding.set(id, timing.later(hide, ms));
   }
 
   /** What was to be hidden goes on. */

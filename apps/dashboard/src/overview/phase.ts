@@ -1,6 +1,7 @@
 /** How a phase is shown in a row. */
 
 import type { ContextBreakingUpdateEvent } from "plimsoll/events";
+import { isRecoveryPhase } from "plimsoll/watch/phase-words";
 
 export interface ShownProgress {
   /** 0 to 100; undefined: nobody knows, it pulses. */
@@ -8,17 +9,13 @@ export interface ShownProgress {
   readonly state: "running" | "success" | "recovery";
 }
 
-export function progressOf({
-  phase,
-  progress,
-}: Pick<ContextBreakingUpdateEvent, "phase" | "progress">): ShownProgress {
+export function progressOf(
+  event: Pick<ContextBreakingUpdateEvent, "phase" | "progress">,
+): ShownProgress {
+  const { phase, progress } = event;
+  const running = isRecoveryPhase(event) ? "recovery" : "running";
   return {
     value: progress < 0 ? undefined : Math.min(100, progress),
-    state:
-      phase === "success"
-        ? "success"
-        : phase === "recovery" || phase === "handover"
-          ? "recovery"
-          : "running",
+    state: phase === "success" ? "success" : running,
   };
 }

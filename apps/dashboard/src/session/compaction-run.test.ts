@@ -5,7 +5,7 @@ import type {
   PlimsollEvent,
 } from "plimsoll/events";
 import { expect, test } from "vitest";
-import { advance, barOf, hideAfterMs, phases, type Run, usualProgress } from "./compaction-run.ts";
+import { advance, barOf, type Run } from "./compaction-run.ts";
 
 const update = (
   phase: CompactionPhase,
@@ -70,21 +70,10 @@ test.each([
   [update("recovery", { progress: -1 }), { tone: "recovery" }],
   [update("success", { progress: 96 }), { tone: "normal", percent: 96 }],
 ])("the bar of %j is %j", (event, bar) => {
-  expect(barOf(event, usualProgress)).toEqual(bar);
+  expect(barOf(event, { highlight_p1: true })).toEqual(bar);
 });
 
 test("P1 is not marked where the settings say so", () => {
   const event = update("hybrid", { priority: { level: 1, area: "Plan" } });
   expect(barOf(event, { highlight_p1: false }).tone).toBe("normal");
-});
-
-test("what is done hides after the seconds of the settings, within their bounds", () => {
-  const done = after(update("success")) as Run;
-  expect(hideAfterMs(done, { ...usualProgress, auto_hide_seconds: 4 })).toBe(4000);
-  expect(hideAfterMs(done, { ...usualProgress, auto_hide_seconds: 99 })).toBe(10_000);
-  expect(hideAfterMs(after(update("hybrid")) as Run, usualProgress)).toBe(60_000);
-});
-
-test("all nine phases have a name", () => {
-  expect(new Set(phases.map(({ phase }) => phase)).size).toBe(9);
 });

@@ -2,6 +2,9 @@
 
 import type { TurnPoint, WindowPicture } from "plimsoll/api";
 import type { CompactionEndEvent, PlimsollEvent } from "plimsoll/events";
+import { type Gathering, gather } from "plimsoll/watch/gather";
+import { type Asking, oneAtATime } from "plimsoll/watch/one-at-a-time";
+import { type Kind, staleAfter } from "plimsoll/watch/stale";
 import {
   ApiError,
   api,
@@ -12,11 +15,10 @@ import {
   type SteerAction,
   type Steered,
 } from "../api.ts";
-import { type Gathering, gather } from "../gather.ts";
 import { live, sentenceOf } from "../live.svelte.ts";
+import { timing } from "../timing.ts";
 import { advance, type Run } from "./compaction-run.ts";
-import { type Asking, oneAtATime } from "./one-at-a-time.ts";
-import { type Kind, neededBy, staleAfter, type TabName } from "./stale.ts";
+import { neededBy, type TabName } from "./tabs.ts";
 import { oldestFirst } from "./turn-series.ts";
 
 export interface Said {
@@ -75,7 +77,7 @@ export class SessionState {
         oneAtATime<void>((_, signal) => this.#readSafely(kind, signal)),
       ]),
     );
-    this.#gathering = gather((kind) => this.#asking.get(kind as Kind)?.ask());
+    this.#gathering = gather((kind) => this.#asking.get(kind as Kind)?.ask(), timing);
   }
 
   /** Answers how to stop. */
@@ -94,7 +96,11 @@ export class SessionState {
   show(tab: TabName): void {
     this.said = undefined;
     this.#needed = new Set([...neededBy(tab), ...this.#wanted]);
-    for (const kind of this.#needed) if (this.#old.has(kind)) this.#gathering.add(kind);
+    for (const kind of this.#needed) {
+      // The first picture is not held up by what the list of sessions says as well.
+      const isLater = kind === "session" && this.#old.has("window");
+      if (this.#old.has(kind) && !isLater) this.#gathering.add(kind);
+    }
   }
 
   /** From now on it is read, whatever tab is shown. */
@@ -165,6 +171,8 @@ export class SessionState {
       this.isOffline = error instanceof ApiError && error.code === "OFFLINE";
       this.failures = { ...this.failures, [kind]: sentenceOf(error) };
       this.#leaveIfGone(error);
+    } finally {
+      if (kind === "window" && this.session === undefined) this.#gathering.add("session");
     }
   }
 

@@ -102,7 +102,9 @@ export async function addNote(
   const noted = await sizeView(world.facts, draft, view);
   // Where there is no room behind the last message, or nothing of ours may stand there, nothing is said.
   if (!isRoomy(noted) || judge(world, draft, noted).kind !== "valid") return undefined;
-  const saved = await commitEdits(world, log, edits);
+  const tokensAfter = Math.max(0, noted.measured.total - start.measured.total);
+  const weighed = edits.map((edit) => ({ ...edit, tokensAfter }));
+  const saved = await commitEdits(world, log, weighed);
   if (saved === "unsaved") return undefined;
   branch.judged = { view: viewOf(log, branch, path), turns: 0 };
   return noted;

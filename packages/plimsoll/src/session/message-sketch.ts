@@ -104,7 +104,8 @@ function sizeOf(part: Part): number {
 function beginningOf({ parts }: Message, text: string): string {
   const said = text
     .slice(0, longestBeginning * 4)
-    .replaceAll(/\s+/g, " ")
+    // A single space stays as it is: most of them are.
+    .replaceAll(/\s{2,}|[^\S ]/g, " ")
     .trim();
   if (said !== "") return said.slice(0, longestBeginning);
   const call = parts.find(({ kind }) => kind === "tool-call");

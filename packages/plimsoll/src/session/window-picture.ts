@@ -26,7 +26,7 @@ export interface PictureWorld {
 
 export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPicture>;
 
-/** What is remembered of messages, all sessions together; a few hundred bytes each. */
+/** What is remembered of messages of one wire, all sessions together; a few hundred bytes each. */
 const maxSketches = 50_000;
 /** Bodies that are read at a time, and how many such readings are under way: the store reads on while what came is looked at. */
 const bodiesAtOnce = 200;
@@ -37,7 +37,8 @@ interface Replaced {
 }
 
 export function createPictures(world: PictureWorld): Pictures {
-  const sketches = new Map<string, Sketch>();
+  // The same bytes mean something else in another wire.
+  const byWire = new Map<string, Map<string, Sketch>>();
   const replaced = new Map<string, Replaced>();
   return async (session, wish = {}) => {
     const place = await placeOf(world.store, session, wish);
@@ -45,10 +46,14 @@ export function createPictures(world: PictureWorld): Pictures {
     const inner = view.expansions.flatMap((expansion) =>
       expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
     );
+    const sketches = byWire.get(wire.name) ?? new Map<string, Sketch>();
+    byWire.set(wire.name, sketches);
     await learnSketches(world, { session, wire, nodes: [...nodes, ...inner] }, sketches);
     await learnReplaced(world, place, replaced);
+    const sketchOf = ({ hash }: NodeRecord): Sketch => sketches.get(hash) ?? unknownSketch;
     return draw(place, {
-      sketchOf: ({ hash }) => sketches.get(`${wire.name}\0${hash}`) ?? unknownSketch,
+      sketches: nodes.map(sketchOf),
+      sketchOf,
       replacedAt: (index) => replaced.get(replacedKey(place, index)),
     });
   };
@@ -72,7 +77,7 @@ async function learnSketches(
   { session, wire, nodes }: Unlearned,
   sketches: Map<string, Sketch>,
 ): Promise<void> {
-  const unknown = nodes.filter(({ hash }) => !sketches.has(`${wire.name}\0${hash}`));
+  const unknown = nodes.filter(({ hash }) => !sketches.has(hash));
   const readings: Promise<ReadonlyMap<number, Uint8Array>>[] = [];
   const readOn = (): void => {
     const from = begun;
@@ -93,7 +98,7 @@ async function learnSketches(
       const body = bodies.get(seq);
       if (body === undefined) continue;
       const sketch = sketchOf(wire.decode(decodeMessage(body)), areas);
-      keep(sketches, `${wire.name}\0${hash}`, sketch);
+      keep(sketches, hash, sketch);
     }
   }
 }
@@ -141,6 +146,8 @@ function keep<T>(known: Map<string, T>, key: string, value: T): void {
 }
 
 interface Learned {
+  /** Of the nodes, in their order. */
+  readonly sketches: readonly Sketch[];
   readonly sketchOf: (node: NodeRecord) => Sketch;
   readonly replacedAt: (index: number) => Replaced | undefined;
 }
@@ -191,8 +198,8 @@ function headUnits({ lastTurn, nodes, scale }: Place): readonly WindowUnit[] {
 }
 
 function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[] {
-  const { nodes, view } = place;
-  const bones = nodes.map((node) => learned.sketchOf(node).bones);
+  const { view } = place;
+  const bones = learned.sketches.map((sketch) => sketch.bones);
   const gapAt = new Map(view.gaps.map((gap) => [gap.first, gap]));
   const inserts = insertsByIndex(place);
   const shown: WindowUnit[] = [...(inserts.get(-1) ?? [])];
@@ -218,10 +225,13 @@ function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number):
 function unitOf(place: Place, learned: Learned, first: number, last: number): WindowUnit {
   const { nodes, view, scale } = place;
   const own = nodes.slice(first, last + 1);
+  const sketches = learned.sketches.slice(first, last + 1);
   const segments: Segment[] = [];
   let originalTokens = 0;
+  let largest = 0;
   for (const [offset, node] of own.entries()) {
-    const sketch = learned.sketchOf(node);
+    const sketch = sketches[offset] ?? unknownSketch;
+    if (node.tokens > (own[largest]?.tokens ?? 0)) largest = offset;
     const replaced = view.replacements.has(first + offset)
       ? learned.replacedAt(first + offset)
       : undefined;
@@ -231,11 +241,6 @@ function unitOf(place: Place, learned: Learned, first: number, last: number): Wi
   segments.push(...innerSegments(place, learned, first, last));
   const tokens = segments.reduce((sum, segment) => sum + segment.tokens, 0);
   const edits = editsTouching(place, first, last);
-  const sketches = own.map(learned.sketchOf);
-  const largest = own.reduce(
-    (best, node) => (node.tokens > best.tokens ? node : best),
-    own[0] ?? noNode,
-  );
   const priorities = sketches.flatMap(({ priority }) => priority ?? []);
   const handle = handleIn(edits);
   const isPinned = view.pins.some((pin) => pin.first <= last && first <= pin.last);
@@ -245,7 +250,7 @@ function unitOf(place: Place, learned: Learned, first: number, last: number): Wi
     tokens,
     first: own[0]?.seq ?? 0,
     last: own.at(-1)?.seq ?? 0,
-    type: own.length === 0 ? "other" : learned.sketchOf(largest).type,
+    type: sketches[largest]?.type ?? "other",
     ...(priorities.length === 0 ? {} : { priority: priorities.toSorted()[0] ?? 2 }),
     ...(isPinned ? { isPinned } : {}),
     ...(edits.length === 0 ? {} : { edits: edits.map(({ seq }) => seq), originalTokens }),
@@ -253,8 +258,6 @@ function unitOf(place: Place, learned: Learned, first: number, last: number): Wi
     begins: sketches[0]?.begins ?? "",
   };
 }
-
-const noNode = { tokens: -1 } as NodeRecord;
 
 /** What the model said and was told on the way to an answer that the client knows in fewer words. */
 function innerSegments(

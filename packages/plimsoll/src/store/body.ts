@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
-import { zstdCompress, zstdDecompress } from "node:zlib";
+import { zstdCompress, zstdDecompress, zstdDecompressSync } from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
 import type { StoredBody } from "./store.ts";
 
@@ -13,6 +13,8 @@ const decompress = promisify(zstdDecompress);
 const compressFromBytes = 4096;
 /** Nothing larger was ever stored: the inbound limit is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
+/** What is this small, packed and unpacked, is unpacked at once: a stream for it costs several times the work. */
+const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
 /** Contract: never rejects; what cannot be packed is kept as it is. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
@@ -52,7 +54,19 @@ export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
 async function unpack(stored: BodyToRead): Promise<Uint8Array | undefined> {
   if (stored.codec === "raw") return stored.bytes;
   try {
+    const small = unpackAtOnce(stored.bytes);
+    if (small !== undefined) return small;
     return await decompress(stored.bytes, { maxOutputLength: maxBodyBytes });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined: it is larger than that, or broken. */
+function unpackAtOnce(packed: Uint8Array): Uint8Array | undefined {
+  if (packed.length > atOnce.packedBytes) return undefined;
+  try {
+    return zstdDecompressSync(packed, { maxOutputLength: atOnce.bytes });
   } catch {
     return undefined;
   }

@@ -1,16 +1,13 @@
 /** The compactions of a report: what each took out and what survived, by class of evidence. */
 
 import type { CompactionEndEvent } from "../../message/event.ts";
-import {
-  type EvidenceClass,
-  evidenceClasses,
-  type Receipt,
-  type ReceiptFact,
-} from "../../message/receipt.ts";
+import { type EvidenceClass, evidenceClasses, type Receipt } from "../../message/receipt.ts";
+import { grouped } from "../../watch/figures.ts";
+import { type ReceiptRow, receiptRows } from "../../watch/receipt-rows.ts";
 import type { Report } from "./data.ts";
 import { longList } from "./lists.ts";
 import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
-import { counted, grouped, percent, timeOf, whyCompacted } from "./words.ts";
+import { counted, percent, timeOf, whyCompacted } from "./words.ts";
 
 /** The newest are what people ask for; the command lists all. */
 const mostReceipts = 200;
@@ -91,22 +88,17 @@ function handlesOf(handles: readonly string[]): Markup {
   return html`<div><dt>Kept under</dt><dd>${shown}${more > 0 ? `and ${grouped(more)} more` : ""}</dd></div>`;
 }
 
-function receiptTable({ classes }: Receipt): Markup {
-  const rows = evidenceClasses.flatMap((name) => {
-    const line = classes[name];
-    if (line === undefined || line.facts === 0) return [];
-    const examples = [
-      ...line.behindHandleExamples.map((fact) => example(fact, "behind a handle")),
-      ...line.verbatimExamples.map((fact) => example(fact, "still said")),
-    ];
-    return [classRow(name, line, html`${examples.slice(0, mostExamples)}`)];
-  });
+function receiptTable(receipt: Receipt): Markup {
+  const rows = receiptRows(receipt, mostExamples).map((row) =>
+    classRow(row.name, row, html`${row.examples.map(example)}`),
+  );
   if (rows.length === 0)
     return html`<p class="empty">No facts were found in what was taken out.</p>`;
   return html`<table class="cards">${classHead(true)}<tbody>${rows}</tbody></table><p class="note"><span class="dot said"></span> stands in the window word for word, <span class="dot"></span> is behind a handle; # is the number of the message.</p>`;
 }
 
-function example({ text, number }: ReceiptFact, where: "still said" | "behind a handle"): Markup {
-  const dot = where === "still said" ? "dot said" : "dot";
+function example({ text, number, where: place }: ReceiptRow["examples"][number]): Markup {
+  const [where, dot] =
+    place === "verbatim" ? ["still said", "dot said"] : ["behind a handle", "dot"];
   return html`<span class="example"><span class="${dot}" role="img" aria-label="${where}" title="${where}"></span> <span class="muted">#${grouped(number)}</span> <code>${shortened(text, exampleChars)}</code></span>`;
 }

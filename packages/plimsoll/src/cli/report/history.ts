@@ -1,8 +1,9 @@
 /** The turns of a session as SVG charts over one axis: what went out by component, what the client had sent, what was cached. */
 
 import type { TurnPoint } from "../../message/api.ts";
+import { brief, grouped } from "../../watch/figures.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
-import { brief, counted, grouped, percent } from "./words.ts";
+import { counted, percent } from "./words.ts";
 
 /** With more turns than this, several share a column. */
 const mostColumns = 500;

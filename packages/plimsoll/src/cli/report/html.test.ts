@@ -5,12 +5,13 @@ import { describe, expect, test } from "vitest";
 import type { SegmentKind, TurnPoint, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Receipt } from "../../message/receipt.ts";
+import { kinds } from "../../watch/kind-words.ts";
 import type { Report } from "./data.ts";
 import { columnsOf } from "./history.ts";
 import { reportHtml } from "./html.ts";
 import { escapeHtml, html } from "./markup.ts";
 import { blocksOf, layoutOf } from "./window.ts";
-import { kinds, percent } from "./words.ts";
+import { percent } from "./words.ts";
 
 const at = Date.UTC(2026, 10, 15);
 const seed = 20261116;

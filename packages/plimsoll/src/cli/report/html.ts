@@ -1,6 +1,8 @@
 /** A report as one HTML file that needs nothing else: no script, no request, pictures as SVG. Pure. */
 
 import type { WindowPicture, WindowUnit } from "../../message/api.ts";
+import { grouped } from "../../watch/figures.ts";
+import { kindName } from "../../watch/kind-words.ts";
 import { compactionList } from "./compactions.ts";
 import type { Report } from "./data.ts";
 import { figuresShown } from "./figures.ts";
@@ -9,7 +11,7 @@ import { editList, errorList } from "./lists.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { styleSheet } from "./style.ts";
 import { messagesOf, windowLegend, windowSvg } from "./window.ts";
-import { counted, durationOf, grouped, kindName, percent, timeOf } from "./words.ts";
+import { counted, durationOf, percent, timeOf } from "./words.ts";
 
 export interface PageWish {
   /** Commands that show more, each with what it shows. */

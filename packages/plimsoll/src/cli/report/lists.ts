@@ -2,10 +2,12 @@
 
 import type { WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
+import { whatItDid } from "../../watch/edit-words.ts";
+import { grouped } from "../../watch/figures.ts";
 import type { Report } from "./data.ts";
 import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { messagesOf } from "./window.ts";
-import { counted, grouped, timeOf, whatItDid } from "./words.ts";
+import { counted, timeOf } from "./words.ts";
 
 /** The newest are what people ask for; the commands list all. */
 const mostGroups = 60;
@@ -84,7 +86,7 @@ ${left > 0 ? html`<p class="note">${counted(left, "more edit")} of this step not
 function editRow(edit: Edit, unit: WindowUnit | undefined): Markup {
   const messages = unit === undefined ? "" : messagesOf(unit);
   const { seq, tokensBefore, tokensAfter } = edit;
-  return html`<tr><td class="number" data-label="Edit">${seq}</td><td class="what">${whatItDid(edit)}</td>${numberCell("Messages", messages)}${numberCell("Before", tokensBefore === 0 ? "" : grouped(tokensBefore))}${numberCell("After", grouped(tokensAfter))}<td class="wide"><span class="example foreign">${unit?.begins ?? ""}</span></td></tr>`;
+  return html`<tr><td class="number" data-label="Edit">${seq}</td><td class="what">${whatItDid(edit).brief}</td>${numberCell("Messages", messages)}${numberCell("Before", tokensBefore === 0 ? "" : grouped(tokensBefore))}${numberCell("After", grouped(tokensAfter))}<td class="wide"><span class="example foreign">${unit?.begins ?? ""}</span></td></tr>`;
 }
 
 function numberCell(label: string, text: string): Markup {

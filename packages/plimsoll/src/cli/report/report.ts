@@ -4,13 +4,14 @@ import { statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Flags } from "../../session/config.ts";
+import { grouped } from "../../watch/figures.ts";
 import { chooseSession, withStore } from "../open-store.ts";
 import { withProgress } from "../progress.ts";
 import { bar, harmlessJson, oneLine, table } from "../terminal.ts";
 import { gatherReport, type Report } from "./data.ts";
 import { figuresShown } from "./figures.ts";
 import { type Further, reportHtml } from "./html.ts";
-import { counted, durationOf, grouped, percent, timeOf } from "./words.ts";
+import { counted, durationOf, percent, timeOf } from "./words.ts";
 
 export type ReportFlags = Flags & { readonly html?: string; readonly json?: boolean };
 

@@ -1,8 +1,10 @@
 /** The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, the load line where the limit is. */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
+import { grouped } from "../../watch/figures.ts";
+import { kindName, summaryOf, sumsOf } from "../../watch/kind-words.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
-import { grouped, kindName, kinds, percent } from "./words.ts";
+import { percent } from "./words.ts";
 
 /** Blocks are placed in shares of the width; what is too narrow is judged by this many pixels. */
 const nominalWidth = 1200;
@@ -130,7 +132,7 @@ export function windowSvg(picture: WindowPicture): Markup {
   const height = rows * rowPitch - (rowPitch - rowHeight) + 2 * margin;
   const room = stretchesOf(layout, 0, capacity).map((stretch) => rect(stretch, "room"));
   const kept = stretchesOf(layout, picture.limit, capacity).map((stretch) => rect(stretch, "kept"));
-  return html`<svg class="window" width="100%" height="${height}" role="img" aria-label="${inWords(picture)}">
+  return html`<svg class="window" width="100%" height="${height}" role="img" aria-label="${summaryOf(picture, grouped)}">
 ${patterns}${room}${picture.limit > 0 ? kept : nothing}
 <g class="blocks">${blocksOf(picture, layout).map(blockRect)}</g>
 ${cachedShade(picture, layout)}${pins(picture, layout)}${loadLine(picture, layout)}
@@ -232,36 +234,10 @@ function loadMark(limit: number, x: number, middle: number): Markup {
   return html`<svg x="${across(x)}" y="${middle}" overflow="visible"><rect class="label-ground" x="${left}" y="-9" width="${width}" height="18" rx="4"/><circle class="mark" cx="${left + 15}" cy="0" r="5"/><line class="mark" x1="${left + 6}" y1="0" x2="${left + 24}" y2="0"/><text x="${left + 30}" y="4">${label}</text></svg>`;
 }
 
-/** For those who do not see it. */
-function inWords(picture: WindowPicture): string {
-  const { units, tokens, limit, window, cachedTokens } = picture;
-  const parts = sumsOf(picture).map(({ name, sum }) => `${name.toLowerCase()} ${grouped(sum)}`);
-  const cached =
-    cachedTokens > 0 ? ` The first ${grouped(cachedTokens)} were read from the cache.` : "";
-  return `${grouped(units.length)} units, ${grouped(tokens)} tokens of ${grouped(limit)} up to the limit, in a window of ${grouped(window)}: ${parts.join(", ")}.${cached}`;
-}
-
-interface KindSum {
-  readonly kind: SegmentKind;
-  readonly name: string;
-  readonly sum: number;
-}
-
-/** Those that there are. */
-function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSum[] {
-  const sums = new Map<SegmentKind, number>();
-  for (const { segments } of units)
-    for (const { kind, tokens } of segments) sums.set(kind, (sums.get(kind) ?? 0) + tokens);
-  return kinds.flatMap(({ kind, name }) => {
-    const sum = sums.get(kind) ?? 0;
-    return sum === 0 ? [] : [{ kind, name, sum }];
-  });
-}
-
 export function windowLegend(picture: WindowPicture): Markup {
   const items = sumsOf(picture).map(
-    ({ kind, name, sum }) =>
-      html`<li><span class="swatch s-${kind}"></span>${name} <span class="muted">${grouped(sum)} · ${percent(sum / Math.max(1, picture.tokens))}</span></li>`,
+    ({ kind, name, tokens }) =>
+      html`<li><span class="swatch s-${kind}"></span>${name} <span class="muted">${grouped(tokens)} · ${percent(tokens / Math.max(1, picture.tokens))}</span></li>`,
   );
   const isPinned = picture.units.some((unit) => unit.isPinned === true);
   return html`<ul class="legend">${items}

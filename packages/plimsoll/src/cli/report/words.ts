@@ -1,35 +1,6 @@
-/** Figures and times of a report as people read them, and what kinds and edits are called. */
+/** Shares, times and reasons of a report as people read them. */
 
-import type { SegmentKind } from "../../message/api.ts";
-import type { Edit } from "../../message/edit.ts";
-
-/** In the order of the legend. */
-export const kinds: readonly { readonly kind: SegmentKind; readonly name: string }[] = [
-  { kind: "system", name: "System" },
-  { kind: "skills", name: "Skills" },
-  { kind: "tools", name: "Tools" },
-  { kind: "user", name: "User" },
-  { kind: "assistant", name: "Assistant" },
-  { kind: "results", name: "Results" },
-  { kind: "summary", name: "Summaries" },
-  { kind: "handle", name: "Handles" },
-];
-
-export function kindName(kind: SegmentKind): string {
-  return kinds.find((known) => known.kind === kind)?.name ?? kind;
-}
-
-/** 12,345 */
-export function grouped(count: number): string {
-  return Math.round(count).toLocaleString("en-US");
-}
-
-/** 12,345 · 1.2M · 3.4B: for where there is little room. */
-export function brief(count: number): string {
-  if (Math.abs(count) >= 1e9) return `${(count / 1e9).toFixed(1)}B`;
-  if (Math.abs(count) >= 1e6) return `${(count / 1e6).toFixed(1)}M`;
-  return grouped(count);
-}
+import { grouped } from "../../watch/figures.ts";
 
 /** 93.7 %; what is not quite nothing or all does not look like it. */
 export function percent(share: number): string {
@@ -69,31 +40,6 @@ export function durationOf(milliseconds: number): string {
 /** 1 turn, 2 turns */
 export function counted(count: number, one: string, several: string = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : several}`;
-}
-
-export function whatItDid({ action }: Edit): string {
-  switch (action.kind) {
-    case "replace":
-      return action.handle === undefined ? "part shortened" : "part moved out";
-    case "remove":
-      return "taken out";
-    case "fold":
-      return "folded into a summary";
-    case "insert":
-      return action.handle === undefined ? "note added" : "summary added";
-    case "expand":
-      return "shown with its lookups";
-    case "tools":
-      return `tools held back, ${action.kept.length + action.loaded.length} told`;
-    case "pin":
-      return "pinned";
-    case "checkpoint":
-      return "checkpoint";
-    case "revert":
-      return `edit ${action.edit} undone`;
-    case "restore":
-      return `back to edit ${action.to}`;
-  }
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -1,15 +1,16 @@
 /** Bars: how full a window is, with the load line where its limit is, and what it is filled with. Pure. */
 
 import type { SegmentKind, WindowPicture } from "../../message/api.ts";
+import { kindLetter } from "../../watch/kind-words.ts";
+import type { RowState } from "../../watch/row-state.ts";
 import { type Line, type Span, span, type Tone } from "./lines.ts";
-import type { Fill } from "./row.ts";
 
 /** The mark on the hull. */
 const loadLine = "│";
 
 /** The whole window, filled up to where it is by now. */
 export function fillBar(
-  { tokens, limit, window }: Omit<Fill, "share">,
+  { tokens, limit, window }: Pick<RowState, "tokens" | "limit" | "window">,
   tone: Tone,
   cells: number,
 ): Line {
@@ -33,26 +34,6 @@ export function progressBar(progress: number, tone: Tone, cells: number): Line {
   return [span("■".repeat(full), tone), span("·".repeat(cells - full), "dim")];
 }
 
-/** In the order of the legend. */
-export const kinds: readonly { readonly kind: SegmentKind; readonly letter: string }[] = [
-  { kind: "system", letter: "S" },
-  { kind: "skills", letter: "K" },
-  { kind: "tools", letter: "T" },
-  { kind: "user", letter: "U" },
-  { kind: "assistant", letter: "A" },
-  { kind: "results", letter: "R" },
-  { kind: "summary", letter: "Σ" },
-  { kind: "handle", letter: "H" },
-];
-
-const letters: ReadonlyMap<SegmentKind, string> = new Map(
-  kinds.map(({ kind, letter }) => [kind, letter]),
-);
-
-export function letterOf(kind: SegmentKind): string {
-  return letters.get(kind) ?? "?";
-}
-
 /** A stretch of one kind begins with its letter. */
 export function pictureBar(picture: WindowPicture, cells: number): Line {
   const { window, limit, tokens } = picture;
@@ -63,7 +44,7 @@ export function pictureBar(picture: WindowPicture, cells: number): Line {
   const drawn = Array.from({ length: inner }, (_, index): Span => {
     const kind = seen[index];
     if (kind === undefined) return span("░", "dim");
-    if (kind !== seen[index - 1]) return { text: letterOf(kind), tone: kind, isBlock: true };
+    if (kind !== seen[index - 1]) return { text: kindLetter(kind), tone: kind, isBlock: true };
     return span("█", kind);
   });
   return merged([...drawn.slice(0, at), span(loadLine, "strong"), ...drawn.slice(at)]);
@@ -102,18 +83,4 @@ function merged(spans: readonly Span[]): Line {
     else all.push(piece);
   }
   return all;
-}
-
-/** Tokens of each kind that there is, in the order of the legend. */
-export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly {
-  readonly kind: SegmentKind;
-  readonly tokens: number;
-}[] {
-  const sums = new Map<SegmentKind, number>();
-  for (const { segments } of units)
-    for (const { kind, tokens } of segments) sums.set(kind, (sums.get(kind) ?? 0) + tokens);
-  return kinds.flatMap(({ kind }) => {
-    const tokens = sums.get(kind) ?? 0;
-    return tokens === 0 ? [] : [{ kind, tokens }];
-  });
 }

@@ -131,7 +131,7 @@ async function textOf(response: Response): Promise<string> {
 }
 
 /** The service's own. */
-export function sentenceIn(answer: unknown, status: number): string {
+function sentenceIn(answer: unknown, status: number): string {
   return String(errorIn(answer).message ?? `The service said ${status}.`);
 }
 

@@ -1,11 +1,12 @@
 /** What takes the place of a part of the screen: the list of units to pin, and the help. Pure. */
 
 import type { WindowUnit } from "../../message/api.ts";
-import { kinds, letterOf } from "./bars.ts";
+import { grouped } from "../../watch/figures.ts";
+import { kindLetter, kinds, mainKind } from "../../watch/kind-words.ts";
+import type { FillState } from "../../watch/phase-words.ts";
 import { clipped, leftIn, rightIn } from "./cells.ts";
-import { counted, heading, type Line, type Size, span } from "./lines.ts";
+import { heading, type Line, type Size, span, stateName } from "./lines.ts";
 import { scrolled } from "./list.ts";
-import type { FillState } from "./row.ts";
 import { pinnableUnits, type TopState } from "./state.ts";
 
 export function pinLines(state: TopState, { columns }: Size, room: number): readonly Line[] {
@@ -14,7 +15,7 @@ export function pinLines(state: TopState, { columns }: Size, room: number): read
   const index = units.findIndex(({ id }) => mode.kind === "pins" && id === mode.unit);
   const shown = Math.max(1, room - 1);
   const first = scrolled(index, units.length, shown);
-  const title = `What shall stay as it is? Unit ${index + 1} of ${counted(units.length)}`;
+  const title = `What shall stay as it is? Unit ${index + 1} of ${grouped(units.length)}`;
   return [
     heading(title, columns),
     ...units
@@ -24,18 +25,17 @@ export function pinLines(state: TopState, { columns }: Size, room: number): read
 }
 
 function unitLine(unit: WindowUnit, isChosen: boolean, columns: number): Line {
-  const { first = 0, last = first, segments, tokens, begins, isPinned } = unit;
+  const { first = 0, last = first, tokens, begins, isPinned } = unit;
   const numbers = first === last ? `${first}` : `${first}–${last}`;
-  const [main] = segments.toSorted((one, other) => other.tokens - one.tokens);
-  const kind = main?.kind ?? "user";
+  const kind = mainKind(unit);
   return [
     span(isChosen ? " ► " : "   ", "strong"),
     span(rightIn(numbers, 9), "dim"),
     span("  "),
-    { text: letterOf(kind), tone: kind, isBlock: true },
+    { text: kindLetter(kind), tone: kind, isBlock: true },
     span(` ${leftIn(kind, 10)}`),
-    span(rightIn(counted(tokens), 8)),
-    span(isPinned === true ? "  pinned  " : "          ", "P1"),
+    span(rightIn(grouped(tokens), 8)),
+    span(isPinned === true ? "  pinned  " : "          ", "p1"),
     {
       text: clipped(begins, Math.max(0, columns - 44)),
       ...(isChosen ? { tone: "strong" as const } : {}),
@@ -53,7 +53,7 @@ const keys: readonly (readonly [string, string])[] = [
 
 const states: readonly (readonly [FillState, string])[] = [
   ["normal", "there is room"],
-  ["P1", "the client asks for the highest priority"],
+  ["p1", "the client asks for the highest priority"],
   ["warning", "near the load line, or the guard stepped in"],
   ["recovery", "the conversation began afresh, with a handover"],
 ];
@@ -68,7 +68,9 @@ export function helpLines({ columns }: Size): readonly Line[] {
       span("│", "strong"),
       span(" is the load line: what a request may use of it."),
     ],
-    ...states.map(([state, what]): Line => [span(`  ${leftIn(state, 12)}`, state), span(what)]),
+    ...states.map(
+      ([state, what]): Line => [span(`  ${leftIn(stateName(state), 12)}`, state), span(what)],
+    ),
     [
       span("  "),
       ...kinds.flatMap(({ kind, letter }) => [

@@ -1,7 +1,7 @@
 /** Edits as a list for people: those of one strategy that were made together are one row. Pure. */
 
 import type { Edit } from "../../message/edit.ts";
-import { revertedIn } from "../../session/view.ts";
+import { undoneIn } from "../../watch/edit-words.ts";
 
 export interface EditStep {
   /** Numbers of its edits, from and to. */
@@ -21,23 +21,23 @@ const mostSteps = 100;
 
 /** Newest first. */
 export function editSteps(edits: readonly Edit[]): readonly EditStep[] {
-  const reverted = revertedIn(edits);
+  const undone = undoneIn(edits);
   const steps = new Map<string, Edit[]>();
   for (const edit of edits) {
     // What the model looked up changes nothing of what it was told.
     if (edit.action.kind === "expand") continue;
-    const key = `${edit.step} ${edit.strategy} ${reverted.has(edit.seq)}`;
+    const key = `${edit.step} ${edit.strategy} ${undone.has(edit.seq)}`;
     const known = steps.get(key);
     if (known === undefined) steps.set(key, [edit]);
     else known.push(edit);
   }
   return [...steps.values()]
     .slice(-mostSteps)
-    .map((made) => stepOf(made, reverted))
+    .map((made) => stepOf(made, undone))
     .toReversed();
 }
 
-function stepOf(made: readonly Edit[], reverted: ReadonlySet<number>): EditStep {
+function stepOf(made: readonly Edit[], undone: ReadonlySet<number>): EditStep {
   const [edit] = made as readonly [Edit, ...Edit[]];
   const sum = (tokens: (edit: Edit) => number): number =>
     made.reduce((all, one) => all + tokens(one), 0);
@@ -50,7 +50,7 @@ function stepOf(made: readonly Edit[], reverted: ReadonlySet<number>): EditStep 
     reason: reasonOf(edit, made),
     tokensBefore: sum(({ tokensBefore }) => tokensBefore),
     tokensAfter: sum(({ tokensAfter }) => tokensAfter),
-    state: reverted.has(edit.seq) ? "undone" : "holds",
+    state: undone.has(edit.seq) ? "undone" : "holds",
   };
 }
 

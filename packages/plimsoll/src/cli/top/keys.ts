@@ -1,7 +1,7 @@
 /** What the keys of `plimsoll top` do. Pure: a key gives a new state, and perhaps a wish that is carried out elsewhere. */
 
 import type { WindowUnit } from "../../message/api.ts";
-import { nameOf } from "./row.ts";
+import { nameOf } from "../../watch/row-state.ts";
 import { orderedRows, pinnableUnits, type TopState } from "./state.ts";
 
 export type Key =
@@ -72,7 +72,7 @@ function pressInSessions(state: TopState, name: string): Pressed {
 }
 
 function select(state: TopState, step: number): Pressed {
-  const ids = orderedRows(state).map(({ listed: { id } }) => id);
+  const ids = orderedRows(state).map(({ row }) => row.id);
   const id = ids[moved(ids.indexOf(state.selected ?? ""), step, ids.length)];
   if (id === undefined || id === state.selected) return { state };
   const { note: _, looked: __, ...rest } = state;
@@ -138,7 +138,7 @@ function act(state: TopState, action: Action): Pressed {
     wish: {
       kind: "act",
       session,
-      text: `${doing[action.action]} ${nameOf(row.listed)}…`,
+      text: `${doing[action.action]} ${nameOf(row.row)}…`,
       ...(branch === undefined ? {} : { branch }),
       ...action,
     },

@@ -1,8 +1,8 @@
 /** Lines of a screen as data: text with a meaning, which becomes a colour only where colours are wanted. Pure. */
 
 import type { SegmentKind } from "../../message/api.ts";
+import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
-import type { FillState } from "./row.ts";
 
 /** Why a piece of text looks different. None tells anything that its text, or its place, does not tell. */
 export type Tone = "dim" | "strong" | FillState | SegmentKind;
@@ -68,15 +68,9 @@ export function dotted(pieces: readonly Line[]): Line {
   return pieces.flatMap((piece, index) => (index === 0 ? piece : [span(" · ", "dim"), ...piece]));
 }
 
-/** 12,345 */
-export function counted(tokens: number): string {
-  return Math.round(tokens).toLocaleString("en-US");
-}
-
-/** 12,345 · 1.2M · 3.4B */
-export function shortCounted(tokens: number): string {
-  if (tokens >= 1e9) return `${(tokens / 1e9).toFixed(1)}B`;
-  return tokens >= 1e6 ? `${(tokens / 1e6).toFixed(1)}M` : counted(tokens);
+/** As it stands in the list. */
+export function stateName(state: FillState): string {
+  return state === "p1" ? "P1" : state;
 }
 
 /** 0.834 is 83 %; what is not quite all does not look like it. */

@@ -3,31 +3,24 @@
  * whatever a terminal makes of foreign letters, nothing of ours stands behind them.
  */
 
+import type { Connection } from "../../watch/event-stream.ts";
+import { brief, grouped } from "../../watch/figures.ts";
+import { nameOf, type RowState } from "../../watch/row-state.ts";
 import { fillBar } from "./bars.ts";
 import { clipped, leftIn, rightIn } from "./cells.ts";
-import {
-  apart,
-  counted,
-  dotted,
-  type Line,
-  percent,
-  type Size,
-  shortCounted,
-  span,
-} from "./lines.ts";
+import { apart, dotted, type Line, percent, type Size, span, stateName } from "./lines.ts";
 import { phaseIcon } from "./phase.ts";
-import { fillOf, nameOf, type Row, stateOf } from "./row.ts";
-import { type Link, orderedRows, type TopState } from "./state.ts";
+import { orderedRows, type TopState } from "./state.ts";
 
 export function headerLine({ url, link }: TopState, { columns }: Size): Line {
   const place = [span(" ⊖ Plimsoll", "strong"), span(`  ${clipped(url, 40)}`, "dim")];
   return apart(place, [...linkSpans(link), span(" ")], columns);
 }
 
-function linkSpans(link: Link): Line {
+function linkSpans(link: Connection): Line {
   switch (link.kind) {
     case "live":
-      return [span("●", "P1"), span(" live")];
+      return [span("●", "p1"), span(" live")];
     case "connecting":
       return [span("○ connecting", "dim")];
     case "waiting":
@@ -39,24 +32,24 @@ function linkSpans(link: Link): Line {
 
 export function totalsLine(state: TopState): Line {
   const rows = [...state.rows.values()];
-  const turns = rows.reduce((sum, { listed }) => sum + listed.turns, 0);
+  const turns = rows.reduce((sum, { row }) => sum + row.turns, 0);
   const running = rows.filter((row) => row.running !== undefined).length;
-  const tokens = rows.reduce((sum, row) => sum + (fillOf(row)?.tokens ?? 0), 0);
-  const kept = rows.reduce((sum, { listed: { lastTurn } }) => {
+  const tokens = rows.reduce((sum, { tokens: own }) => sum + own, 0);
+  const kept = rows.reduce((sum, { row: { lastTurn } }) => {
     const before = lastTurn?.tokensBefore ?? 0;
     return sum + Math.max(0, before - (lastTurn?.measurement.total ?? before));
   }, 0);
-  const near = rows.filter((row) => stateOf(row, state.settings) === "warning").length;
-  const sessions = `${counted(rows.length)}${state.hasMore ? "+" : ""}`;
+  const near = rows.filter((row) => row.state === "warning").length;
+  const sessions = `${grouped(rows.length)}${state.hasMore ? "+" : ""}`;
   return [
     span(" "),
     ...dotted([
       figure(sessions, rows.length === 1 ? "session" : "sessions"),
-      ...(running === 0 ? [] : [figure(counted(running), "at work")]),
-      figure(counted(turns), turns === 1 ? "turn" : "turns"),
-      figure(shortCounted(tokens), "tokens in view"),
-      ...(kept === 0 ? [] : [figure(shortCounted(kept), "kept out")]),
-      ...(near === 0 ? [] : [[span(`${counted(near)} warning`, "warning")]]),
+      ...(running === 0 ? [] : [figure(grouped(running), "at work")]),
+      figure(grouped(turns), turns === 1 ? "turn" : "turns"),
+      figure(brief(tokens), "tokens in view"),
+      ...(kept === 0 ? [] : [figure(brief(kept), "kept out")]),
+      ...(near === 0 ? [] : [[span(`${grouped(near)} warning`, "warning")]]),
     ]),
   ];
 }
@@ -116,9 +109,9 @@ export function sessionLines(state: TopState, size: Size, room: number): readonl
 function shownRows(
   state: TopState,
   room: number,
-): { readonly rows: readonly Row[]; readonly first: number } {
+): { readonly rows: readonly RowState[]; readonly first: number } {
   const rows = orderedRows(state);
-  const index = rows.findIndex(({ listed: { id } }) => id === state.selected);
+  const index = rows.findIndex(({ row }) => row.id === state.selected);
   return { rows, first: scrolled(index, rows.length, room) };
 }
 
@@ -127,31 +120,29 @@ export function scrolled(chosen: number, count: number, room: number): number {
   return Math.max(0, Math.min(chosen - Math.floor(room / 2), count - room));
 }
 
-function sessionLine(state: TopState, row: Row, columns: number): Line {
-  const { listed, running, phase } = row;
+function sessionLine({ selected, settings }: TopState, known: RowState, columns: number): Line {
+  const { row, running, phase, tokens, limit, state: tone } = known;
   const widths = columnsFor(columns);
-  const fill = fillOf(row);
-  const tone = stateOf(row, state.settings);
-  const isSelected = listed.id === state.selected;
-  const isInPhase = phase !== undefined && state.settings.mustShowPhases;
+  const isSelected = row.id === selected;
+  const isInPhase = phase !== undefined && settings.progress.show;
   const activity = isInPhase ? phaseIcon(phase) : running === undefined ? " " : "•";
-  const bar =
-    fill === undefined ? [span("·".repeat(widths.bar), "dim")] : fillBar(fill, tone, widths.bar);
-  const size = fill === undefined ? "—" : `${counted(fill.tokens)} / ${counted(fill.limit)}`;
-  const model = running?.model ?? listed.lastTurn?.model ?? "";
+  const isKnown = limit > 0;
+  const bar = isKnown ? fillBar(known, tone, widths.bar) : [span("·".repeat(widths.bar), "dim")];
+  const size = isKnown ? `${grouped(tokens)} / ${grouped(limit)}` : "—";
+  const model = running?.model ?? row.lastTurn?.model ?? "";
   return [
     span(isSelected ? " ►" : "  ", "strong"),
     span(`${activity} `, tone),
     ...bar,
-    span(rightIn(fill === undefined ? "—" : percent(fill.share), 6)),
+    span(rightIn(isKnown ? percent(known.fill) : "—", 6)),
     span("  "),
-    span(leftIn(tone, 8), tone),
-    span(rightIn(counted(listed.turns), 7)),
+    span(leftIn(stateName(tone), 8), tone),
+    span(rightIn(grouped(row.turns), 7)),
     span(widths.tokens === 0 ? "" : rightIn(size, widths.tokens)),
     span("  "),
     span(leftIn(clipped(model, widths.model - 1), widths.model), "dim"),
     {
-      text: clipped(nameOf(listed), widths.name),
+      text: clipped(nameOf(row), widths.name),
       ...(isSelected ? { tone: "strong" as const } : {}),
     },
   ];

@@ -1,33 +1,25 @@
 /** `plimsoll top` while it runs: what the service says goes into the state, what keys wish for goes to the service. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
-import type {
-  ContextBreakingUpdateEvent,
-  PlimsollEvent,
-  PlimsollEventType,
-} from "../../message/event.ts";
+import type { ContextBreakingUpdateEvent, PlimsollEvent } from "../../message/event.ts";
+import type { Connection } from "../../watch/event-stream.ts";
+import { oneAtATime } from "../../watch/one-at-a-time.ts";
+import { hideAfterMs, isLastPhase } from "../../watch/phase-words.ts";
+import { isListedEnd, type RowSettings, settingsOf } from "../../watch/row-state.ts";
+import { staleAfter } from "../../watch/stale.ts";
 import type { TopClient } from "./client.ts";
 import { editSteps } from "./edits.ts";
-import { gather, nextRelease, nothingGathered, type Ready, release } from "./gather.ts";
+import { holdEvents } from "./held-events.ts";
 import { type Key, press, type Wish } from "./keys.ts";
-import { isLastPhase, isListedEnd } from "./row.ts";
-import {
-  type Link,
-  type Looked,
-  type News,
-  type Note,
-  settingsOf,
-  type TopSettings,
-  type TopState,
-  withNews,
-} from "./state.ts";
+import { type Looked, type News, type Note, type TopState, withNews } from "./state.ts";
+import { timing } from "./timing.ts";
 
 export interface Live {
   readonly read: () => TopState;
   readonly subscribe: (changed: () => void) => () => void;
   readonly press: (key: Key) => void;
   readonly hear: (event: PlimsollEvent) => void;
-  readonly link: (link: Link) => void;
+  readonly link: (link: Connection) => void;
   readonly tell: (news: News) => void;
   /** Nothing is drawn or asked any more. */
   close(): void;
@@ -38,19 +30,6 @@ export interface LiveOptions {
   readonly client: TopClient;
   readonly quit: () => void;
 }
-
-/** A compaction that says nothing for so long is not shown as running any more. */
-const mostPhaseMs = 60_000;
-
-/** Events that change what is seen of a session, or its edits. */
-const changing: ReadonlySet<PlimsollEventType> = new Set<PlimsollEventType>([
-  "turn-end",
-  "compaction-end",
-  "view-steered",
-  "tools-deferred",
-  "tools-loaded",
-  "recovery",
-]);
 
 export async function lookAt(client: TopClient, session: string): Promise<Looked> {
   const [picture, edits] = await Promise.all([client.window(session), client.edits(session)]);
@@ -79,9 +58,9 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     tell({ kind: "event", event });
     if (isUnknown || isListedEnd(known, event)) reading.list();
     if (event.type === "context-breaking-update") phases.entered(event, state.settings);
-    if (event.session === state.selected && changing.has(event.type)) reading.look();
+    if (event.session === state.selected && staleAfter(event).includes("window")) reading.look();
   };
-  const gathering = createGathering(shown);
+  const gathering = holdEvents(shown, timing);
   const carryOut = async (wish: Extract<Wish, { kind: "act" }>): Promise<void> => {
     const { session, text } = wish;
     tell({ kind: "acting", text });
@@ -133,7 +112,7 @@ function createReading(
   const failed = (error: unknown): void => {
     if (read().link.kind === "live") tell({ kind: "note", note: failure(error) });
   };
-  const look = oneAtATime(async () => {
+  const look = oneAtATime<void>(async () => {
     const { selected } = read();
     if (selected === undefined) return;
     try {
@@ -144,62 +123,41 @@ function createReading(
       else failed(error);
     }
   });
-  const list = oneAtATime(async () => {
+  const list = oneAtATime<void>(async () => {
     await client.sessions().then((found) => tell({ kind: "listed", list: found }), failed);
   });
-  const configure = oneAtATime(async () => {
+  const configure = oneAtATime<void>(async () => {
     // Only the owner may read them: others see the usual ones.
     const config = await client.config().catch(() => undefined);
     if (config !== undefined) tell({ kind: "settings", settings: settingsOf(config) });
   });
   const all = (): void => {
-    list();
-    look();
-    configure();
+    list.ask();
+    look.ask();
+    configure.ask();
   };
-  return { look, list, all };
-}
-
-/** The clock of the gatherer. */
-function createGathering(show: (event: PlimsollEvent) => void): {
-  readonly hear: (event: PlimsollEvent) => void;
-  readonly close: () => void;
-} {
-  let gathered = nothingGathered;
-  let timer: NodeJS.Timeout | undefined;
-  const take = (ready: Ready): void => {
-    gathered = ready.gathered;
-    for (const event of ready.events) show(event);
-    const next = nextRelease(gathered);
-    clearTimeout(timer);
-    if (next === undefined) return;
-    const ms = Math.max(1, next - performance.now());
-    timer = setTimeout(() => take(release(gathered, performance.now())), ms);
-  };
-  return {
-    hear: (event) => take(gather(gathered, event, performance.now())),
-    close: () => clearTimeout(timer),
-  };
+  return { look: look.ask, list: list.ask, all };
 }
 
 /** A phase does not stay for ever. One timer for each session that is in one. */
 function createPhaseTimers(tell: (news: News) => void): {
-  readonly entered: (event: ContextBreakingUpdateEvent, settings: TopSettings) => void;
+  readonly entered: (event: ContextBreakingUpdateEvent, settings: RowSettings) => void;
   readonly close: () => void;
 } {
-  const timers = new Map<string, NodeJS.Timeout>();
+  const timers = new Map<string, () => void>();
   return {
-    entered: (event, { hidesAfterMs }) => {
+    entered: (event, { progress }) => {
       const { session, at } = event;
-      clearTimeout(timers.get(session));
+      timers.get(session)?.();
       const over = (): void => {
         timers.delete(session);
         tell({ kind: "phase-over", session, at });
       };
-      timers.set(session, setTimeout(over, isLastPhase(event) ? hidesAfterMs : mostPhaseMs));
+      const state = isLastPhase(event) ? "done" : "running";
+      timers.set(session, timing.later(over, hideAfterMs({ state }, progress)));
     },
     close: () => {
-      for (const timer of timers.values()) clearTimeout(timer);
+      for (const cancel of timers.values()) cancel();
     },
   };
 }
@@ -213,22 +171,5 @@ function failure(error: unknown): Note {
     text: PlimsollError.is(error)
       ? errorMessage(error)
       : `The service could not be asked: ${errorMessage(error)}.`,
-  };
-}
-
-/** Asked again while it works, it works once more afterwards. */
-function oneAtATime(work: () => Promise<void>): () => void {
-  let isWorking = false;
-  let isAsked = false;
-  const start = async (): Promise<void> => {
-    isWorking = true;
-    isAsked = false;
-    await work();
-    isWorking = false;
-    if (isAsked) void start();
-  };
-  return () => {
-    isAsked = true;
-    if (!isWorking) void start();
   };
 }

@@ -1,11 +1,13 @@
 /** The lower part of the screen: what fills the window of the selected session, where its compaction is, and its edits. Pure. */
 
 import type { MeasurementSummary } from "../../message/event.ts";
-import { letterOf, pictureBar, sumsOf } from "./bars.ts";
+import { grouped } from "../../watch/figures.ts";
+import { sumsOf } from "../../watch/kind-words.ts";
+import type { RowState } from "../../watch/row-state.ts";
+import { pictureBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn, sober } from "./cells.ts";
 import type { EditStep } from "./edits.ts";
 import {
-  counted,
   dotted,
   heading,
   type Line,
@@ -16,7 +18,6 @@ import {
   widthOf,
 } from "./lines.ts";
 import { phaseLine } from "./phase.ts";
-import { fillOf, type Row } from "./row.ts";
 import type { Looked, TopState } from "./state.ts";
 
 export interface PanePlan {
@@ -37,7 +38,7 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
     ...(plan.hasComponents ? [componentsLine(row)] : []),
     pictureLine(looked, columns),
     ...(plan.hasLegend ? [legendLine(looked, columns)] : []),
-    row.phase === undefined || !state.settings.mustShowPhases
+    row.phase === undefined || !state.settings.progress.show
       ? []
       : phaseLine(row.phase, state.settings, columns),
     ...(plan.hasEditsTitle ? [heading("Edits", columns)] : []),
@@ -46,8 +47,8 @@ export function paneLines(state: TopState, size: Size, plan: PanePlan): readonly
 }
 
 /** The name stands last, as everything that others wrote. */
-function titleLine({ listed }: Row, columns: number): Line {
-  const { id, agent = "", branches } = listed;
+function titleLine({ row }: RowState, columns: number): Line {
+  const { id, agent = "", branches } = row;
   const own = `${clipped(id, 28)}${branches > 1 ? ` · ${branches} branches` : ""}`;
   const name = clipped(agent, columns - cellsOf(own) - 8);
   const rest = columns - cellsOf(own) - cellsOf(name) - (name === "" ? 4 : 5);
@@ -59,17 +60,16 @@ function titleLine({ listed }: Row, columns: number): Line {
   ];
 }
 
-function figuresLine(row: Row, looked: Looked | undefined): Line {
-  const fill = fillOf(row);
-  if (fill === undefined) return [span(" Nothing was asked yet.", "dim")];
+function figuresLine({ tokens, limit, window }: RowState, looked: Looked | undefined): Line {
+  if (limit === 0) return [span(" Nothing was asked yet.", "dim")];
   const { cachedTokens = 0, takenOutTokens = 0 } = looked?.picture ?? {};
   return [
     span(" "),
     ...dotted([
-      [span(counted(fill.tokens), "strong"), span(` of ${counted(fill.limit)} tokens`)],
-      [span(`window ${counted(fill.window)}`, "dim")],
-      ...(cachedTokens > 0 ? [[span(`${counted(cachedTokens)} cached`, "dim")]] : []),
-      ...(takenOutTokens > 0 ? [[span(`${counted(takenOutTokens)} taken out`)]] : []),
+      [span(grouped(tokens), "strong"), span(` of ${grouped(limit)} tokens`)],
+      [span(`window ${grouped(Math.max(window, limit))}`, "dim")],
+      ...(cachedTokens > 0 ? [[span(`${grouped(cachedTokens)} cached`, "dim")]] : []),
+      ...(takenOutTokens > 0 ? [[span(`${grouped(takenOutTokens)} taken out`)]] : []),
     ]),
   ];
 }
@@ -80,7 +80,7 @@ const certainties: Readonly<Record<MeasurementSummary["certainty"], string>> = {
   bound: "at most",
 };
 
-function componentsLine({ listed: { lastTurn }, running }: Row): Line {
+function componentsLine({ row: { lastTurn }, running }: RowState): Line {
   const measurement = (running ?? lastTurn)?.measurement;
   if (measurement === undefined) return [];
   const { system, skills, tools, conversation, certainty } = measurement;
@@ -97,7 +97,7 @@ function componentsLine({ listed: { lastTurn }, running }: Row): Line {
 }
 
 function part(name: string, tokens: number): Line {
-  return [span(`${name} `, "dim"), span(counted(tokens))];
+  return [span(`${name} `, "dim"), span(grouped(tokens))];
 }
 
 function pictureLine(looked: Looked | undefined, columns: number): Line {
@@ -111,11 +111,11 @@ function legendLine(looked: Looked | undefined, columns: number): Line {
   const sums = sumsOf(looked.picture);
   const legend = (gap: string, hasTokens: boolean): Line => [
     ...sums.flatMap(
-      ({ kind, tokens }, index): Line => [
+      ({ kind, letter, tokens }, index): Line => [
         span(index === 0 ? " " : gap),
-        { text: letterOf(kind), tone: kind, isBlock: true },
+        { text: letter, tone: kind, isBlock: true },
         span(` ${kind}`, "dim"),
-        span(hasTokens ? ` ${counted(tokens)}` : ""),
+        span(hasTokens ? ` ${grouped(tokens)}` : ""),
       ],
     ),
   ];
@@ -154,7 +154,7 @@ function strategyOf({ strategy, count }: EditStep): string {
 
 function changeOf({ tokensBefore, tokensAfter }: EditStep): string {
   const isNone = tokensBefore === 0 && tokensAfter === 0;
-  return isNone ? "" : `${counted(tokensBefore)} → ${counted(tokensAfter)}`;
+  return isNone ? "" : `${grouped(tokensBefore)} → ${grouped(tokensAfter)}`;
 }
 
 function editLine(step: EditStep, widths: EditWidths, columns: number): Line {

@@ -205,7 +205,8 @@ describe("the nine phases", () => {
   });
 
   test("are not shown where the user does not want them", () => {
-    const settings = { ...startState("").settings, mustShowPhases: false };
+    const { settings: usual } = startState("");
+    const settings = { ...usual, progress: { ...usual.progress, show: false } };
     const event = phaseEvent("hybrid", "Applying hybrid compression…");
     const state = withNews({ ...stateWith("builder"), settings }, { kind: "event", event });
     expect(textOf(screenLines(state, size))).not.toContain("Applying");

@@ -83,7 +83,7 @@ function exactly(lines: readonly Line[], rows: number): readonly Line[] {
 
 const noteTones: Readonly<Record<Note["tone"], Tone>> = {
   pending: "normal",
-  done: "P1",
+  done: "p1",
   refused: "warning",
 };
 const noteMarks: Readonly<Record<Note["tone"], string>> = { pending: "•", done: "√", refused: "!" };

@@ -8,8 +8,8 @@ import type {
   TurnEndEvent,
   TurnStartEvent,
 } from "../../message/event.ts";
+import { type RowState, usualSettings } from "../../watch/row-state.ts";
 import { type Key, type Pressed, press } from "./keys.ts";
-import { fillOf, isListedEnd, stateOf } from "./row.ts";
 import { type News, orderedRows, startState, type TopState, withNews } from "./state.ts";
 
 function measured(total: number): MeasurementSummary {
@@ -69,13 +69,13 @@ function told(...news: readonly News[]): TopState {
   return news.reduce(withNews, startState("http://127.0.0.1:1"));
 }
 
-function rowOf(state: TopState, id = "a"): Parameters<typeof fillOf>[0] {
+function rowOf(state: TopState, id = "a"): RowState {
   const found = state.rows.get(id);
   if (found === undefined) throw new Error(`There is no row ${id}.`);
   return found;
 }
 
-const share = (state: TopState): number | undefined => fillOf(rowOf(state))?.share;
+const share = (state: TopState): number => rowOf(state).fill;
 
 describe("a session in the list", () => {
   test("appears with its first event, and grows with its turns", () => {
@@ -83,39 +83,19 @@ describe("a session in the list", () => {
       event({ type: "session-start", session: "a", at: 1, wire: "w", agent: "builder" }),
       event(turnStart("a", "t1", 300, 2)),
     );
-    expect(rowOf(state)).toMatchObject({ listed: { agent: "builder", turns: 0 } });
+    expect(rowOf(state)).toMatchObject({ row: { agent: "builder", turns: 0 } });
     expect(rowOf(state).running?.turn).toBe("t1");
     expect(share(state)).toBe(0.3);
     const ended = withNews(state, event(turnEnd("a", "t1", 350, 3)));
     expect(rowOf(ended)).not.toHaveProperty("running");
-    expect(rowOf(ended).listed.turns).toBe(1);
+    expect(rowOf(ended).row.turns).toBe(1);
     expect(share(ended)).toBe(0.35);
-  });
-
-  test("counts a turn once, whether the list or its event comes first, and when events come again", () => {
-    const old = listed(row("a", 10, point("t1", 100, 10)));
-    const end = event(turnEnd("a", "t2", 200, 20));
-    expect(rowOf(told(old, end, end)).listed.turns).toBe(2);
-    // Its last turn is newer than its count: that is how the service reads it.
-    const torn = listed(row("a", 10, point("t2", 200, 20)));
-    expect(rowOf(told(old, end, torn)).listed.turns).toBe(2);
-    expect(isListedEnd(rowOf(told(torn)), turnEnd("a", "t2", 200, 20))).toBe(true);
-    expect(isListedEnd(rowOf(told(old)), turnEnd("a", "t2", 200, 20))).toBe(false);
-  });
-
-  test("is not set back by a list that is older than what was heard", () => {
-    const state = told(
-      listed(row("a", 10, point("t1", 100, 10))),
-      event(turnEnd("a", "t2", 200, 20)),
-      listed(row("a", 10, point("t1", 100, 10))),
-    );
-    expect(share(state)).toBe(0.2);
   });
 
   test("does not jump to the top while it is busy, and does after a rest", () => {
     const rows = [row("b", 20, point("t0", 1, 20)), row("a", 10, point("t1", 1, 10))];
     const order = (state: TopState): readonly string[] =>
-      orderedRows(state).map(({ listed: { id } }) => id);
+      orderedRows(state).map(({ row: { id } }) => id);
     expect(order(told(listed(...rows), event(turnStart("a", "t2", 5, 30))))).toEqual(["b", "a"]);
     const rested = told(listed(...rows), event(turnStart("a", "t2", 5, 100_000)));
     expect(order(rested)).toEqual(["a", "b"]);
@@ -132,22 +112,12 @@ describe("a session in the list", () => {
   });
 });
 
-describe("the state of a session in a word", () => {
-  const settings = startState("").settings;
-  const wordOf = (state: TopState): string => stateOf(rowOf(state), settings);
-  const base = listed(row("a", 10, point("t1", 100, 10)));
-
-  test("is normal, P1, warning, or recovery", () => {
-    expect(wordOf(told(base))).toBe("normal");
-    const urgent = { ...turnStart("a", "t2", 100, 20), priority: 1 as const };
-    expect(wordOf(told(base, event(urgent)))).toBe("P1");
-    expect(wordOf(told(base, event(turnStart("a", "t2", 800, 20))))).toBe("warning");
-    expect(wordOf(told(base, event(turnStart("a", "t2", 799, 20))))).toBe("normal");
-    const refused = { ...turnEnd("a", "t2", 100, 20), outcome: "refused" as const };
-    expect(wordOf(told(base, event(refused)))).toBe("warning");
-    expect(wordOf(told(base, event(phase("recovery", 1100))))).toBe("recovery");
-    const recovered = { ...turnEnd("a", "t2", 100, 20), outcome: "recovered" as const };
-    expect(wordOf(told(base, event(recovered)))).toBe("recovery");
+describe("settings that are read later", () => {
+  test("change what the rows mean that are there", () => {
+    const rows = listed(row("a", 10, point("t1", 700, 10)));
+    const settings = { ...usualSettings, warningThreshold: 0.7 };
+    expect(rowOf(told(rows)).state).toBe("normal");
+    expect(rowOf(told(rows, { kind: "settings", settings })).state).toBe("warning");
   });
 });
 
@@ -310,7 +280,7 @@ describe("a view that was changed by hand since its last turn", () => {
       kind: "looked",
       looked: { session: "a", picture, steps: [{ ...step, state: "holds" }] },
     });
-    expect(fillOf(rowOf(state))?.tokens).toBe(40);
+    expect(rowOf(state).tokens).toBe(40);
     const undone = event({
       type: "view-steered",
       session: "a",
@@ -319,6 +289,6 @@ describe("a view that was changed by hand since its last turn", () => {
       action: "undo",
       edits: [2],
     });
-    expect(fillOf(rowOf(withNews(state, undone)))?.tokens).toBe(500);
+    expect(rowOf(withNews(state, undone)).tokens).toBe(500);
   });
 });

@@ -1,29 +1,20 @@
 /** Everything that `plimsoll top` shows, and how news change it. Pure: the screen is made of this alone. */
 
-import type {
-  ConfigAnswer,
-  Listed,
-  SessionRow,
-  WindowPicture,
-  WindowUnit,
-} from "../../message/api.ts";
+import type { Listed, SessionRow, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
-import type { EditStep } from "./edits.ts";
+import type { Connection } from "../../watch/event-stream.ts";
+import { isLastPhase } from "../../watch/phase-words.ts";
 import {
   listedRow,
-  type Row,
   type RowSettings,
-  rowAfter,
-  withoutLive,
+  type RowState,
+  settle,
+  usualSettings,
+  withEvent,
   withoutPhase,
-} from "./row.ts";
-
-export type Link =
-  | { readonly kind: "connecting" }
-  | { readonly kind: "live" }
-  /** Tries again after so long. */
-  | { readonly kind: "waiting"; readonly retryMs: number }
-  | { readonly kind: "refused"; readonly sentence: string };
+  withoutRunning,
+} from "../../watch/row-state.ts";
+import type { EditStep } from "./edits.ts";
 
 /** What was read of the session that is selected. */
 export interface Looked {
@@ -46,10 +37,10 @@ export interface Note {
 
 export interface TopState {
   readonly url: string;
-  readonly link: Link;
-  readonly settings: TopSettings;
+  readonly link: Connection;
+  readonly settings: RowSettings;
   /** By session. */
-  readonly rows: ReadonlyMap<string, Row>;
+  readonly rows: ReadonlyMap<string, RowState>;
   /** The service has more sessions than were listed. */
   readonly hasMore: boolean;
   readonly selected?: string;
@@ -60,32 +51,10 @@ export interface TopState {
   readonly note?: Note;
 }
 
-export interface TopSettings extends RowSettings {
-  readonly mustShowPhases: boolean;
-  /** How long the last phase of a compaction stays. */
-  readonly hidesAfterMs: number;
-}
-
-const usualSettings: TopSettings = {
-  warningThreshold: 0.8,
-  mustHighlightP1: true,
-  mustShowPhases: true,
-  hidesAfterMs: 3000,
-};
-
-export function settingsOf({ progress, limits }: ConfigAnswer): TopSettings {
-  return {
-    warningThreshold: limits.warning_threshold,
-    mustHighlightP1: progress.highlight_p1,
-    mustShowPhases: progress.show,
-    hidesAfterMs: progress.auto_hide_seconds * 1000,
-  };
-}
-
 export type News =
-  | { readonly kind: "link"; readonly link: Link }
+  | { readonly kind: "link"; readonly link: Connection }
   | { readonly kind: "moved"; readonly url: string }
-  | { readonly kind: "settings"; readonly settings: TopSettings }
+  | { readonly kind: "settings"; readonly settings: RowSettings }
   | { readonly kind: "listed"; readonly list: Listed<SessionRow> }
   | { readonly kind: "event"; readonly event: PlimsollEvent }
   | { readonly kind: "looked"; readonly looked: Looked }
@@ -119,18 +88,18 @@ export function withNews(state: TopState, news: News): TopState {
     case "moved":
       return { ...state, url: news.url };
     case "settings":
-      return { ...state, settings: news.settings };
+      return changedRows({ ...state, settings: news.settings }, settle);
     case "listed":
       return listed(state, news.list);
     case "event":
-      return withRow(state, news.event.session, (row) => rowAfter(row, news.event));
+      return withRow(state, news.event.session, (row) => heard(row, news.event, state.settings));
     case "looked":
       return looked(state, news.looked);
     case "gone":
       return gone(state, news.session);
     case "phase-over":
       return withRow(state, news.session, (row) =>
-        row?.phase?.at === news.at ? withoutPhase(row) : row,
+        row?.phase?.at === news.at ? withoutPhase(row, state.settings) : row,
       );
     case "acting":
       return { ...state, isActing: true, note: { tone: "pending", text: news.text } };
@@ -141,28 +110,39 @@ export function withNews(state: TopState, news: News): TopState {
   }
 }
 
-function linked(state: TopState, link: Link): TopState {
-  if (link.kind === "live" || state.link.kind !== "live") return { ...state, link };
-  const rows = new Map([...state.rows].map(([id, row]) => [id, withoutLive(row)]));
-  return { ...state, link, rows };
+function linked(state: TopState, link: Connection): TopState {
+  const isLost = link.kind !== "live" && state.link.kind === "live";
+  return isLost ? changedRows({ ...state, link }, withoutRunning) : { ...state, link };
+}
+
+function changedRows(
+  state: TopState,
+  change: (row: RowState, settings: RowSettings) => RowState,
+): TopState {
+  const rows = [...state.rows].map(([id, row]) => [id, change(row, state.settings)] as const);
+  return { ...state, rows: new Map(rows) };
+}
+
+/** A compaction that came to nothing has ended with its turn. */
+function heard(
+  known: RowState | undefined,
+  event: PlimsollEvent,
+  settings: RowSettings,
+): RowState | undefined {
+  const row = withEvent(known, event, settings);
+  if (event.type !== "turn-end" || row?.phase?.turn !== event.turn) return row;
+  return isLastPhase(row.phase) ? row : withoutPhase(row, settings);
 }
 
 function listed(state: TopState, { items, next }: Listed<SessionRow>): TopState {
-  const known = items.map((item): [string, Row] => [
+  const known = items.map((item): [string, RowState] => [
     item.id,
-    listedRow(item, state.rows.get(item.id)),
+    listedRow(item, state.rows.get(item.id), state.settings),
   ]);
   // A session that began while the list was read is not in it.
   const ids = new Set(items.map(({ id }) => id));
   const newest = Math.max(0, ...items.map(({ updatedAt }) => updatedAt));
-  const since = [...state.rows].filter(
-    ([
-      id,
-      {
-        listed: { updatedAt },
-      },
-    ]) => !ids.has(id) && updatedAt > newest,
-  );
+  const since = [...state.rows].filter(([id, { row }]) => !ids.has(id) && row.updatedAt > newest);
   const rows = bounded(new Map([...since, ...known]));
   return { ...selectable({ ...state, rows }), hasMore: next !== undefined };
 }
@@ -172,27 +152,27 @@ function selectable(state: TopState): TopState {
   const { selected, ...rest } = state;
   if (selected !== undefined && state.rows.has(selected)) return state;
   const [first] = orderedRows(state);
-  return first === undefined ? rest : { ...rest, selected: first.listed.id };
+  return first === undefined ? rest : { ...rest, selected: first.row.id };
 }
 
 /** Newest first. */
-export function orderedRows({ rows }: Pick<TopState, "rows">): readonly Row[] {
+export function orderedRows({ rows }: Pick<TopState, "rows">): readonly RowState[] {
   return [...rows.values()].toSorted(
-    (one, other) => other.orderedAt - one.orderedAt || (one.listed.id < other.listed.id ? -1 : 1),
+    (one, other) => other.orderedAt - one.orderedAt || (one.row.id < other.row.id ? -1 : 1),
   );
 }
 
-function bounded(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, Row> {
+function bounded(rows: ReadonlyMap<string, RowState>): ReadonlyMap<string, RowState> {
   if (rows.size <= mostRows) return rows;
   const kept = orderedRows({ rows }).slice(0, mostRows);
-  return new Map(kept.map((row) => [row.listed.id, row]));
+  return new Map(kept.map((state) => [state.row.id, state]));
 }
 
 /** Contract: a change that gives undefined leaves everything as it is. */
 function withRow(
   state: TopState,
   session: string,
-  change: (row: Row | undefined) => Row | undefined,
+  change: (row: RowState | undefined) => RowState | undefined,
 ): TopState {
   const known = state.rows.get(session);
   const row = change(known);
@@ -207,8 +187,8 @@ function looked(state: TopState, news: Looked): TopState {
   // What was edited after the last turn is in the picture, and in no turn yet.
   const seen = withRow({ ...state, looked: news }, news.session, (row) => {
     if (row === undefined || row.running !== undefined || limit === 0) return row;
-    const isEdited = editedAt > (row.listed.lastTurn?.endedAt ?? 0);
-    return isEdited ? { ...row, steered: { tokens, limit } } : row;
+    const isEdited = editedAt > (row.row.lastTurn?.endedAt ?? 0);
+    return isEdited ? settle({ ...row, steered: { tokens, limit } }, state.settings) : row;
   });
   return { ...seen, mode: modeOn(state.mode, news.picture) };
 }
@@ -237,7 +217,9 @@ function gone(state: TopState, session: string): TopState {
 function acted(state: TopState, session: string, note: Note): TopState {
   const rested =
     note.tone === "refused"
-      ? withRow(state, session, (row) => (row?.phase === undefined ? row : withoutPhase(row)))
+      ? withRow(state, session, (row) =>
+          row?.phase === undefined ? row : withoutPhase(row, state.settings),
+        )
       : state;
   return { ...rested, isActing: false, note };
 }

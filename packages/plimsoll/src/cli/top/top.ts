@@ -3,12 +3,13 @@
 import { PlimsollError } from "../../message/error.ts";
 import { type Flags, loadSettings } from "../../session/config.ts";
 import { openDataFolder } from "../../session/data-folder.ts";
+import { settingsOf } from "../../watch/row-state.ts";
 import { findService } from "../running.ts";
 import { createTopClient, type TopClient } from "./client.ts";
 import { plainText } from "./lines.ts";
 import { lookAt } from "./live.ts";
 import { onceLines } from "./screen.ts";
-import { settingsOf, startState, type TopState, withNews } from "./state.ts";
+import { startState, type TopState, withNews } from "./state.ts";
 
 export interface TopFlags extends Flags {
   readonly once?: boolean;

@@ -26,7 +26,7 @@ const looks: Readonly<Record<Tone, Look>> = {
   dim: { dimColor: true },
   strong: { bold: true },
   normal: { color: "blueBright" },
-  P1: { color: "green" },
+  p1: { color: "green" },
   warning: { color: "yellow" },
   recovery: { color: "red" },
   system: { color: "magenta" },

@@ -2,11 +2,12 @@
 
 import { render } from "ink";
 import { createElement as h } from "react";
+import { openEvents } from "../../watch/event-stream.ts";
 import { findService } from "../running.ts";
 import type { TopClient } from "./client.ts";
-import { followEvents } from "./events.ts";
 import { createLive } from "./live.ts";
 import type { TopState } from "./state.ts";
+import { timing } from "./timing.ts";
 import { TopView } from "./view.ts";
 
 export interface Watching {
@@ -38,11 +39,15 @@ export async function watchSessions(watching: Watching): Promise<void> {
     closing.abort();
   };
   for (const signal of Object.keys(signals)) process.on(signal, end);
-  const following = followEvents({
-    token,
-    signal: closing.signal,
+  const stream = openEvents({
+    token: () => token,
+    fetch,
+    later: timing.later,
+    // Another service may run there by then.
+    whenRefused: "tries-again",
     onEvent: live.hear,
-    onLink: live.link,
+    // That it tries again was said with the wait before.
+    onState: (state) => state.kind === "connecting" || live.link(state),
     locate: async () => {
       const found = await findService(data);
       if (found !== undefined && found.url !== place.url) {
@@ -56,8 +61,8 @@ export async function watchSessions(watching: Watching): Promise<void> {
     await screen.waitUntilExit();
   } finally {
     closing.abort();
+    stream.close();
     live.close();
-    await following;
     for (const signal of Object.keys(signals)) process.off(signal, end);
   }
 }

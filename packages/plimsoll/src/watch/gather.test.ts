@@ -32,7 +32,7 @@ function clockwork() {
 function watched(everyMs = 500) {
   const clock = clockwork();
   const drawn: string[] = [];
-  const rows = gather((key) => drawn.push(key), { everyMs, later: clock.later, now: clock.now });
+  const rows = gather((key) => drawn.push(key), clock, everyMs);
   return { ...clock, rows, drawn };
 }
 

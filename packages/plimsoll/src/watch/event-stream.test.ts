@@ -1,48 +1,14 @@
-import type { PlimsollEvent } from "plimsoll/events";
 import { expect, test } from "vitest";
-import { type Connection, createSseReader, openEvents, waitBefore } from "./event-stream.ts";
-
-const text =
-  ': plimsoll events\n\nid: 7\nevent: turn-start\ndata: {"a":1}\n\n: keep-alive\n\ndata: one\ndata:two\n\n';
-const messages = [{ id: "7", data: '{"a":1}' }, { data: "one\ntwo" }];
-
-function readIn(pieces: readonly string[]) {
-  const reader = createSseReader();
-  return pieces.flatMap((piece) => {
-    const read = reader.push(piece);
-    return read === "too-long" ? [] : read;
-  });
-}
-
-test("a stream is read the same wherever its chunks are split", () => {
-  for (let at = 0; at <= text.length; at++)
-    expect(readIn([text.slice(0, at), text.slice(at)])).toEqual(messages);
-  expect(readIn([...text])).toEqual(messages);
-});
-
-test("lines end with any of the three ends, also when a chunk ends between CR and LF", () => {
-  const ended = text.replaceAll("\n", "\r\n");
-  expect(readIn([...ended])).toEqual(messages);
-  expect(readIn([ended])).toEqual(messages);
-  // The last line end may be half of one: it counts when the next character is there.
-  expect(readIn([...text.replaceAll("\n", "\r"), ":"])).toEqual(messages);
-});
-
-test("a message that is not complete is not told", () => {
-  expect(readIn(["data: one\n"])).toEqual([]);
-});
-
-test("an event longer than the bound ends the reading, in one line or in many", () => {
-  const line = createSseReader(100);
-  expect(line.push(`data: ${"x".repeat(50)}`)).toEqual([]);
-  expect(line.push("x".repeat(60))).toBe("too-long");
-  const many = createSseReader(100);
-  const answers = Array.from({ length: 4 }, () => many.push(`data: ${"x".repeat(40)}\n`));
-  expect(answers).toContain("too-long");
-});
+import type { PlimsollEvent } from "../message/event.ts";
+import {
+  type Connection,
+  type EventStreamOptions,
+  openEvents,
+  waitBefore,
+} from "./event-stream.ts";
 
 test("waits grow to five seconds and stay there, each a quarter around", () => {
-  expect([0, 1, 2, 3, 9].map((attempt) => waitBefore(attempt, 0.5))).toEqual([
+  expect([0, 1, 2, 3, 9].map((attempt) => waitBefore(attempt))).toEqual([
     500, 1000, 2000, 5000, 5000,
   ]);
   expect([waitBefore(0, 0), waitBefore(0, 1)]).toEqual([375, 625]);
@@ -61,27 +27,40 @@ function streamOf(...chunks: readonly string[]): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
+type Answer = (signal: AbortSignal) => Response;
+
 /** Answers in order; then the stream is closed. */
-async function listenTo(answers: readonly (() => Response)[]) {
+async function listenTo(
+  answers: readonly Answer[],
+  options: Partial<Pick<EventStreamOptions, "locate" | "later" | "whenRefused">> = {},
+) {
   const events: PlimsollEvent[] = [];
   const states: Connection[] = [];
   const asked: Headers[] = [];
+  const addresses: string[] = [];
   const left = [...answers];
   const done = Promise.withResolvers<void>();
   const stream = openEvents({
+    locate: () => "http://here",
+    whenRefused: "stops",
     token: () => "secret",
     onEvent: (given) => events.push(given),
     onState: (state) => {
       states.push(state);
-      if (state.kind !== "refused" && (state.kind !== "waiting" || left.length > 0)) return;
+      const isOver =
+        state.kind === "waiting" || (state.kind === "refused" && options.whenRefused !== undefined)
+          ? left.length === 0
+          : state.kind === "refused";
+      if (!isOver) return;
       stream.close();
       done.resolve();
     },
-    fetch: async (_, init) => {
-      asked.push(new Headers(init?.headers));
+    fetch: async (address, { headers, signal }) => {
+      addresses.push(address);
+      asked.push(new Headers(headers));
       const answer = left.shift();
       if (answer === undefined) throw new TypeError("no more");
-      return answer();
+      return answer(signal);
     },
     // Nothing is silent for long here: only what waits to come back is called.
     later: (work, ms) => {
@@ -91,12 +70,12 @@ async function listenTo(answers: readonly (() => Response)[]) {
         isOff = true;
       };
     },
-    random: () => 0.5,
+    ...options,
   });
   await done.promise;
   // Nothing comes after the end.
   await new Promise((resolve) => setTimeout(resolve, 0));
-  return { events, states, asked };
+  return { events, states, asked, addresses };
 }
 
 test("a stream that ends is opened again, from the last numbered event on", async () => {
@@ -137,6 +116,55 @@ test("a token that is not known is asked with once, and the service's sentence i
   ]);
   expect(states).toEqual([{ kind: "connecting" }, { kind: "refused", sentence: message }]);
   expect(asked).toHaveLength(1);
+});
+
+test("a token that is not known is asked with again, less and less often, where that is wanted", async () => {
+  const refused = (): Response => new Response("no JSON", { status: 403 });
+  const { states, asked } = await listenTo([refused, refused, () => streamOf("")], {
+    whenRefused: "tries-again",
+  });
+  const sentence = "The service does not know this token.";
+  expect(states.filter(({ kind }) => kind !== "connecting")).toEqual([
+    { kind: "refused", sentence },
+    { kind: "refused", sentence },
+    { kind: "live" },
+    { kind: "waiting", retryMs: 500 },
+  ]);
+  expect(asked).toHaveLength(3);
+});
+
+test("a service is looked for before each try, where it is then", async () => {
+  const places = [undefined, "http://one", "http://two"];
+  const { states, addresses } = await listenTo([() => streamOf(""), () => streamOf("")], {
+    locate: async () => places.shift(),
+  });
+  expect(addresses).toEqual(["http://one/events", "http://two/events"]);
+  expect(states.map(({ kind }) => kind)).toEqual([
+    ...["connecting", "waiting"],
+    ...["connecting", "live", "waiting"],
+    ...["connecting", "live", "waiting"],
+  ]);
+});
+
+test("a stream that says nothing for long is given up, and opened again", async () => {
+  const silent: Answer = (signal) =>
+    new Response(
+      new ReadableStream({
+        start: (controller) =>
+          signal.addEventListener("abort", () => controller.error(signal.reason)),
+      }),
+    );
+  const { states } = await listenTo([silent, () => streamOf("")], {
+    // Of all waits the time of silence passes at once, too.
+    later: (work) => {
+      let isOff = false;
+      setTimeout(() => isOff || work(), 0);
+      return () => {
+        isOff = true;
+      };
+    },
+  });
+  expect(states.filter(({ kind }) => kind === "live")).toHaveLength(2);
 });
 
 test("what is no event is passed over, and the stream goes on", async () => {

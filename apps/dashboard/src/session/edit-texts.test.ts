@@ -1,7 +1,7 @@
 import type { MessageDetails } from "plimsoll/api";
-import type { CompactionEndEvent, Receipt } from "plimsoll/events";
+import type { CompactionEndEvent } from "plimsoll/events";
 import { expect, test } from "vitest";
-import { handlesOf, handoverOf, receiptRows, textOf, undoneIn, whatItDid } from "./edit-words.ts";
+import { handlesOf, handoverOf, textOf } from "./edit-texts.ts";
 
 type Edit = MessageDetails["edits"][number];
 
@@ -21,26 +21,6 @@ const edit = (seq: number, action: Edit["action"], more: Partial<Edit> = {}): Ed
 });
 const fold = (seq: number, text: string, more: Partial<Edit> = {}): Edit =>
   edit(seq, { kind: "fold", first: "1", last: "2", text, handle: `pl_${seq}` }, more);
-
-test("an edit that moved something out says that it is behind a handle", () => {
-  const replace = { kind: "replace", chain: "c", part: 0, text: "short" } as const;
-  expect(whatItDid(edit(1, replace))).toContain("shorter text");
-  expect(whatItDid(edit(1, { ...replace, handle: "pl_1" }))).toContain("behind a handle");
-});
-
-test("what was reverted, or lies behind a restore, no longer holds; a revert behind a restore does not hold either", () => {
-  const edits = [
-    fold(1, "a"),
-    fold(2, "b"),
-    edit(3, { kind: "revert", edit: 1 }),
-    fold(4, "c"),
-    edit(5, { kind: "restore", to: 2 }),
-    fold(6, "d"),
-    edit(7, { kind: "revert", edit: 6 }),
-  ];
-  expect([...undoneIn(edits)].toSorted()).toEqual([3, 4, 6]);
-  expect([...undoneIn(edits.slice(0, 4))]).toEqual([1]);
-});
 
 test("a fresh start is previewed by its handover, any other compaction by its summaries", () => {
   const edits = [
@@ -80,38 +60,4 @@ test("a handle that a summary and other edits name is what the summary stands fo
 test("an empty text in place of what left is no text", () => {
   expect(textOf(fold(1, ""))).toBeUndefined();
   expect(textOf(edit(1, { kind: "pin", first: "1", last: "2" }))).toBeUndefined();
-});
-
-test("a receipt shows the classes that had facts, what left before what stayed", () => {
-  const nothing = {
-    facts: 0,
-    verbatim: 0,
-    behindHandle: 0,
-    verbatimExamples: [],
-    behindHandleExamples: [],
-  };
-  const receipt = {
-    classes: {
-      constraint: nothing,
-      error: nothing,
-      decision: nothing,
-      task: nothing,
-      command: nothing,
-      id: nothing,
-      number: { ...nothing, facts: 1, verbatim: 1 },
-      path: {
-        facts: 2,
-        verbatim: 1,
-        behindHandle: 1,
-        verbatimExamples: [{ text: "a.ts", number: 1 }],
-        behindHandleExamples: [{ text: "b.ts", number: 2 }],
-      },
-    },
-  } as unknown as Receipt;
-  const rows = receiptRows(receipt);
-  expect(rows.map(({ name }) => name)).toEqual(["path", "number"]);
-  expect(rows[0]?.examples.map(({ text, where }) => [text, where])).toEqual([
-    ["b.ts", "behind handle"],
-    ["a.ts", "verbatim"],
-  ]);
 });

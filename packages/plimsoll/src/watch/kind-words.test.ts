@@ -1,6 +1,6 @@
-import type { WindowPicture } from "plimsoll/api";
 import { expect, test } from "vitest";
-import { kinds, mainKind, summaryOf, sumsOf } from "./kinds.ts";
+import type { WindowPicture } from "../message/api.ts";
+import { kinds, mainKind, summaryOf, sumsOf } from "./kind-words.ts";
 
 const picture: WindowPicture = {
   session: "s",
@@ -26,11 +26,12 @@ const picture: WindowPicture = {
   ],
 };
 
-test("tokens of a kind are added up over all units that have some of it", () => {
-  expect([...sumsOf(picture)]).toEqual([
-    ["system", 20],
-    ["assistant", 30],
-    ["results", 40],
+test("tokens of a kind are added up over all units that have some of it, in the order of the legend", () => {
+  const units = [...picture.units, ...picture.units].toReversed();
+  expect(sumsOf({ units }).map(({ kind, tokens }) => [kind, tokens])).toEqual([
+    ["system", 40],
+    ["assistant", 60],
+    ["results", 80],
   ]);
 });
 
@@ -44,6 +45,7 @@ test("the picture in words says units, fill, limit, kinds and what was cached", 
   );
 });
 
-test("every kind has one name", () => {
+test("every kind has a name and a letter of its own", () => {
   expect(new Set(kinds.map(({ name }) => name)).size).toBe(8);
+  expect(new Set(kinds.map(({ letter }) => letter)).size).toBe(8);
 });

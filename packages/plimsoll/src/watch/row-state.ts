@@ -1,20 +1,20 @@
 /** What is known of one session at a glance, and how events change it. Pure. */
 
-import type { ProgressSettings, SessionRow, TurnPoint } from "plimsoll/api";
+import type { ConfigAnswer, ProgressSettings, SessionRow, TurnPoint } from "../message/api.ts";
 import type {
   ContextBreakingUpdateEvent,
   PlimsollEvent,
+  SessionStartEvent,
   TurnEndEvent,
   TurnStartEvent,
-} from "plimsoll/events";
-
-/** Blue, green, orange, red. */
-export type FillState = "normal" | "p1" | "warning" | "recovery";
+} from "../message/event.ts";
+import { type FillState, isLastPhase, isRecoveryPhase } from "./phase-words.ts";
 
 export interface RowState {
   readonly row: SessionRow;
-  /** Of what went out last, or is on its way. */
+  /** Of what went out last, is on its way, or would go out by now. */
   readonly tokens: number;
+  /** 0: nobody knows yet how full it is. */
   readonly limit: number;
   /** 0: not known yet. */
   readonly window: number;
@@ -25,9 +25,19 @@ export interface RowState {
   readonly running?: TurnStartEvent;
   /** Where a compaction is; stays a while after its end. */
   readonly phase?: ContextBreakingUpdateEvent;
+  /** What the model sees since a compaction, or somebody's hand, has changed it; until a turn begins or ends. */
+  readonly steered?: Size;
   /** Rows stand in the order of this, the newest first. It moves only after a rest, so that rows of busy sessions do not jump. */
   readonly orderedAt: number;
 }
+
+export interface Size {
+  readonly tokens: number;
+  readonly limit: number;
+}
+
+/** What the rest of a row is made of. */
+type Known = Pick<RowState, "row" | "running" | "phase" | "steered" | "orderedAt">;
 
 /** What the user's settings have to do with rows. */
 export interface RowSettings {
@@ -40,6 +50,13 @@ export const usualSettings: RowSettings = {
   progress: { show: true, detail: "normal", auto_hide_seconds: 3, highlight_p1: true },
 };
 
+export function settingsOf({
+  progress,
+  limits,
+}: Pick<ConfigAnswer, "progress" | "limits">): RowSettings {
+  return { progress, warningThreshold: limits.warning_threshold };
+}
+
 /** After so long without a turn a session that goes on moves to the top. */
 const restMs = 60_000;
 
@@ -49,21 +66,22 @@ export function listedRow(
   known: RowState | undefined,
   settings: RowSettings,
 ): RowState {
+  if (known === undefined) return settle({ row, orderedAt: row.updatedAt }, settings);
   // The list was read after the stream was opened: events may be ahead of it.
-  const newest = known !== undefined && isAhead(known.row, row) ? known.row : row;
-  return settle(
-    {
-      row: newest,
-      ...(known?.running === undefined ? {} : { running: known.running }),
-      ...(known?.phase === undefined ? {} : { phase: known.phase }),
-      orderedAt: known?.orderedAt ?? row.updatedAt,
-    },
-    settings,
-  );
+  if (isAhead(known.row, row)) return known;
+  // Of a row, the service counts the turns first: the last turn may be a newer one.
+  const turns = Math.max(row.turns, known.row.turns);
+  const kept = isAhead(row, known.row) ? withoutSteered(known) : known;
+  return settle({ ...kept, row: { ...row, turns } }, settings);
 }
 
 function isAhead(one: SessionRow, other: SessionRow): boolean {
   return (one.lastTurn?.endedAt ?? 0) > (other.lastTurn?.endedAt ?? 0);
+}
+
+/** The list had the end of this turn: whether it had counted it is not known. */
+export function isListedEnd(known: RowState | undefined, event: PlimsollEvent): boolean {
+  return event.type === "turn-end" && known?.row.lastTurn?.id === event.turn;
 }
 
 /** Contract: the same state, not a copy, when the event changes nothing of the row; undefined when nothing is known of its session. */
@@ -76,21 +94,21 @@ export function withEvent(
   if (known === undefined) return undefined;
   switch (event.type) {
     case "turn-start":
-      return hasEnded(known, event.turn, event.at) ? known : begun(known, event, settings);
+      return hasEnded(known, event) ? known : settle(begun(known, event), settings);
     case "turn-end":
-      return hasEnded(known, event.turn, event.at) ? known : ended(known, event, settings);
+      return hasEnded(known, event) ? known : settle(ended(known, event), settings);
     case "context-breaking-update":
-      return settle({ ...known, phase: event }, settings);
+      return settle(inPhase(known, event), settings);
+    case "view-steered":
+      // By how much is not said: what the last turn sent is the best that is known.
+      return known.steered === undefined ? known : settle(withoutSteered(known), settings);
     default:
       return known;
   }
 }
 
 /** A session that is new is known by its first event alone. */
-function startedRow(
-  event: Extract<PlimsollEvent, { readonly type: "session-start" }>,
-  settings: RowSettings,
-): RowState {
+function startedRow(event: SessionStartEvent, settings: RowSettings): RowState {
   const { session: id, at, wire, agent } = event;
   const row: SessionRow = {
     id,
@@ -107,46 +125,50 @@ function startedRow(
 }
 
 /** The list had it already, or it comes again after a reconnection. */
-function hasEnded({ row: { lastTurn } }: RowState, turn: string, at: number): boolean {
-  return lastTurn !== undefined && (lastTurn.id === turn || at < lastTurn.endedAt);
+function hasEnded({ row: { lastTurn } }: Known, event: TurnStartEvent | TurnEndEvent): boolean {
+  return lastTurn !== undefined && (lastTurn.id === event.turn || event.at < lastTurn.endedAt);
 }
 
-function begun(known: RowState, event: TurnStartEvent, settings: RowSettings): RowState {
+function begun(known: RowState, event: TurnStartEvent): Known {
+  const { row, orderedAt } = known;
   const { at } = event;
-  const isBack = at - known.row.updatedAt > restMs;
-  return settle(
-    {
-      ...known,
-      row: { ...known.row, updatedAt: Math.max(known.row.updatedAt, at) },
-      running: event,
-      orderedAt: isBack ? at : known.orderedAt,
-    },
-    settings,
-  );
+  return {
+    ...withoutSteered(known),
+    row: { ...row, updatedAt: Math.max(row.updatedAt, at) },
+    running: event,
+    orderedAt: at - row.updatedAt > restMs ? at : orderedAt,
+  };
 }
 
-function ended(known: RowState, event: TurnEndEvent, settings: RowSettings): RowState {
-  const { running, ...rest } = known;
-  const begunAt = running?.turn === event.turn ? running.at : event.at;
-  return settle(
-    {
-      ...rest,
-      // Of two turns at once, the other goes on.
-      ...(running === undefined || running.turn === event.turn ? {} : { running }),
-      row: {
-        ...known.row,
-        updatedAt: Math.max(known.row.updatedAt, event.at),
-        turns: known.row.turns + 1,
-        lastTurn: pointOf(event, begunAt, known.window),
-      },
+function ended(known: RowState, event: TurnEndEvent): Known {
+  const { row, running, window, ...rest } = withoutSteered(known);
+  const isOwn = running?.turn === event.turn;
+  return {
+    ...rest,
+    // Of two turns at once, the other goes on.
+    ...(isOwn ? {} : running && { running }),
+    row: {
+      ...row,
+      updatedAt: Math.max(row.updatedAt, event.at),
+      turns: row.turns + 1,
+      lastTurn: pointOf(event, isOwn ? running.at : event.at, window),
     },
-    settings,
-  );
+  };
 }
 
 function pointOf(event: TurnEndEvent, begunAt: number, knownWindow: number): TurnPoint {
   const { turn, type: _, session: __, innerRounds: ___, stopReason: ____, at, ...rest } = event;
   return { id: turn, at: begunAt, endedAt: at, ...rest, window: event.window ?? knownWindow };
+}
+
+/** What a compaction came to is what the model sees from its last phase on. */
+function inPhase(known: RowState, phase: ContextBreakingUpdateEvent): Known {
+  const { tokens, limit } = phase;
+  return { ...known, phase, ...(isLastPhase(phase) ? { steered: { tokens, limit } } : {}) };
+}
+
+function withoutSteered({ steered: _, ...known }: RowState): RowState {
+  return known;
 }
 
 /** The connection is gone: what was on its way is no longer known. */
@@ -161,11 +183,8 @@ export function withoutPhase(known: RowState, settings: RowSettings): RowState {
 }
 
 /** With other settings, the same row may mean something else. */
-export function settle(
-  known: Pick<RowState, "row" | "running" | "phase" | "orderedAt">,
-  settings: RowSettings,
-): RowState {
-  const { row, running, phase, orderedAt } = known;
+export function settle(known: Known, settings: RowSettings): RowState {
+  const { row, running, phase, steered, orderedAt } = known;
   const { tokens, limit } = sizeOf(known);
   const fill = limit > 0 ? tokens / limit : 0;
   return {
@@ -175,34 +194,31 @@ export function settle(
     window: row.lastTurn?.window ?? 0,
     fill,
     state: stateOf(known, fill, settings),
-    ...(running === undefined ? {} : { running }),
-    ...(phase === undefined ? {} : { phase }),
+    ...(running && { running }),
+    ...(phase && { phase }),
+    ...(steered && { steered }),
     orderedAt,
   };
 }
 
-function sizeOf({ row, running, phase }: Pick<RowState, "row" | "running" | "phase">): {
-  readonly tokens: number;
-  readonly limit: number;
-} {
-  const { lastTurn } = row;
-  const newest = running ?? lastTurn;
+/** By what was heard last. */
+function sizeOf({ row: { lastTurn }, running, phase, steered }: Known): Size {
   const isPhaseNewer = phase !== undefined && phase.at >= (running?.at ?? lastTurn?.endedAt ?? 0);
-  if (isPhaseNewer) return { tokens: phase.tokens, limit: phase.limit };
-  return { tokens: newest?.measurement.total ?? 0, limit: newest?.limit ?? 0 };
+  if (isPhaseNewer && !isLastPhase(phase)) return phase;
+  const turn = running ?? lastTurn;
+  return steered ?? { tokens: turn?.measurement.total ?? 0, limit: turn?.limit ?? 0 };
 }
 
 function stateOf(
-  { row, running, phase }: Pick<RowState, "row" | "running" | "phase">,
+  { row: { lastTurn }, running, phase }: Known,
   fill: number,
   { warningThreshold, progress }: RowSettings,
 ): FillState {
-  const { lastTurn } = row;
-  const isRecovering = phase?.phase === "recovery" || phase?.phase === "handover";
+  const isRecovering = phase !== undefined && isRecoveryPhase(phase);
   if (isRecovering || lastTurn?.outcome === "recovered") return "recovery";
   const isEnforced = lastTurn?.outcome === "final" || lastTurn?.outcome === "refused";
   if (isEnforced || fill >= warningThreshold) return "warning";
-  const priority = running === undefined ? lastTurn?.priority : running.priority;
+  const { priority } = running ?? lastTurn ?? {};
   return priority === 1 && progress.highlight_p1 ? "p1" : "normal";
 }
 
@@ -225,15 +241,14 @@ export function phaseAfter(
   event: PlimsollEvent,
   isGoing: boolean,
 ): "goes" | "stays" | "as-it-was" {
-  if (event.type === "context-breaking-update")
-    return event.phase === "success" || event.phase === "handover" ? "goes" : "stays";
+  if (event.type === "context-breaking-update") return isLastPhase(event) ? "goes" : "stays";
   const isCutOff = event.type === "turn-end" && known?.phase !== undefined && !isGoing;
   return isCutOff ? "goes" : "as-it-was";
 }
 
 /** The agent's name, or the beginning of the id. */
-export function nameOf({ agent, id }: Pick<SessionRow, "agent" | "id">): string {
-  return agent === undefined || agent === "" ? shortId(id) : agent;
+export function nameOf({ agent = "", id }: Pick<SessionRow, "agent" | "id">): string {
+  return agent.trim() === "" ? shortId(id) : agent;
 }
 
 /** What tells sessions of one agent apart: the client's own name for the conversation, else ours. */

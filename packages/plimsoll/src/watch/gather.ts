@@ -1,7 +1,14 @@
 /**
  * Draws what changed: the first change of a burst at once, later ones together when the time since the last drawing has passed. A
- * burst of a key is over when nothing has changed for as long.
+ * burst of a key is over when nothing has changed for as long. Pure: clock and timers are told.
  */
+
+export interface Timing {
+  /** In milliseconds, from whenever. */
+  readonly now: () => number;
+  /** Answers how to call it off. */
+  readonly later: (work: () => void, ms: number) => () => void;
+}
 
 export interface Gathering {
   /** The key has changed. */
@@ -12,13 +19,6 @@ export interface Gathering {
   close(): void;
 }
 
-export interface GatherOptions {
-  readonly everyMs?: number;
-  /** Answers how to call it off. */
-  readonly later?: (work: () => void, ms: number) => () => void;
-  readonly now?: () => number;
-}
-
 interface Waiting {
   hasChanged: boolean;
   /** Last. */
@@ -26,14 +26,10 @@ interface Waiting {
   cancel: () => void;
 }
 
-export function afterMs(work: () => void, ms: number): () => void {
-  const timer = setTimeout(work, ms);
-  return () => clearTimeout(timer);
-}
-
 export function gather(
   draw: (key: string) => void,
-  { everyMs = 500, later = afterMs, now = () => performance.now() }: GatherOptions = {},
+  { now, later }: Timing,
+  everyMs: number = 500,
 ): Gathering {
   // Only keys that were drawn less than `everyMs` ago are in it.
   const drawn = new Map<string, Waiting>();

@@ -1,13 +1,14 @@
-import type { SessionRow, TurnPoint } from "plimsoll/api";
+import { expect, test } from "vitest";
+import type { SessionRow, TurnPoint } from "../message/api.ts";
 import type {
   CompactionPhase,
   ContextBreakingUpdateEvent,
   PlimsollEvent,
   TurnEndEvent,
   TurnStartEvent,
-} from "plimsoll/events";
-import { expect, test } from "vitest";
+} from "../message/event.ts";
 import {
+  isListedEnd,
   keyOf,
   listedRow,
   nameOf,
@@ -147,6 +148,15 @@ test("a list that is older than the events does not take them back", () => {
   expect(listedRow(newer, ahead, usualSettings).row.turns).toBe(9);
 });
 
+test("a turn whose end was listed before it was counted is counted once, and known to be in doubt", () => {
+  const counted = after(start(), end());
+  // Its last turn is newer than its count: that is how the service reads it.
+  const torn = { ...row, lastTurn: { ...turn, id: "t2", endedAt: 3000 } };
+  expect(listedRow(torn, counted, usualSettings).row.turns).toBe(4);
+  expect(isListedEnd(listed(torn), end())).toBe(true);
+  expect(isListedEnd(listed(), end())).toBe(false);
+});
+
 test("of two turns at once, the end of one leaves the other running", () => {
   const state = after(start({ turn: "t2" }), start({ turn: "t3", at: 2100 }), end({ turn: "t2" }));
   expect(state.running?.turn).toBe("t3");
@@ -216,6 +226,33 @@ test("while a compaction runs the bar follows its phases, then the turn", () => 
   expect(withoutPhase(done, usualSettings).phase).toBeUndefined();
 });
 
+test("what a compaction came to holds when its phase is hidden, until a turn begins or somebody steers", () => {
+  const done = withoutPhase(
+    after(phase("hybrid"), phase("success", { tokens: 45 })),
+    usualSettings,
+  );
+  expect(done.tokens).toBe(45);
+  expect(withEvent(done, start(), usualSettings)).toMatchObject({ tokens: 60 });
+  const undo = {
+    type: "view-steered",
+    session: "s1",
+    at: 2600,
+    branch: "main",
+    action: "undo",
+    edits: [2],
+  } as const;
+  const undone = withEvent(done, undo, usualSettings);
+  expect(undone?.tokens).toBe(40);
+  expect(withEvent(undone, undo, usualSettings)).toBe(undone);
+});
+
+test("what a compaction came to is forgotten when the list has a newer turn", () => {
+  const done = after(phase("success", { tokens: 45 }));
+  expect(listedRow(row, done, usualSettings).tokens).toBe(45);
+  const newer = { ...row, lastTurn: { ...turn, id: "t9", endedAt: 9000 } };
+  expect(listedRow(newer, done, usualSettings).tokens).toBe(40);
+});
+
 test("the last phase goes by itself, and the turns that follow do not hold it", () => {
   const done = after(start(), phase("success"));
   expect(phaseAfter(done, phase("success"), false)).toBe("goes");
@@ -250,7 +287,7 @@ test("the oldest events have no window: what was known of it stays", () => {
 test("a row is named by its agent, else by the beginning of its id", () => {
   expect(nameOf({ agent: "coder", id: "s_1234567890abcdef" })).toBe("coder");
   expect(nameOf({ agent: "", id: "s_1234567890abcdef" })).toBe("s_12345678…");
-  expect(nameOf({ id: "short" })).toBe("short");
+  expect(nameOf({ agent: " ", id: "short" })).toBe("short");
 });
 
 test("sessions of one agent are told apart by the client's own name, else by the beginning of the id", () => {

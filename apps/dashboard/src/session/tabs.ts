@@ -1,0 +1,23 @@
+/** What each tab of a session's page shows. A pure table. */
+
+import type { Kind } from "plimsoll/watch/stale";
+
+export type TabName = "window" | "history" | "compactions" | "travel" | "archive";
+
+/** The summary stands above every tab. */
+const always: readonly Kind[] = ["session", "window"];
+const shown: Readonly<Record<TabName, readonly Kind[]>> = {
+  window: [],
+  history: ["turns"],
+  compactions: ["receipts", "edits"],
+  travel: ["checkpoints"],
+  archive: ["receipts", "edits", "errors"],
+};
+
+export function neededBy(tab: TabName): readonly Kind[] {
+  return [...always, ...shown[tab]];
+}
+
+export function tabOf(name: string | undefined): TabName {
+  return name !== undefined && Object.hasOwn(shown, name) ? (name as TabName) : "window";
+}

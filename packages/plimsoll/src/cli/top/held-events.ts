@@ -1,0 +1,33 @@
+/** What happens faster than people read: events of a session are held until it is drawn again, phases never. */
+
+import type { PlimsollEvent } from "../../message/event.ts";
+import { gather, type Timing } from "../../watch/gather.ts";
+
+export interface HeldEvents {
+  readonly hear: (event: PlimsollEvent) => void;
+  readonly close: () => void;
+}
+
+/** Of one session; with more the time has not to be waited for. */
+const mostHeld = 200;
+
+/** Contract: each event is shown once, those of a session in the order in which they came. */
+export function holdEvents(show: (event: PlimsollEvent) => void, timing: Timing): HeldEvents {
+  const held = new Map<string, PlimsollEvent[]>();
+  const gathering = gather((session) => {
+    const events = held.get(session) ?? [];
+    held.delete(session);
+    for (const event of events) show(event);
+  }, timing);
+  return {
+    hear: (event) => {
+      const { session, type } = event;
+      const events = [...(held.get(session) ?? []), event];
+      held.set(session, events);
+      const mayWait = type !== "context-breaking-update" && events.length < mostHeld;
+      if (mayWait) gathering.add(session);
+      else gathering.flush(session);
+    },
+    close: gathering.close,
+  };
+}

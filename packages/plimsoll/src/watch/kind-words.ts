@@ -1,0 +1,68 @@
+/** The kinds of what fills a window: their names and letters, their sums, and a picture in words. Pure. */
+
+import type { SegmentKind, WindowPicture, WindowUnit } from "../message/api.ts";
+
+export interface KindWords {
+  readonly kind: SegmentKind;
+  readonly name: string;
+  /** Where there is room for no more. */
+  readonly letter: string;
+}
+
+/** In the order of the legend. */
+export const kinds: readonly KindWords[] = [
+  { kind: "system", name: "System", letter: "S" },
+  { kind: "skills", name: "Skills", letter: "K" },
+  { kind: "tools", name: "Tools", letter: "T" },
+  { kind: "user", name: "User", letter: "U" },
+  { kind: "assistant", name: "Assistant", letter: "A" },
+  { kind: "results", name: "Results", letter: "R" },
+  { kind: "summary", name: "Summaries", letter: "Σ" },
+  { kind: "handle", name: "Handles", letter: "H" },
+];
+
+const known: ReadonlyMap<SegmentKind, KindWords> = new Map(
+  kinds.map((words) => [words.kind, words]),
+);
+
+export function kindName(kind: SegmentKind): string {
+  return known.get(kind)?.name ?? kind;
+}
+
+export function kindLetter(kind: SegmentKind): string {
+  return known.get(kind)?.letter ?? "?";
+}
+
+/** The kind that takes the most of a unit: it stands for it in a list. */
+export function mainKind({ segments }: Pick<WindowUnit, "segments">): SegmentKind {
+  const largest = segments.reduce<WindowUnit["segments"][number] | undefined>(
+    (best, segment) => (best === undefined || segment.tokens > best.tokens ? segment : best),
+    undefined,
+  );
+  return largest?.kind ?? "user";
+}
+
+export interface KindSum extends KindWords {
+  readonly tokens: number;
+}
+
+/** Tokens of each kind that there is, in the order of the legend. */
+export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSum[] {
+  const sums = new Map<SegmentKind, number>();
+  for (const { segments } of units)
+    for (const { kind, tokens } of segments) sums.set(kind, (sums.get(kind) ?? 0) + tokens);
+  return kinds.flatMap((words) => {
+    const tokens = sums.get(words.kind) ?? 0;
+    return tokens === 0 ? [] : [{ ...words, tokens }];
+  });
+}
+
+/** A picture in words, for those who do not see it. */
+export function summaryOf(picture: WindowPicture, count: (tokens: number) => string): string {
+  const parts = sumsOf(picture).map(({ name, tokens }) => `${name.toLowerCase()} ${count(tokens)}`);
+  const { units, tokens, limit, window, cachedTokens } = picture;
+  const filled = `${count(tokens)} of ${count(limit)} tokens up to the limit, in a window of ${count(window)}`;
+  const cached =
+    cachedTokens > 0 ? ` The first ${count(cachedTokens)} were read from the cache.` : "";
+  return `The window: ${count(units.length)} units, ${filled}; ${parts.join(", ")}.${cached}`;
+}
