@@ -21,8 +21,9 @@ import { indexOn, pathOfNodes } from "../session/path.ts";
 import { patchList, renderView } from "../session/render.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
+import { scaleOf, told } from "../session/told.ts";
 import { foldView } from "../session/view.ts";
-import type { SessionSnapshot, Store } from "../store/store.ts";
+import type { SessionSnapshot, Store, TurnRecord } from "../store/store.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import { parseJson, readSlices } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -70,14 +71,37 @@ export async function runInspect(
     return withStore(flags, async (store) => {
       const id = await chooseSession(store, what);
       const inspection = await inspectBody(await requestOfSession(store, id), config);
-      // How long the answer might be was said in the request, and is not part of what is kept of it.
       const [turn] = await store.turns(id, 1);
-      return turn === undefined
+      const branches = (await store.snapshot(id))?.branches ?? [];
+      const branch = branches.find((one) => one.id === turn?.branch);
+      return turn === undefined || branch === undefined
         ? inspection
-        : { ...inspection, limit: turn.limit, window: turn.window };
+        : asSent(inspection, turn, scaleOf(branch, turn));
     });
   });
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
+}
+
+/**
+ * Of a session: as its provider counts, against the limit that the last request had (how long its answer might be is not part of what is
+ * kept of it).
+ */
+function asSent(
+  inspection: Inspection,
+  { limit, window }: Pick<TurnRecord, "limit" | "window">,
+  scale: number,
+): Inspection {
+  const { components, units } = inspection;
+  return {
+    ...inspection,
+    limit,
+    window,
+    used: told(inspection.used, scale),
+    components: Object.fromEntries(
+      Object.entries(components).map(([name, tokens]) => [name, told(tokens, scale)]),
+    ),
+    units: units.map((unit) => ({ ...unit, tokens: told(unit.tokens, scale) })),
+  };
 }
 
 function readRequestFile(file: string): JsonObject {

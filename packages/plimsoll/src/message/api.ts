@@ -114,8 +114,8 @@ export interface WindowPicture {
   /** Of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];
-  /** The provider read so much of the beginning from its cache in the last turn. */
-  readonly cachedTokens: number;
+  /** The provider read so much of the beginning from its cache in the last turn; absent where it did not say. */
+  readonly cachedTokens?: number;
   /** As the last turn was asked for. */
   readonly priority?: Priority;
   /** What the edits that hold take out. */

@@ -80,7 +80,9 @@ export function serveDashboard(
   if (file === undefined)
     throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
   const isKnown = request.headers["if-none-match"] === file.tag;
-  const isPacked = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  const isPacked = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(
+    String(request.headers["accept-encoding"] ?? ""),
+  );
   const body = isPacked ? file.packed : file.bytes;
   response.writeHead(isKnown ? 304 : 200, {
     etag: file.tag,

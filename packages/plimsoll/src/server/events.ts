@@ -33,6 +33,10 @@ export async function serveEvents(
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
   });
+  if (request.method === "HEAD") {
+    response.end();
+    return;
+  }
   response.write(": plimsoll events\n\n");
 
   const send = ({ seq, event }: EmittedEvent): void => {

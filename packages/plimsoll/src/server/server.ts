@@ -269,7 +269,10 @@ async function answer(
     }
     case "api": {
       const caller = checkBearer(request, access);
-      if (route.segments.join("/") === "config" && ["GET", "PUT"].includes(request.method ?? ""))
+      if (
+        route.segments.join("/") === "config" &&
+        ["GET", "HEAD", "PUT"].includes(request.method ?? "")
+      )
         return sendJson(
           response,
           200,

@@ -6,12 +6,13 @@ import { truncateKeeping } from "../compact/truncation.ts";
 import { PlimsollError } from "../message/error.ts";
 import { recoveryStrategies } from "./compact-turn.ts";
 import { compact } from "./compaction.ts";
-import { sizeView } from "./draft.ts";
+import { type Sized, sizeView } from "./draft.ts";
 import { commitCompaction, recordError } from "./edit-log.ts";
 import { viewOf } from "./path.ts";
 import { announce } from "./record.ts";
 import { reportCompaction } from "./report-compaction.ts";
 import { type StoredPlace, storedDraft } from "./stored-draft.ts";
+import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
 
 export interface CompactWish {
@@ -40,8 +41,8 @@ export function compactNow(
     strategies,
     reason: "by hand",
     begins: "detection",
-    goalFor: (limit) => {
-      const tokens = budget ?? Math.floor(limit / 2);
+    goalFor: (limit, scale) => {
+      const tokens = Math.floor(budget === undefined ? limit / 2 : budget / scale);
       if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
       const limitTokens = Math.min(limit, tokens);
       return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
@@ -58,7 +59,7 @@ export async function resetNow(
   }: { readonly reason?: string; readonly task?: string },
 ): Promise<CompactionDone> {
   const { log, branch } = place;
-  const strategies = recoveryStrategies(context, reason, task ?? branch.task);
+  const strategies = recoveryStrategies(context, reason, task ?? branch.task).map(overUndone);
   const done = await applyNow(context, place, {
     strategies,
     reason: "reset",
@@ -84,11 +85,29 @@ export async function resetNow(
   return done;
 }
 
+/** What an undo brought back was pinned so that no turn takes it out again: whoever wants a fresh start means that too. */
+function overUndone(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    propose: (conversation, goal) =>
+      strategy.propose(
+        {
+          ...conversation,
+          messages: conversation.messages.map((message) =>
+            message.mayGiveWay === true ? { ...message, isPinned: false } : message,
+          ),
+        },
+        goal,
+      ),
+  };
+}
+
 interface Applying {
   readonly strategies: readonly Strategy[];
   readonly reason: string;
   readonly begins: "detection" | "recovery";
-  readonly goalFor: (limit: number) => Goal;
+  /** In our own tokens; `scale`: the provider's for one of ours. */
+  readonly goalFor: (limit: number, scale: number) => Goal;
 }
 
 async function applyNow(
@@ -100,18 +119,32 @@ async function applyNow(
   const draft = await storedDraft(context, place);
   const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
   const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
-  const goal = goalFor(limit);
+  const scale = scaleOf(branch.record, place.lastTurn);
+  const goal = goalFor(Math.floor(limit / scale), scale);
+  const end = async (phase: "success" | "handover", sized: Sized): Promise<void> =>
+    context.watch?.(draft, {
+      phase,
+      tokens: told(sized.measured.total, scale),
+      limit,
+      isSame: sized === start,
+    });
   const startedAt = context.now();
-  await context.watch?.(draft, { phase: begins, tokens: start.measured.total, limit });
+  await context.watch?.(draft, {
+    phase: begins,
+    tokens: told(start.measured.total, scale),
+    limit,
+    isByHand: true,
+  });
   const compaction = await compact(context, {
     draft,
     start,
     strategies,
     goal,
-    told: { limit, scale: 1 },
+    told: { limit, scale },
   });
   const [failure] = compaction.failures;
-  if (compaction.edits.length === 0)
+  if (compaction.edits.length === 0) {
+    await end("success", start);
     throw new PlimsollError(
       "NOTHING_TO_DO",
       failure === undefined
@@ -119,23 +152,24 @@ async function applyNow(
         : `Nothing was taken out: ${failure}.`,
       { status: 409 },
     );
+  }
   const saved = await commitCompaction(context, draft, compaction);
-  if (saved === "unsaved")
+  if (saved === "unsaved") {
+    await end("success", start);
     throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
       status: 503,
     });
+  }
   const milliseconds = context.now() - startedAt;
-  const phase = begins === "recovery" ? "handover" : "success";
-  const tokens = compaction.sized.measured.total;
-  await context.watch?.(draft, { phase, tokens, limit });
-  reportCompaction(context, draft, compaction, { reason, start, milliseconds });
+  await end(begins === "recovery" ? "handover" : "success", compaction.sized);
+  reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
   const shown = ({ view }: typeof start): number =>
     view.gaps.reduce((left, { first, last }) => left - (last - first + 1), draft.path.length);
   return {
     edits: compaction.edits.map(({ seq }) => seq),
     strategies: compaction.strategies,
-    tokensBefore: start.measured.total,
-    tokensAfter: compaction.sized.measured.total,
+    tokensBefore: told(start.measured.total, scale),
+    tokensAfter: told(compaction.sized.measured.total, scale),
     messagesBefore: shown(start),
     messagesAfter: shown(compaction.sized),
   };

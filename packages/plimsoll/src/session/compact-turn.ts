@@ -89,7 +89,11 @@ export async function compactTurn(
   await world.watch?.(draft, { phase, tokens, limit });
   const milliseconds = world.now() - startedAt;
   reportMade(world, draft, compaction, { compacting, start, milliseconds });
-  if (outcome === "recovered") reportRecovery(draft, compaction, start, done.reason ?? "");
+  if (outcome === "recovered")
+    reportRecovery(draft, done.reason ?? "", {
+      tokensBefore: Math.round(start.measured.total * scale),
+      tokensAfter: tokens,
+    });
   branch.judged = { view: viewOf(log, branch, draft.path), turns: 0 };
   branch.compacted = { turns: 0, level: done.level };
   delete branch.exhaustedTokens;
@@ -114,7 +118,8 @@ function reportMade(
   const { timing, isOverMedia, before } = compacting;
   const reason = isOverMedia ? "media" : (timing?.reason ?? reasonOf(before.verdict));
   const priced = timing?.worth === undefined ? {} : { worth: timing.worth };
-  reportCompaction(world, draft, compaction, { reason, start, milliseconds, ...priced });
+  const { scale } = toldOf(start, compacting);
+  reportCompaction(world, draft, compaction, { reason, start, milliseconds, scale, ...priced });
   if (timing?.isVoluntary !== true) return;
   const { projection } = judgedNew(world, draft, compaction.sized, compacting.guard);
   owe(draft.branch, timing.priceOf?.(projection.tokens) ?? 0);
@@ -217,9 +222,8 @@ export function recoveryStrategies(
 
 function reportRecovery(
   draft: Draft,
-  { sized }: Compaction,
-  { measured }: Sized,
   reason: string,
+  sizes: { readonly tokensBefore: number; readonly tokensAfter: number },
 ): void {
   const { log, turn } = draft;
   announce(log, {
@@ -228,8 +232,7 @@ function reportRecovery(
     at: turn.at,
     turn: turn.id,
     reason,
-    tokensBefore: measured.total,
-    tokensAfter: sized.measured.total,
+    ...sizes,
   });
   recordError(draft, "RECOVERY_TRIGGERED", reason);
 }

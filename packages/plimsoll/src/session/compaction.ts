@@ -16,7 +16,7 @@ import { withoutLookups } from "./lookups.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
 import { anchorOf, indexOn } from "./path.ts";
-import { highestArea, phaseOf, type WatchPhases } from "./phases.ts";
+import { highestArea, type PhaseReport, phaseOf, type WatchPhases } from "./phases.ts";
 import { see } from "./seen.ts";
 import { foldView } from "./view.ts";
 
@@ -61,6 +61,7 @@ export interface Told {
 }
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
+  const announce = announcer(world, task);
   let state = await withoutLookups(world, task, {
     edits: [],
     archive: [],
@@ -72,7 +73,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   for (const strategy of task.strategies) {
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
     if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
-    state = await tryStrategy(world, task, strategy, state);
+    state = await tryStrategy(world, task, { strategy, announce }, state);
   }
   return state;
 }
@@ -88,7 +89,7 @@ function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean
 async function tryStrategy(
   world: CompactionWorld,
   task: CompactionTask,
-  strategy: Strategy,
+  { strategy, announce }: { readonly strategy: Strategy; readonly announce: Announce },
   state: Compaction,
 ): Promise<Compaction> {
   const failed = (reason: string): Compaction => ({
@@ -99,7 +100,7 @@ async function tryStrategy(
   let proposed: Compaction;
   try {
     const { conversation, seen } = await see(world, draft, state.sized);
-    await announceStrategy(world, task, { strategy, state, conversation });
+    await announce(strategy, state, conversation);
     const proposals = await inTime(strategy.propose(conversation, goal));
     if (proposals.length === 0) return state;
     proposed = await propose(world, task, state, { strategy, seen, proposals });
@@ -115,26 +116,39 @@ async function tryStrategy(
   return judgement.kind === "valid" ? proposed : failed(judgement.reason);
 }
 
-async function announceStrategy(
+type Announce = (
+  strategy: Strategy,
+  state: Compaction,
+  conversation: SeenConversation,
+) => Promise<void>;
+
+/** The area is looked for once: it takes as long as all words of the conversation. */
+function announcer(
   { watch, areas }: CompactionWorld,
   { draft, goal, told = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
-  trying: {
-    readonly strategy: Strategy;
-    readonly state: Compaction;
-    readonly conversation: SeenConversation;
-  },
-): Promise<void> {
-  const phase = phaseOf(trying.strategy.name);
-  if (watch === undefined || phase === undefined) return;
-  const priority = highestArea(trying.conversation, areas);
-  await watch(draft, {
-    phase,
-    tokens: Math.round(trying.state.sized.measured.total * told.scale),
-    limit: told.limit,
-    goal: Math.round(goal.tokens * told.scale),
-    strategy: trying.strategy.name,
-    ...(priority === undefined ? {} : { priority }),
-  });
+): Announce {
+  let named: Pick<PhaseReport, "priority"> | undefined;
+  return async (strategy, { sized }, conversation) => {
+    const phase = phaseOf(strategy.name);
+    if (watch === undefined || phase === undefined) return;
+    named ??= namedArea(conversation, areas);
+    await watch(draft, {
+      phase,
+      tokens: Math.round(sized.measured.total * told.scale),
+      limit: told.limit,
+      goal: Math.round(goal.tokens * told.scale),
+      strategy: strategy.name,
+      ...named,
+    });
+  };
+}
+
+function namedArea(
+  conversation: SeenConversation,
+  areas: readonly PriorityArea[],
+): Pick<PhaseReport, "priority"> {
+  const priority = highestArea(conversation, areas);
+  return priority === undefined ? {} : { priority };
 }
 
 /** A request must not wait for ever. */

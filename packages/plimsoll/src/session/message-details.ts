@@ -3,7 +3,7 @@
 import type { MessageDetails } from "../message/api.ts";
 import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
-import type { NodeRecord, Store } from "../store/store.ts";
+import type { BranchRecord, NodeRecord, Store } from "../store/store.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
@@ -11,6 +11,7 @@ import { looseChainOf, pathTo, restoreLog, type SessionLog } from "./log.ts";
 import { indexOn, pathOfNodes } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { shownMessage } from "./shown-parts.ts";
+import { scaleOf, told } from "./told.ts";
 import { foldView, type View } from "./view.ts";
 
 export interface Range {
@@ -32,16 +33,16 @@ export async function detailsOf(
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
   if (snapshot === undefined || wire === undefined) return { items: [], edits: [] };
   const log = restoreLog(snapshot);
-  const path = pathThrough(log, first, {
-    wanted: branch,
-    likely: (await store.turns(session, 1))[0]?.branch,
-  });
-  if (path === undefined)
+  const [lastTurn] = await store.turns(session, 1);
+  const found = pathThrough(log, first, { wanted: branch, likely: lastTurn?.branch });
+  if (found === undefined)
     throw new PlimsollError(
       "POINT_UNKNOWN",
       `There is no message ${first} on this branch: \`plimsoll log\` shows their numbers.`,
       { status: 404 },
     );
+  const { path, record } = found;
+  const scale = scaleOf(record, lastTurn);
   const wanted = path.filter(({ seq }) => seq >= first && seq <= last).slice(0, mostMessages);
   const bodies = await store.bodies(
     session,
@@ -56,7 +57,7 @@ export async function detailsOf(
       return {
         seq: node.seq,
         at: node.at,
-        tokens: node.tokens,
+        tokens: told(node.tokens, scale),
         ...shownMessage(wire.decode(decodeMessage(body))),
         ...(seen === undefined ? {} : { seen }),
       };
@@ -70,15 +71,15 @@ function pathThrough(
   log: SessionLog,
   seq: number,
   { wanted, likely }: { readonly wanted: string | undefined; readonly likely: string | undefined },
-): readonly NodeRecord[] | undefined {
+): { readonly path: readonly NodeRecord[]; readonly record: BranchRecord } | undefined {
   const branches = [...log.branches.values()].map(({ record }) => record);
   const inOrder = [
     ...branches.filter(({ id }) => id === likely),
     ...branches.filter(({ id }) => id !== likely),
   ].filter(({ id }) => wanted === undefined || id === wanted);
   return inOrder
-    .map(({ tipSeq }) => pathTo(log, tipSeq))
-    .find((nodes) => nodes.some((node) => node.seq === seq));
+    .map((record) => ({ record, path: pathTo(log, record.tipSeq) }))
+    .find(({ path }) => path.some((node) => node.seq === seq));
 }
 
 function seenAs(

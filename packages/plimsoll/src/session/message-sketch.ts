@@ -32,7 +32,7 @@ export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sket
     shares: sharesOf(message),
     type: detectType(text),
     ...(unit === undefined ? {} : { priority: unit.priority }),
-    begins: beginningOf(message, text),
+    begins: ownCopy(beginningOf(message, text)),
   };
 }
 
@@ -99,6 +99,11 @@ function sizeOf(part: Part): number {
       // Media cost by their measure, not by their bytes: something in the middle.
       return 4000;
   }
+}
+
+/** A part of a text holds on to all of it: what is kept for long is written anew. */
+function ownCopy(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 function beginningOf({ parts }: Message, text: string): string {

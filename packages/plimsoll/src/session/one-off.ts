@@ -87,7 +87,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
     strategies: compaction.strategies,
     failures: compaction.failures,
     receipt: async () => {
-      const report = { reason: "by hand", start, milliseconds };
+      const report = { reason: "by hand", start, milliseconds, scale: 1 };
       return { ...(await receiptOf(without, draft, compaction, report)), handles: [] };
     },
   };

@@ -17,13 +17,18 @@ export interface PhaseReport {
   readonly goal?: number;
   readonly strategy?: string;
   readonly priority?: ContextBreakingUpdateEvent["priority"];
+  /** It has ended, and nothing was taken out. */
+  readonly isSame?: boolean;
+  /** Somebody asked for it. */
+  readonly isByHand?: boolean;
 }
 
 /** Contract: resolves when the report is on its way, so that long work behind it does not hold it up. */
 export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
 
 export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
-  return async ({ log, branch, turn }, { phase, tokens, limit, goal, strategy, priority }) => {
+  return async ({ log, branch, turn }, report) => {
+    const { phase, tokens, limit, strategy, priority } = report;
     const share = Math.round((tokens / Math.max(1, limit)) * 100);
     bus.emit({
       tenant: log.record.tenant,
@@ -35,7 +40,7 @@ export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number)
         branch: branch.record.id,
         phase,
         progress: phase === "recovery" ? -1 : Math.min(100, share),
-        message: sentenceFor(phase, { tokens, limit, goal, strategy }),
+        message: sentenceFor(report),
         tokens,
         limit,
         ...(strategy === undefined ? {} : { strategy }),
@@ -73,22 +78,18 @@ const ofStrategies: ReadonlyMap<string, string> = new Map([
   ["truncate", "Cutting the oldest units…"],
 ]);
 
-function sentenceFor(
-  phase: CompactionPhase,
-  {
-    tokens,
-    limit,
-    goal,
-    strategy = "",
-  }: {
-    readonly tokens: number;
-    readonly limit: number;
-    readonly goal: number | undefined;
-    readonly strategy: string | undefined;
-  },
-): string {
+function sentenceFor({
+  phase,
+  tokens,
+  limit,
+  goal,
+  strategy = "",
+  isSame = false,
+  isByHand = false,
+}: PhaseReport): string {
   const own = ofStrategies.get(strategy);
   if (own !== undefined) return own;
+  const filled = `${tokens.toLocaleString("en-US")} / ${limit.toLocaleString("en-US")} tokens`;
   switch (phase) {
     case "detection":
       return "Checking context length…";
@@ -103,9 +104,11 @@ function sentenceFor(
     case "hybrid":
       return "Applying hybrid compression…";
     case "success":
-      return `Context reduced to ${tokens.toLocaleString("en-US")} / ${limit.toLocaleString("en-US")} tokens`;
+      return isSame ? `Nothing was taken out: ${filled}` : `Context reduced to ${filled}`;
     case "recovery":
-      return "Overflow detected – starting fresh conversation";
+      return isByHand
+        ? "Starting a fresh conversation…"
+        : "Overflow detected – starting fresh conversation";
     case "handover":
       return "Resumed from summary. Continuing task…";
   }

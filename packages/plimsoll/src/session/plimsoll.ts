@@ -181,7 +181,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     sign,
     own,
     steering: createSteering(context),
-    picture: createPictures(context),
+    picture: context.picture,
     turns: async (session, limit) =>
       (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
     config: () => context.config,
@@ -289,12 +289,17 @@ function assemble(parts: Assembly): Assembled {
   const { now } = parts;
   const facts = createFactsReader(counter);
   const sessions = createSessionCache(store, now);
+  const targets = createTargets(config, now);
+  const areas = config.priority_areas ?? [];
   return {
     ...parts,
     bus,
     now,
     facts,
     sessions,
+    targets,
+    areas,
+    picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
     saver: createLogSaver({ store, bus, now, forget: sessions.forget }),
     openTurns: createOpenTurns(),
@@ -303,7 +308,6 @@ function assemble(parts: Assembly): Assembled {
     offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
     watch: createPhaseWatch(bus, now),
-    targets: createTargets(config, now),
     references: createReferences(store),
     exclusively: createQueues(),
     calibrations: createCalibrations(),
@@ -312,7 +316,6 @@ function assemble(parts: Assembly): Assembled {
       process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
     ),
     ...summariserOf(config, now),
-    areas: config.priority_areas ?? [],
     debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
       process.stderr.write(line),
     ),

@@ -13,6 +13,7 @@ import type { Draft, Sized } from "./draft.ts";
 import { announce } from "./record.ts";
 import type { LogSaver } from "./save-log.ts";
 import { see } from "./seen.ts";
+import { told } from "./told.ts";
 
 export interface ReportWorld extends CompactionWorld {
   readonly saver: LogSaver;
@@ -25,6 +26,8 @@ export interface CompactionReport {
   readonly start: Sized;
   readonly milliseconds: number;
   readonly worth?: Worth;
+  /** The provider's tokens for one of ours: figures are told in its. */
+  readonly scale: number;
 }
 
 export function reportCompaction(
@@ -46,8 +49,8 @@ export function reportCompaction(
       strategies,
       edits: edits.map(({ seq }) => seq),
       handles: archive.map(({ handle }) => handle),
-      tokensBefore: draft.measured.total,
-      tokensAfter: sized.measured.total,
+      tokensBefore: told(report.start.measured.total, report.scale),
+      tokensAfter: told(sized.measured.total, report.scale),
       messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
       ...(report.worth === undefined ? {} : { worth: report.worth }),
       receipt: await receiptOf(world, draft, compaction, report),
@@ -60,7 +63,7 @@ export async function receiptOf(
   world: CompactionWorld,
   draft: Draft,
   { archive, strategies, sized }: Compaction,
-  { start, milliseconds }: CompactionReport,
+  { start, milliseconds, scale }: CompactionReport,
 ): Promise<Receipt> {
   const { conversation: before } = await see(world, draft, start);
   const { conversation: after } = await see(world, draft, sized);
@@ -68,8 +71,8 @@ export async function receiptOf(
   return makeReceipt({
     before: readEvidence(before.messages.map(readable)),
     after: shown.map(({ text }) => text),
-    tokensBefore: start.measured.total,
-    tokensAfter: sized.measured.total,
+    tokensBefore: told(start.measured.total, scale),
+    tokensAfter: told(sized.measured.total, scale),
     milliseconds,
     strategies,
     coherence: coherenceOf(seenIn(before), inOrder(shown)),

@@ -22,6 +22,7 @@ import {
   unknownPoint,
 } from "./points.ts";
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
+import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
 import { foldView, revertedIn, type View } from "./view.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
@@ -29,6 +30,7 @@ import { diffViews, type ViewDiff } from "./view-diff.ts";
 export interface Steered {
   readonly branch: string;
   readonly edits: readonly number[];
+  /** What would be sent now, as the provider counts: system prompt and tools among it. */
   readonly tokens: number;
   readonly limit: number | null;
 }
@@ -83,13 +85,6 @@ export function createSteering(context: TurnContext): Steering {
     placeOf(context, session, branch);
   const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
     context.exclusively(`edits\0${session}`, work);
-  const seen = async (
-    session: string,
-    { branch }: Place,
-  ): Promise<Pick<Steered, "branch" | "tokens" | "limit">> => {
-    const view = await seenView(context, await at(session, branch.record.id));
-    return { branch: view.branch, tokens: view.tokens, limit: view.limit };
-  };
   return {
     undo: (session, wish) =>
       one(session, async () => {
@@ -128,12 +123,12 @@ export function createSteering(context: TurnContext): Steering {
     compact: (session, wish) =>
       one(session, async () => {
         const place = await at(session, wish.branch);
-        return { ...(await compactNow(context, place, wish)), ...(await seen(session, place)) };
+        return { ...(await compactNow(context, place, wish)), ...(await sizeNow(context, place)) };
       }),
     reset: (session, wish) =>
       one(session, async () => {
         const place = await at(session, wish.branch);
-        return { ...(await resetNow(context, place, wish)), ...(await seen(session, place)) };
+        return { ...(await resetNow(context, place, wish)), ...(await sizeNow(context, place)) };
       }),
     milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
       one(session, async () => {
@@ -377,7 +372,8 @@ async function measureWith(
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
   if (lastTurn?.tokensAfter === undefined || since === 0) return { tokens: then, tooMany };
   const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
-  return { tokens: lastTurn.tokensAfter + said + then - now, tooMany };
+  const scale = scaleOf(place.branch.record, lastTurn);
+  return { tokens: lastTurn.tokensAfter + told(said + then - now, scale), tooMany };
 }
 
 async function steered(
@@ -385,9 +381,14 @@ async function steered(
   place: Place,
   made: readonly Edit[],
 ): Promise<Steered> {
-  const { branch, tokens, limit } = await seenView(
-    context,
-    await placeOf(context, place.log.record.id, place.branch.record.id),
-  );
-  return { branch, edits: made.map(({ seq }) => seq), tokens, limit };
+  return { edits: made.map(({ seq }) => seq), ...(await sizeNow(context, place)) };
+}
+
+async function sizeNow(
+  { picture }: TurnContext,
+  { log, branch, lastTurn }: Place,
+): Promise<Pick<Steered, "branch" | "tokens" | "limit">> {
+  const { id } = branch.record;
+  const { tokens } = await picture(log.record.id, { branch: id });
+  return { branch: id, tokens, limit: lastTurn?.limit ?? null };
 }

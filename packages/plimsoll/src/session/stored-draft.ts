@@ -14,6 +14,7 @@ import { loadInner } from "./inner-messages.ts";
 import { type BranchState, pathTo, type SessionLog } from "./log.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "./path.ts";
 import { patchList } from "./render.ts";
+import { scaleOf } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
 import type { View } from "./view.ts";
 
@@ -58,8 +59,10 @@ export async function storedDraft(
   };
   const sum = learned.reduce(addMessage, nothing);
   const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
-  const system = lastTurn?.measurement.system ?? 0;
-  const tools = lastTurn?.measurement.tools ?? 0;
+  // What was measured then was told as the provider counts; here everything is in our own tokens.
+  const scale = scaleOf(branch.record, lastTurn);
+  const system = Math.round((lastTurn?.measurement.system ?? 0) / scale);
+  const tools = Math.round((lastTurn?.measurement.tools ?? 0) / scale);
   return {
     turn: { id: newId("step"), at: context.now() },
     log,

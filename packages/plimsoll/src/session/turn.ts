@@ -40,6 +40,7 @@ import type { Saved } from "./save-log.ts";
 import { bodyToSend } from "./sent-body.ts";
 import type { SessionCache } from "./session-cache.ts";
 import type { Targets } from "./target.ts";
+import type { Pictures } from "./window-picture.ts";
 
 export type { TurnResult } from "./end-turn.ts";
 
@@ -59,6 +60,8 @@ export interface TurnContext extends FitWorld {
   readonly openTurns: OpenTurns;
   readonly offers: OfferReader;
   readonly own: OwnAnswers;
+  /** What people are shown of a window, and its size as they are told it. */
+  readonly picture: Pictures;
 }
 
 export interface OpenTurns {

@@ -22,6 +22,7 @@ export type DiffRow =
 export interface SeenPoint {
   /** The last edit that holds. */
   readonly seq: number;
+  /** Of the whole window, as the provider counts. */
   readonly tokens: number;
   readonly messages: number;
 }
@@ -40,15 +41,15 @@ export async function diffViews(
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<ViewDiff> {
   const [before, after] = [await seenAt(context, place, from), await seenAt(context, place, to)];
-  const pointOf = (seq: number, { tokens, messages }: typeof before): SeenPoint => ({
-    seq,
-    tokens,
-    messages: messages.length,
-  });
+  const { id: branch } = place.branch.record;
+  const pointOf = async (seq: number, { messages }: typeof before): Promise<SeenPoint> => {
+    const { tokens } = await context.picture(place.log.record.id, { branch, at: { seq } });
+    return { seq, tokens, messages: messages.length };
+  };
   return {
-    branch: place.branch.record.id,
-    from: pointOf(from, before),
-    to: pointOf(to, after),
+    branch,
+    from: await pointOf(from, before),
+    to: await pointOf(to, after),
     rows: diffRows(before.messages, after.messages),
   };
 }

@@ -14,10 +14,11 @@ import type { FactsReader } from "./message-facts.ts";
 import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
 import { replaceParts } from "./render.ts";
 import type { Targets } from "./target.ts";
+import { told } from "./told.ts";
 import type { Gap } from "./view.ts";
-import { type PictureWish, type Place, placeOf } from "./window-place.ts";
+import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-place.ts";
 
-export interface PictureWorld {
+export interface PictureWorld extends PlaceWorld {
   readonly store: Pick<Store, "snapshot" | "turns" | "bodies">;
   readonly facts: FactsReader;
   readonly targets: Targets;
@@ -40,8 +41,8 @@ export function createPictures(world: PictureWorld): Pictures {
   // The same bytes mean something else in another wire.
   const byWire = new Map<string, Map<string, Sketch>>();
   const replaced = new Map<string, Replaced>();
-  return async (session, wish = {}) => {
-    const place = await placeOf(world.store, session, wish);
+  const take = async (session: string, wish: PictureWish): Promise<WindowPicture> => {
+    const place = await placeOf(world, session, wish);
     const { wire, nodes, log, view } = place;
     const inner = view.expansions.flatMap((expansion) =>
       expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
@@ -54,8 +55,17 @@ export function createPictures(world: PictureWorld): Pictures {
     return draw(place, {
       sketches: nodes.map(sketchOf),
       sketchOf,
-      replacedAt: (index) => replaced.get(replacedKey(place, index)),
+      replacedAt: (index) =>
+        view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
     });
+  };
+  // Several who look at once are shown the same; how many at a time is bounded by those who ask.
+  const underWay = new Map<string, Promise<WindowPicture>>();
+  return (session, wish = {}) => {
+    const key = JSON.stringify([session, wish]);
+    const taken = underWay.get(key) ?? take(session, wish).finally(() => void underWay.delete(key));
+    underWay.set(key, taken);
+    return taken;
   };
 }
 
@@ -103,11 +113,11 @@ async function learnSketches(
   }
 }
 
-/** By the message and the edits that replace parts of it. */
-function replacedKey({ session, nodes, view }: Place, index: number): string {
-  const texts = view.replacements.get(index) ?? [];
-  const parts = texts.map(({ part, inner, text }) => `${part}.${inner ?? ""}.${text.length}`);
-  return `${session}\0${nodes[index]?.hash}\0${parts.join(" ")}`;
+/** By the message, the edits that replace parts of it, and who counts. */
+function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
+  const node = nodes[index];
+  const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
+  return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
 }
 
 async function learnReplaced(
@@ -169,7 +179,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
     limit: lastTurn?.limit ?? 0,
     tokens,
     certainty: lastTurn?.measurement.certainty ?? "estimate",
-    cachedTokens: cachedTokens(units, view.edits, lastTurn),
+    ...cachedIn(units, view.edits, lastTurn),
     ...(priority === undefined ? {} : { priority }),
     takenOutTokens: nodes.length === 0 ? 0 : taken,
     units,
@@ -181,7 +191,7 @@ function headUnits({ lastTurn, nodes, scale }: Place): readonly WindowUnit[] {
   const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
   const among = nodes
     .filter(({ role }) => role === "system")
-    .reduce((sum, node) => sum + scaled(node.tokens, scale), 0);
+    .reduce((sum, node) => sum + told(node.tokens, scale), 0);
   const head = [
     { kind: "system", tokens: system - among, begins: "System prompt" },
     { kind: "skills", tokens: skills, begins: "Skills" },
@@ -226,19 +236,15 @@ function unitOf(place: Place, learned: Learned, first: number, last: number): Wi
   const { nodes, view, scale } = place;
   const own = nodes.slice(first, last + 1);
   const sketches = learned.sketches.slice(first, last + 1);
-  const segments: Segment[] = [];
-  let originalTokens = 0;
-  let largest = 0;
-  for (const [offset, node] of own.entries()) {
-    const sketch = sketches[offset] ?? unknownSketch;
-    if (node.tokens > (own[largest]?.tokens ?? 0)) largest = offset;
-    const replaced = view.replacements.has(first + offset)
-      ? learned.replacedAt(first + offset)
-      : undefined;
-    originalTokens += scaled(node.tokens, scale);
-    segments.push(...segmentsOf(sketch, scaled(replaced?.tokens ?? node.tokens, scale)));
-  }
+  const segments = own.flatMap((node, offset) => {
+    const replaced = learned.replacedAt(first + offset);
+    const tokens = told(replaced?.tokens ?? node.tokens, scale);
+    return segmentsOf(sketches[offset] ?? unknownSketch, tokens);
+  });
   segments.push(...innerSegments(place, learned, first, last));
+  const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, scale), 0);
+  const sizes = own.map((node) => node.tokens);
+  const largest = sizes.indexOf(Math.max(...sizes));
   const tokens = segments.reduce((sum, segment) => sum + segment.tokens, 0);
   const edits = editsTouching(place, first, last);
   const priorities = sketches.flatMap(({ priority }) => priority ?? []);
@@ -279,14 +285,14 @@ function innerSegments(
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
       more -= tokens;
-      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), scaled(tokens, scale));
+      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), told(tokens, scale));
     });
   });
 }
 
 function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
   const own = nodes.slice(first, last + 1);
-  const tokens = scaled(edit.tokensAfter, scale);
+  const tokens = told(edit.tokensAfter, scale);
   const handle = handleIn([edit]);
   return {
     id: `e${edit.seq}`,
@@ -295,7 +301,7 @@ function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): Win
     first: own[0]?.seq ?? 0,
     last: own.at(-1)?.seq ?? 0,
     edits: [edit.seq],
-    originalTokens: own.reduce((sum, node) => sum + scaled(node.tokens, scale), 0),
+    originalTokens: own.reduce((sum, node) => sum + told(node.tokens, scale), 0),
     ...(handle === undefined ? {} : { handle }),
     begins: beginningOf(text),
   };
@@ -309,7 +315,7 @@ function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]
     const { action, seq } = edit;
     const index = action.kind === "insert" ? indexOf(action.after) : undefined;
     if (action.kind !== "insert" || index === undefined || action.text === "") continue;
-    const tokens = scaled(edit.tokensAfter, scale);
+    const tokens = told(edit.tokensAfter, scale);
     const unit: WindowUnit = {
       id: `e${seq}`,
       segments: [{ kind: "summary", tokens }],
@@ -332,22 +338,22 @@ function handleIn(edits: readonly Edit[]): string | undefined {
   return edits.flatMap(({ action }) => ("handle" in action ? (action.handle ?? []) : []))[0];
 }
 
-/** Edits that were made since the last turn have changed what the provider has read. */
-function cachedTokens(
+/** Of what the last turn sent: edits since then have changed what the provider has read, and the answer it has not read yet. */
+function cachedIn(
   units: readonly WindowUnit[],
   edits: readonly Edit[],
   lastTurn: TurnRecord | undefined,
-): number {
-  const read = lastTurn?.cachedTokens ?? lastTurn?.usage?.cacheReadTokens ?? 0;
-  const since = new Set(
-    edits.filter(({ at }) => at > (lastTurn?.endedAt ?? 0)).map(({ seq }) => seq),
-  );
+): Pick<WindowPicture, "cachedTokens"> {
+  const read = lastTurn?.cachedTokens ?? lastTurn?.usage?.cacheReadTokens;
+  if (lastTurn === undefined || read === undefined) return {};
+  const since = new Set(edits.filter(({ at }) => at > lastTurn.endedAt).map(({ seq }) => seq));
+  const tip = lastTurn.requestTip ?? Number.POSITIVE_INFINITY;
   let before = 0;
-  for (const { tokens, edits: own = [] } of units) {
-    if (own.some((seq) => since.has(seq))) break;
+  for (const { tokens, first = 0, edits: own = [] } of units) {
+    if (first > tip || own.some((seq) => since.has(seq))) break;
     before += tokens;
   }
-  return Math.min(read, before);
+  return { cachedTokens: Math.min(read, before) };
 }
 
 function merged(segments: readonly Segment[]): readonly Segment[] {
@@ -359,10 +365,6 @@ function merged(segments: readonly Segment[]): readonly Segment[] {
     else all.push(segment);
   }
   return all;
-}
-
-function scaled(tokens: number, scale: number): number {
-  return Math.round(tokens * scale);
 }
 
 function beginningOf(text: string): string {

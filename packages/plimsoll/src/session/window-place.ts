@@ -8,6 +8,7 @@ import { wires } from "../wire/wires.ts";
 import { pathTo, restoreLog, type SessionLog } from "./log.ts";
 import { indexOn, pathOfNodes } from "./path.ts";
 import { numberOf, type RestorePoint, seqOf } from "./points.ts";
+import { scaleOf } from "./told.ts";
 import { foldView, type IndexOf, type View } from "./view.ts";
 
 export interface PictureWish {
@@ -18,6 +19,21 @@ export interface PictureWish {
 
 /** Turns to look for the last one of a branch. */
 const turnsBack = 50;
+
+export interface PlaceWorld {
+  readonly store: Pick<Store, "snapshot" | "turns">;
+  /** Of a session that is in memory; without it the store is read. */
+  readonly logOf?: (session: string) => Promise<SessionLog | undefined>;
+}
+
+function storedLog(
+  store: Pick<Store, "snapshot">,
+): (session: string) => Promise<SessionLog | undefined> {
+  return async (session) => {
+    const snapshot = await store.snapshot(session);
+    return snapshot && restoreLog(snapshot);
+  };
+}
 
 export interface Place {
   readonly session: string;
@@ -34,15 +50,13 @@ export interface Place {
 }
 
 export async function placeOf(
-  store: Pick<Store, "snapshot" | "turns">,
+  { store, logOf }: PlaceWorld,
   session: string,
   { branch: wanted, at }: PictureWish,
 ): Promise<Place> {
-  const snapshot = await store.snapshot(session);
-  if (snapshot === undefined)
-    throw unknown("There is no such session: GET /api/sessions lists them.");
+  const log = await (logOf ?? storedLog(store))(session);
+  if (log === undefined) throw unknown("There is no such session: GET /api/sessions lists them.");
   const turns = await store.turns(session, turnsBack);
-  const log = restoreLog(snapshot);
   const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
   const branch = branchFor(log, wanted ?? branchOfPoint(log, at) ?? turns[0]?.branch);
   if (wanted !== undefined && branch?.id !== wanted)
@@ -85,12 +99,6 @@ function viewAt(log: SessionLog, indexOf: IndexOf, at: RestorePoint | undefined)
   const last = at === undefined ? Number.POSITIVE_INFINITY : seqOf(here, at);
   const then = here.filter(({ seq }) => seq <= last);
   return foldView(indexOf, then);
-}
-
-/** As measurements are corrected: counts that are exact or on the safe side are only ever raised. */
-function scaleOf({ counters }: BranchRecord, lastTurn: TurnRecord | undefined): number {
-  const factor = counters?.calibration?.factor ?? 1;
-  return lastTurn?.measurement.certainty === "estimate" ? factor : Math.max(1, factor);
 }
 
 function branchOfPoint(log: SessionLog, at: RestorePoint | undefined): string | undefined {

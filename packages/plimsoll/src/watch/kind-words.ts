@@ -60,7 +60,7 @@ export function sumsOf({ units }: Pick<WindowPicture, "units">): readonly KindSu
 /** A picture in words, for those who do not see it. */
 export function summaryOf(picture: WindowPicture, count: (tokens: number) => string): string {
   const parts = sumsOf(picture).map(({ name, tokens }) => `${name.toLowerCase()} ${count(tokens)}`);
-  const { units, tokens, limit, window, cachedTokens } = picture;
+  const { units, tokens, limit, window, cachedTokens = 0 } = picture;
   const filled = `${count(tokens)} of ${count(limit)} tokens up to the limit, in a window of ${count(window)}`;
   const cached =
     cachedTokens > 0 ? ` The first ${count(cachedTokens)} were read from the cache.` : "";

@@ -43,7 +43,8 @@ function writeReport(
 ): string {
   const further = furtherCommands(report, flags);
   try {
-    writeFileSync(file, reportHtml(report, { further, version }));
+    // It holds words of the conversation: for its owner, until they say otherwise.
+    writeFileSync(file, reportHtml(report, { further, version }), { mode: 0o600 });
     const kilobytes = Math.ceil(statSync(file).size / 1024);
     return `${oneLine(resolve(file), 1000)}: a report of ${report.session.id}, ${grouped(kilobytes)} KB. It holds words of the conversation.`;
   } catch (cause) {

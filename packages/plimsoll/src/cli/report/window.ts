@@ -188,7 +188,7 @@ export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">):
 }
 
 /** What the provider read from its cache is paler, with a bar below it. */
-function cachedShade({ cachedTokens }: WindowPicture, layout: Layout): readonly Markup[] {
+function cachedShade({ cachedTokens = 0 }: WindowPicture, layout: Layout): readonly Markup[] {
   return stretchesOf(layout, 0, cachedTokens).map(
     ({ row, x, width }) =>
       html`<rect class="cached" x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"/><rect class="cached-edge" x="${across(x)}" y="${topOf(row) + rowHeight - 4}" width="${across(width)}" height="1"/><rect class="cached-bar" x="${across(x)}" y="${topOf(row) + rowHeight - 3}" width="${across(width)}" height="3"/>`,
@@ -239,9 +239,10 @@ export function windowLegend(picture: WindowPicture): Markup {
     ({ kind, name, tokens }) =>
       html`<li><span class="swatch s-${kind}"></span>${name} <span class="muted">${grouped(tokens)} · ${percent(tokens / Math.max(1, picture.tokens))}</span></li>`,
   );
+  const { cachedTokens = 0 } = picture;
   const isPinned = picture.units.some((unit) => unit.isPinned === true);
   return html`<ul class="legend">${items}
-${picture.cachedTokens > 0 ? html`<li class="sign"><span class="swatch s-cached"></span>read from the cache <span class="muted">${grouped(picture.cachedTokens)}</span></li>` : nothing}
+${cachedTokens > 0 ? html`<li class="sign"><span class="swatch s-cached"></span>read from the cache <span class="muted">${grouped(cachedTokens)}</span></li>` : nothing}
 ${isPinned ? html`<li class="sign"><span class="swatch s-pin"></span>pinned</li>` : nothing}
 ${picture.limit > 0 && picture.window > picture.limit ? html`<li class="sign"><span class="swatch s-kept"></span>kept for the answer</li>` : nothing}</ul>`;
 }
