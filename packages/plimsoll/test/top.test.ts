@@ -125,7 +125,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     expect(terminal.buffer()).toBe("alternate");
     expect(first[0]).toBe(header());
     expect(lineWith(first, "► ")).toMatch(
-      /^ ► {2}■{7}·+│·+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder$/,
+      /^ ► {2}■{7}·+│·+ +5\d % {2}normal +11 {2}claude-sonnet-4-6 +builder {2}talk-1$/,
     );
     expect(lineWith(first, "conversation")).toMatch(
       /^ system 281 · tools 0 · conversation 3,\d{3}/,
@@ -147,7 +147,7 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     expect(made).toBeGreaterThan(0);
 
     terminal.press("u");
-    await terminal.shows(/√ Undone: the model sees 3,\d{3} tokens of the conversation again\./);
+    await terminal.shows(/√ Undone: the window holds 4,\d{3} tokens now\./);
     const undone = await terminal.shows("undone");
     expect(undone.join("\n")).toContain(`takes back #1–${made}`);
     expect((await readEdits(service, builder.session)).length).toBeGreaterThan(made);
@@ -192,13 +192,13 @@ describe("a terminal of 80 by 24 in front of a service that works", () => {
     const full = new Talk("full", 2);
     await full.sayTimes(17);
     const terminal = top();
-    await terminal.shows(/► .* full$/m);
+    await terminal.shows(/► .* full {2}talk-2$/m);
     for (let turn = 0; turn < 10; turn++) {
       const asked = await full.say();
       if (asked.headers.get("x-plimsoll-action") === "compacted") break;
     }
     await terminal.shows(/√ Context reduced to \d,\d{3} \/ 7,000 tokens/);
-    await terminal.shows(/►√? .* full$/m);
+    await terminal.shows(/►√? .* full {2}talk-2$/m);
     terminal.press("c");
     // The service's own sentence, on as many lines as it takes.
     const refused = await terminal.shows("! There is nothing to take out");

@@ -1,12 +1,18 @@
 /** A real Chromium, and pages in it that remember everything that should not have happened. */
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  chromium,
+  type Locator,
+  type Page,
+} from "playwright-core";
 import { findChromium } from "./chromium.ts";
 import { eventually } from "./waiting.ts";
 
 export interface PageWish {
   /** Of the service, without a slash at the end. */
   readonly url: string;
-  /** Absent: it comes without one. */
+  /** The tab has it already; absent: it has none. */
   readonly token?: string;
   /** The route, such as `#/settings`. */
   readonly path?: string;
@@ -14,6 +20,8 @@ export interface PageWish {
   readonly height?: number;
   readonly colorScheme?: "light" | "dark";
   readonly scale?: number;
+  /** Runs in the page before anything of its own. */
+  readonly before?: string;
 }
 
 /** A request as the page has sent it. */
@@ -53,6 +61,9 @@ const ARGUMENTS = [
 /** In the page, and so as text: the types of the DOM are none of this package. */
 const TELL_OF_POLICY = `document.addEventListener("securitypolicyviolation", (event) =>
   console.error("policy broken: " + event.violatedDirective + " by " + event.blockedURI + " " + event.sample));`;
+/** As if it had come in an address before: not again when the page has another one by now. */
+const keepToken = (token: string): string =>
+  `sessionStorage["plimsoll.token"] ??= ${JSON.stringify(token)};`;
 /** What a step may take on a busy machine. */
 const STEP_LIMIT_MS = 10_000;
 
@@ -100,15 +111,12 @@ async function openPage(browser: Browser, wish: PageWish): Promise<WatchedPage> 
   const found: string[] = [];
   const requests: SentRequest[] = [];
   watch(context, page, { origin: url, add: (line) => found.push(line), requests });
-  await page.addInitScript(TELL_OF_POLICY);
-  if (token !== undefined) {
-    await page.goto(`${url}/#token=${encodeURIComponent(token)}`);
-    await holds(page, "location.hash === '#/'");
-  }
+  const scripts = [TELL_OF_POLICY, token === undefined ? "" : keepToken(token), wish.before ?? ""];
+  await page.addInitScript(scripts.join("\n"));
   const go = async (route: string): Promise<void> => {
     await page.goto(`${url}/${route}`);
   };
-  if (token === undefined || path !== "#/") await go(path);
+  await go(path);
   return {
     page,
     get trouble() {
@@ -126,6 +134,11 @@ export async function holds(page: Page, expression: string): Promise<void> {
   await eventually(STEP_LIMIT_MS, expression, async () =>
     (await page.evaluate<unknown>(expression)) === true ? true : undefined,
   );
+}
+
+/** Of an element, hidden parts too. */
+export async function textOf(locator: Locator): Promise<string> {
+  return ((await locator.textContent()) ?? "").trim();
 }
 
 interface Watching {

@@ -12,8 +12,7 @@ import { startUpstream, type UpstreamOptions } from "./upstream.ts";
 import { eventually, within } from "./waiting.ts";
 import { prose, seededRandom } from "./words.ts";
 
-/** Small, so that a few turns fill it. */
-export const STAGE_LIMIT = 7_000;
+/** Small, so that a few turns fill it: 7,000 tokens may be used. */
 const MODEL = {
   contextWindow: 8_000,
   maxOutputTokens: 500,
