@@ -12,6 +12,7 @@ import { appendBenchmark } from "./append.ts";
 import { coldBenchmark } from "./cold.ts";
 import { compactionBenchmark } from "./compaction.ts";
 import { compressorsBenchmark } from "./compressors.ts";
+import { dashboardBenchmark } from "./dashboard.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { memoryBenchmark } from "./memory.ts";
 import { outsideBenchmark } from "./outside.ts";
@@ -31,6 +32,7 @@ const benchmarks: readonly Benchmark[] = [
   appendBenchmark,
   memoryBenchmark,
   tokensBenchmark,
+  dashboardBenchmark,
 ];
 const resultsFolder = fileURLToPath(new URL("./results", import.meta.url));
 const pageFile = new URL("./PERFORMANCE.md", import.meta.url);

@@ -34,7 +34,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
 
 test("calls carry the token, and what somebody else named cannot leave its place", async () => {
   const { api, asked } = asking(() => Response.json({ items: [] }));
-  await api.window("a/../b?c", "cp_7");
+  await api.window("a/../b?c", { at: "cp_7" });
   await api.sessions();
   await api.search("x & y", "s1");
   expect(asked.map(({ url }) => url)).toEqual([
@@ -43,6 +43,22 @@ test("calls carry the token, and what somebody else named cannot leave its place
     "/api/search?q=x+%26+y&session=s1",
   ]);
   expect(asked[0]?.headers.get("authorization")).toBe("Bearer secret");
+});
+
+test("what is read of a branch says which", async () => {
+  const { api, asked } = asking(() => Response.json({ items: [] }));
+  await api.window("s1", { branch: "br_2" });
+  await api.messages("s1", { first: 1, last: 9, branch: "br_2" });
+  await api.diff("s1", { from: "cp_7", branch: "br_2" });
+  await api.window("s1");
+  await api.turns("s1");
+  expect(asked.map(({ url }) => url.replace("/api/sessions/s1/", ""))).toEqual([
+    "window?branch=br_2",
+    "messages?first=1&last=9&branch=br_2",
+    "diff?from=cp_7&branch=br_2&form=text",
+    "window",
+    "turns?limit=10000",
+  ]);
 });
 
 test("what changes something is sent as JSON", async () => {

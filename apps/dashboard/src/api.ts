@@ -23,14 +23,24 @@ export interface SessionDetails {
   readonly tenant: string;
   readonly wire: string;
   readonly agent?: string;
+  readonly clientKey?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly messages: number;
-  readonly branches: readonly {
-    readonly id: string;
-    readonly tip: number | null;
-    readonly messages: number;
-  }[];
+  readonly branches: readonly Branch[];
+}
+
+export interface Branch {
+  readonly id: string;
+  readonly relation: string;
+  /** Number of its last message. */
+  readonly tip: number | null;
+  readonly messages: number;
+}
+
+/** Absent: the one that the service takes by itself. */
+interface OnBranch {
+  readonly branch?: string | undefined;
 }
 
 export interface Checkpoint {
@@ -129,15 +139,28 @@ export interface Api {
   sessions(after?: string, signal?: AbortSignal): Promise<Listed<SessionRow>>;
   agents(signal?: AbortSignal): Promise<Listed<AgentRow>>;
   session(id: string, signal?: AbortSignal): Promise<SessionDetails>;
+  /** The newest `turnsMost`. */
   turns(id: string, signal?: AbortSignal): Promise<Listed<TurnPoint>>;
   /** At a checkpoint, or now. */
-  window(id: string, at?: string, signal?: AbortSignal): Promise<WindowPicture>;
-  messages(id: string, first: number, last: number, signal?: AbortSignal): Promise<MessageDetails>;
+  window(
+    id: string,
+    wish?: OnBranch & { readonly at?: string },
+    signal?: AbortSignal,
+  ): Promise<WindowPicture>;
+  messages(
+    id: string,
+    range: OnBranch & { readonly first: number; readonly last: number },
+    signal?: AbortSignal,
+  ): Promise<MessageDetails>;
   edits(id: string, signal?: AbortSignal): Promise<Listed<Edit>>;
   receipts(id: string, signal?: AbortSignal): Promise<Listed<CompactionEndEvent>>;
   checkpoints(id: string, signal?: AbortSignal): Promise<Listed<Checkpoint>>;
   /** Points are checkpoints (`cp_7`) or numbers of edits. */
-  diff(id: string, from: string, to?: string, signal?: AbortSignal): Promise<TextDiff>;
+  diff(
+    id: string,
+    points: OnBranch & { readonly from: string; readonly to?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<TextDiff>;
   /** Of one session, or of all. */
   cost(id?: string, signal?: AbortSignal): Promise<CostReport>;
   search(q: string, session: string, signal?: AbortSignal): Promise<Listed<FoundPassage>>;
@@ -152,6 +175,9 @@ export interface Api {
   saveConfig(change: ConfigChange): Promise<ConfigAnswer>;
   steer(id: string, action: SteerAction, wish?: object): Promise<Steered>;
 }
+
+/** More turns of a session are not listed by the service. */
+export const turnsMost = 10_000;
 
 /** What takes longer has gone wrong; a compaction with a model behind it takes seconds. */
 const patienceMs = 120_000;
@@ -174,15 +200,16 @@ export function createApi(
     sessions: (after, signal) => call("sessions", { query: { after }, signal }),
     agents: (signal) => call("agents", { signal }),
     session: (id, signal) => call(of(id), { signal }),
-    turns: (id, signal) => call(of(id, "/turns"), { signal }),
-    window: (id, at, signal) => call(of(id, "/window"), { query: { at }, signal }),
-    messages: (id, first, last, signal) =>
-      call(of(id, "/messages"), { query: { first, last }, signal }),
+    turns: (id, signal) => call(of(id, "/turns"), { query: { limit: turnsMost }, signal }),
+    window: (id, { at, branch } = {}, signal) =>
+      call(of(id, "/window"), { query: { at, branch }, signal }),
+    messages: (id, { first, last, branch }, signal) =>
+      call(of(id, "/messages"), { query: { first, last, branch }, signal }),
     edits: (id, signal) => call(of(id, "/edits"), { signal }),
     receipts: (id, signal) => call(of(id, "/receipts"), { signal }),
     checkpoints: (id, signal) => call(of(id, "/checkpoints"), { signal }),
-    diff: (id, from, to, signal) =>
-      call(of(id, "/diff"), { query: { from, to, form: "text" }, signal }),
+    diff: (id, { from, to, branch }, signal) =>
+      call(of(id, "/diff"), { query: { from, to, branch, form: "text" }, signal }),
     cost: (id, signal) => call(id === undefined ? "cost" : of(id, "/cost"), { signal }),
     search: (q, session, signal) => call("search", { query: { q, session }, signal }),
     archive: (handle, offset, limit, signal) =>

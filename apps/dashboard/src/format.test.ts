@@ -2,10 +2,11 @@ import { expect, test } from "vitest";
 import { ago, share, timeOf, usd, visible } from "./format.ts";
 
 test("a share that is not quite nothing or all does not look like it", () => {
-  expect([0, 0.001, 0.834, 0.9999, 1, 1.2].map(share)).toEqual([
+  expect([0, 0.001, 0.01, 0.7999, 0.9999, 1, 1.2].map(share)).toEqual([
     "0%",
     "<1%",
-    "83%",
+    "1%",
+    "79%",
     "99%",
     "100%",
     "120%",

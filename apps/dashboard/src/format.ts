@@ -1,16 +1,13 @@
 /** Figures, times and foreign text as people read them. */
 
-import { brief, grouped } from "plimsoll/watch/figures";
+import { brief, grouped, wholePercent } from "plimsoll/watch/figures";
 
 /** Counts on the page: 12,345 · 1.2M · 3.4B */
 export const tokens: (count: number) => string = brief;
 
-/** 0.834 is 83%; what is not quite nothing or all does not look like it. */
+/** 0.839 is 83%: what is just below a threshold, or not quite nothing or all, does not look like it. */
 export function share(of: number): string {
-  const percent = of * 100;
-  if (percent > 0 && percent < 1) return "<1%";
-  if (percent > 99 && percent < 100) return "99%";
-  return `${grouped(percent)}%`;
+  return of > 0 && of < 0.01 ? "<1%" : `${grouped(wholePercent(of))}%`;
 }
 
 /** US dollars; small amounts keep two digits that say something. */

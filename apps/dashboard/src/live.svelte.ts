@@ -7,6 +7,7 @@ import { type Gathering, gather } from "plimsoll/watch/gather";
 import { hideAfterMs } from "plimsoll/watch/phase-words";
 import {
   listedRow,
+  type PhaseCourse,
   phaseAfter,
   type RowSettings,
   type RowState,
@@ -34,6 +35,11 @@ export type Listing =
 /** More rows than this are not held: the oldest go. */
 const maxRows = 2000;
 
+interface Hiding {
+  readonly course: PhaseCourse;
+  readonly cancel: () => void;
+}
+
 class Live {
   /** By id. What is drawn: rows of busy sessions are gathered. */
   readonly sessions: SvelteMap<string, RowState> = new SvelteMap();
@@ -46,13 +52,16 @@ class Live {
   hasTried: boolean = $state.raw(false);
   /** It is gone, or never came. */
   isAway: boolean = $state.raw(false);
+  /** Until the service says that only its owner may. */
+  mayConfigure: boolean = $state.raw(true);
 
   /** What is known, drawn or not. */
   readonly #known = new Map<string, RowState>();
   readonly #ofSession = new Map<string, Set<EventHandler>>();
   readonly #ofAll = new Set<EventHandler>();
   readonly #reconnected = new Set<() => void>();
-  readonly #hiding = new Map<string, () => void>();
+  /** One for each session that shows a phase. */
+  readonly #hiding = new Map<string, Hiding>();
   readonly #rows: Gathering = gather((id) => this.#draw(id), timing);
   readonly #finding: Gathering = gather(() => void this.#list(undefined), timing, 2000);
   #stream: EventStream | undefined;
@@ -80,7 +89,7 @@ class Live {
     this.#stream = undefined;
     this.#rows.close();
     this.#finding.close();
-    for (const cancel of this.#hiding.values()) cancel();
+    for (const { cancel } of this.#hiding.values()) cancel();
     this.#hiding.clear();
     this.#known.clear();
     this.sessions.clear();
@@ -89,6 +98,7 @@ class Live {
     this.connection = { kind: "connecting" };
     this.hasTried = false;
     this.isAway = false;
+    this.mayConfigure = true;
   }
 
   /** Each event of the session, at once. Answers how to stop. */
@@ -149,9 +159,8 @@ class Live {
     // An old session that goes on: it is not among those that were read.
     if (changed === undefined) this.#finding.add("sessions");
     else if (changed !== known) this.#set(session, changed, isPhase ? "phase" : "event");
-    const phase = phaseAfter(known, event, this.#hiding.has(session));
-    if (phase === "goes") this.#hideLater(session);
-    if (phase === "stays") this.#stay(session);
+    const course = phaseAfter(known, event, this.#hiding.get(session)?.course);
+    if (changed !== undefined && course !== "as-it-was") this.#hideLater(session, course);
     for (const handler of [...(this.#ofSession.get(session) ?? []), ...this.#ofAll]) handler(event);
   }
 
@@ -175,20 +184,20 @@ class Live {
     this.sessions.delete(id);
   }
 
-  #hideLater(id: string): void {
+  #hideLater(id: string, course: PhaseCourse): void {
     this.#stay(id);
-    const ms = hideAfterMs({ state: "done" }, this.settings.progress);
+    const ms = hideAfterMs({ state: course }, this.settings.progress);
     const hide = (): void => {
       this.#hiding.delete(id);
       const known = this.#known.get(id);
       if (known !== undefined) this.#set(id, withoutPhase(known, this.settings), "page");
     };
-    this.#hiding.set(id, timing.later(hide, ms));
+    this.#hiding.set(id, { course, cancel: timing.later(hide, ms) });
   }
 
   /** What was to be hidden goes on. */
   #stay(id: string): void {
-    this.#hiding.get(id)?.();
+    this.#hiding.get(id)?.cancel();
     this.#hiding.delete(id);
   }
 
@@ -220,8 +229,10 @@ class Live {
   async #readSettings(): Promise<void> {
     try {
       this.use(await api.config());
-    } catch {
-      // Only the owner may read them: the usual ones hold for others.
+      this.mayConfigure = true;
+    } catch (error) {
+      // The usual ones hold for others.
+      if (error instanceof ApiError && error.status === 403) this.mayConfigure = false;
     }
   }
 }

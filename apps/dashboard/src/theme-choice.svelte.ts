@@ -35,3 +35,15 @@ function kept(): Theme {
 }
 
 export const themeChoice: ThemeChoice = new ThemeChoice();
+
+/** Somebody, or the system, has chosen other colours: what is drawn by script is drawn again. Answers how to stop. */
+export function onThemeChange(again: () => void): () => void {
+  const theme = new MutationObserver(again);
+  theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  dark.addEventListener("change", again);
+  return () => {
+    theme.disconnect();
+    dark.removeEventListener("change", again);
+  };
+}

@@ -1,7 +1,7 @@
 import type { MessageDetails } from "plimsoll/api";
 import type { CompactionEndEvent } from "plimsoll/events";
 import { expect, test } from "vitest";
-import { handlesOf, handoverOf, textOf } from "./edit-texts.ts";
+import { handlesOf, handoverOf, shortHandle, textOf } from "./edit-texts.ts";
 
 type Edit = MessageDetails["edits"][number];
 
@@ -37,6 +37,7 @@ test("a fresh start is previewed by its handover, any other compaction by its su
 test("each handle is listed once, newest first, and an edit says more than a receipt", () => {
   const receipt = {
     at: 5,
+    edits: [],
     handles: ["pl_1", "pl_9"],
     reason: "limit",
   } as unknown as CompactionEndEvent;
@@ -55,6 +56,23 @@ test("a handle that a summary and other edits name is what the summary stands fo
     edit(seq, { kind: "replace", chain: "c", part: 0, text: "…", handle });
   const [only, ...others] = handlesOf([replace(1), insert, replace(3)], []);
   expect([only?.edit, only?.what, others]).toEqual([2, "All that a compaction took out", []]);
+});
+
+test("all that a compaction took out is told with why, when, and how much", () => {
+  const handle = "pl_0123456789abcdef";
+  const insert = edit(2, { kind: "insert", after: "a", text: "Shortened", handle });
+  const size = { tokensBefore: 9000, tokensAfter: 4000, messagesTakenOut: 14 };
+  const end = { at: 25, edits: [2, 3], handles: [handle], reason: "forced", ...size };
+  expect(handlesOf([insert], [end as unknown as CompactionEndEvent])).toEqual([
+    {
+      handle,
+      at: 25,
+      what: "All that a compaction took out: it had to be smaller",
+      edit: 2,
+      size,
+    },
+  ]);
+  expect([handle, "pl_short"].map(shortHandle)).toEqual(["pl_01234567…", "pl_short"]);
 });
 
 test("an empty text in place of what left is no text", () => {

@@ -3,6 +3,7 @@
 import type { MessageDetails } from "plimsoll/api";
 import type { CompactionEndEvent } from "plimsoll/events";
 import { whatItDid } from "plimsoll/watch/edit-words";
+import { reasonWords } from "./reason-words.ts";
 
 type Edit = MessageDetails["edits"][number];
 
@@ -35,6 +36,18 @@ export interface OpenHandle {
   /** Of what is behind it; absent where only a receipt names it. */
   readonly tokens?: number;
   readonly edit?: number;
+  /** What the compaction came to whose whole is behind it. */
+  readonly size?: HandleSize;
+}
+
+export type HandleSize = Pick<
+  CompactionEndEvent,
+  "tokensBefore" | "tokensAfter" | "messagesTakenOut"
+>;
+
+/** Enough to know it again. */
+export function shortHandle(handle: string): string {
+  return handle.length > 12 ? `${handle.slice(0, 11)}…` : handle;
 }
 
 /** Newest first, each once. Several edits of a compaction may name the same one: the summary's own says what it is. */
@@ -43,22 +56,32 @@ export function handlesOf(
   receipts: readonly CompactionEndEvent[],
 ): readonly OpenHandle[] {
   const found = new Map<string, OpenHandle>();
-  for (const { at, handles, reason } of receipts)
-    for (const handle of handles) found.set(handle, { handle, at, what: `Compaction: ${reason}` });
+  const endOf = new Map<number, CompactionEndEvent>();
+  for (const end of receipts) {
+    for (const seq of end.edits) endOf.set(seq, end);
+    for (const handle of end.handles) found.set(handle, wholeOf(end, handle));
+  }
   const summaries = new Set<string>();
   for (const edit of edits) {
     const handle = "handle" in edit.action ? edit.action.handle : undefined;
     if (handle === undefined || summaries.has(handle)) continue;
     if (edit.action.kind === "insert") summaries.add(handle);
-    found.set(handle, openBy(edit, handle));
+    found.set(handle, openBy(edit, handle, endOf.get(edit.seq)));
   }
   return [...found.values()].toSorted(
     (one, other) => other.at - one.at || (other.edit ?? 0) - (one.edit ?? 0),
   );
 }
 
-function openBy(edit: Edit, handle: string): OpenHandle {
+function wholeOf({ at, reason, ...end }: CompactionEndEvent, handle: string): OpenHandle {
+  const { tokensBefore, tokensAfter, messagesTakenOut } = end;
+  const size = { tokensBefore, tokensAfter, messagesTakenOut };
+  return { handle, at, what: `All that a compaction took out: ${reasonWords(reason)}`, size };
+}
+
+function openBy(edit: Edit, handle: string, end: CompactionEndEvent | undefined): OpenHandle {
   const { at, seq, action, tokensBefore } = edit;
+  if (action.kind === "insert" && end !== undefined) return { ...wholeOf(end, handle), edit: seq };
   if (action.kind === "insert")
     return { handle, at, what: "All that a compaction took out", edit: seq };
   const tokens = tokensBefore > 0 ? { tokens: tokensBefore } : {};

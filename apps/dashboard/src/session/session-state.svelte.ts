@@ -9,11 +9,13 @@ import {
   ApiError,
   api,
   type Checkpoint,
+  type CostReport,
   type Edit,
   type ErrorRow,
   type SessionDetails,
   type SteerAction,
   type Steered,
+  turnsMost,
 } from "../api.ts";
 import { live, sentenceOf } from "../live.svelte.ts";
 import { timing } from "../timing.ts";
@@ -41,7 +43,11 @@ export class SessionState {
   presence: "there" | "gone" = $state("there");
   session: SessionDetails | undefined = $state.raw();
   picture: WindowPicture | undefined = $state.raw();
+  /** The one that was chosen; undefined: the one that was used last. */
+  branch: string | undefined = $state.raw();
   turns: readonly TurnPoint[] | undefined = $state.raw();
+  /** Of all turns, where there are more than are listed. */
+  cost: CostReport | undefined = $state.raw();
   receipts: readonly CompactionEndEvent[] | undefined = $state.raw();
   edits: readonly Edit[] | undefined = $state.raw();
   checkpoints: readonly Checkpoint[] | undefined = $state.raw();
@@ -101,6 +107,26 @@ export class SessionState {
       const isLater = kind === "session" && this.#old.has("window");
       if (this.#old.has(kind) && !isLater) this.#gathering.add(kind);
     }
+  }
+
+  /** Undefined: whichever is used last, from turn to turn. */
+  choose(branch: string | undefined): void {
+    if (branch === this.branch) return;
+    this.branch = branch;
+    this.said = undefined;
+    this.#old.add("window");
+    this.#gathering.flush("window");
+  }
+
+  /** For wishes about what the page shows: on the branch of the picture. */
+  get onShown(): { readonly branch?: string } {
+    const branch = this.branch ?? this.picture?.branch;
+    return branch === undefined ? {} : { branch };
+  }
+
+  /** For wishes about a point or an edit, which has a branch of its own: only where another was chosen. */
+  get onChosen(): { readonly branch?: string } {
+    return this.branch === undefined ? {} : { branch: this.branch };
   }
 
   /** From now on it is read, whatever tab is shown. */
@@ -183,10 +209,10 @@ export class SessionState {
         this.session = await api.session(id, signal);
         return;
       case "window":
-        this.picture = await api.window(id, undefined, signal);
+        this.picture = await api.window(id, this.onChosen, signal);
         return;
       case "turns":
-        this.turns = oldestFirst((await api.turns(id, signal)).items);
+        await this.#readTurns(signal);
         return;
       case "receipts":
         this.receipts = (await api.receipts(id, signal)).items;
@@ -200,6 +226,12 @@ export class SessionState {
       case "errors":
         this.errors = (await api.errors(id, signal)).items;
     }
+  }
+
+  async #readTurns(signal: AbortSignal): Promise<void> {
+    const { items } = await api.turns(this.id, signal);
+    this.cost = items.length < turnsMost ? undefined : await api.cost(this.id, signal);
+    this.turns = oldestFirst(items);
   }
 
   #leaveIfGone(error: unknown): void {

@@ -105,9 +105,38 @@ function axisOf(look: ChartLook, more: Partial<uPlot.Axis>): uPlot.Axis {
   };
 }
 
-function turnsScale(count: number): uPlot.Scale {
-  return { time: false, range: [0.5, Math.max(1.5, count + 0.5)] };
+function turnsScale(numbers: readonly number[]): uPlot.Scale {
+  const [first = 1] = numbers;
+  return { time: false, range: [first - 0.5, (numbers.at(-1) ?? first) + 0.5] };
 }
+
+/** Each turn is level from half a turn before it to half a turn after: none is missing, even where there is one alone. */
+const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
+  const [numbers = []] = chart.data;
+  const values = chart.data[seriesIndex] ?? [];
+  const scale = chart.series[seriesIndex]?.scale ?? "y";
+  const [stroke, fill] = [new Path2D(), new Path2D()];
+  const ground = chart.valToPos(0, scale, true);
+  let hasPen = false;
+  for (let index = first; index <= last; index++) {
+    const value = values[index];
+    if (value === null || value === undefined) {
+      hasPen = false;
+      continue;
+    }
+    const number = numbers[index] ?? 0;
+    // On whole pixels, at least one wide: no seams, and none is too thin to be seen.
+    const from = Math.round(chart.valToPos(number - 0.5, "x", true));
+    const to = Math.max(from + 1, Math.round(chart.valToPos(number + 0.5, "x", true)));
+    const y = chart.valToPos(value, scale, true);
+    if (hasPen) stroke.lineTo(from, y);
+    else stroke.moveTo(from, y);
+    stroke.lineTo(to, y);
+    fill.rect(from, y, to - from, ground - y);
+    hasPen = true;
+  }
+  return { stroke, fill };
+};
 
 const wholeTurns = (values: readonly number[]): string[] =>
   values.map((value) => (Number.isInteger(value) ? String(value) : ""));
@@ -115,9 +144,7 @@ const wholeTurns = (values: readonly number[]): string[] =>
 export function fillChart(wish: ChartWish): Chart {
   const { width, series, look, paths, hasBefore, marks } = wish;
   const drawn =
-    series.numbers.length <= columnsMost
-      ? paths.bars?.({ size: [0.82, 40], gap: 0 })
-      : paths.stepped?.({ align: 1 });
+    series.numbers.length <= columnsMost ? paths.bars?.({ size: [0.82, 40], gap: 0 }) : levels;
   const filled = (label: string, colour: string): uPlot.Series => ({
     label,
     fill: colour,
@@ -126,14 +153,13 @@ export function fillChart(wish: ChartWish): Chart {
     points: { show: false },
     ...(drawn === undefined ? {} : { paths: drawn }),
   });
-  const stepped = paths.stepped?.({ align: 1 });
   const line = (label: string, stroke: string, dash: number[]): uPlot.Series => ({
     label,
     stroke,
     width: 1.5,
     dash,
     points: { show: false },
-    ...(stepped === undefined ? {} : { paths: stepped }),
+    paths: levels,
   });
   const base = common(wish);
   return {
@@ -141,7 +167,7 @@ export function fillChart(wish: ChartWish): Chart {
       ...base,
       height: 240,
       scales: {
-        x: turnsScale(series.numbers.length),
+        x: turnsScale(series.numbers),
         y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] },
       },
       axes: [
@@ -189,7 +215,7 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], look: ChartLook): void 
   const size = 5 * (globalThis.devicePixelRatio || 1);
   ctx.save();
   for (const { index, kind } of marks) {
-    const x = chart.valToPos(index + 1, "x", true);
+    const x = chart.valToPos(chart.data[0][index] ?? 0, "x", true);
     const y = bbox.top - size * 1.6;
     ctx.fillStyle = kind === "recovered" ? look.recovery : look.ink;
     ctx.beginPath();
@@ -212,7 +238,7 @@ export function costChart(wish: ChartWish): Chart {
       height: 120,
       padding: [8, isPriced ? 0 : 8, 0, 0],
       scales: {
-        x: turnsScale(series.numbers.length),
+        x: turnsScale(series.numbers),
         share: { range: [0, 1] },
         money: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : 1] },
       },
@@ -248,7 +274,14 @@ export function costChart(wish: ChartWish): Chart {
           points: { show: false },
           ...(bars === undefined ? {} : { paths: bars }),
         },
-        { label: "Cached", scale: "share", stroke: look.cached, width: 2, points: { show: false } },
+        {
+          label: "Cached",
+          scale: "share",
+          stroke: look.cached,
+          width: 2,
+          points: { show: false },
+          paths: levels,
+        },
       ],
     },
     data: [series.numbers, series.usd, series.cached],

@@ -1,6 +1,15 @@
 import type { TurnPoint } from "plimsoll/api";
 import { expect, test } from "vitest";
-import { cachedShare, marksOf, oldestFirst, seriesOf, totalsOf } from "./turn-series.ts";
+import {
+  cachedShare,
+  historyOf,
+  marksOf,
+  oldestFirst,
+  savedFrom,
+  seriesOf,
+  totalsOf,
+  totalsOfCost,
+} from "./turn-series.ts";
 
 const turn = (more: Partial<TurnPoint> = {}): TurnPoint => ({
   id: "t",
@@ -29,17 +38,60 @@ test("components are stacked in the order of the window, and the top is the whol
   expect(numbers).toEqual([1, 2]);
 });
 
+test("what went out as it came would have been the same without us, however it was counted", () => {
+  const passed = turn({ tokensBefore: 130 });
+  const edited = turn({ outcome: "edited", tokensBefore: 130 });
+  expect([passed, edited].map(savedFrom)).toEqual([undefined, 130]);
+  expect(seriesOf([passed, edited, turn({ outcome: "edited" })]).before).toEqual([100, 130, null]);
+});
+
+test("of a partial list the newest turn has the number of all", () => {
+  const listed = [turn({ id: "a" }), turn({ id: "b", branch: "other" })];
+  const { turns, firstNumber, counted, isPartial } = historyOf(listed, 12, undefined);
+  expect(seriesOf(turns, firstNumber).numbers).toEqual([11, 12]);
+  expect([counted, isPartial]).toEqual([12, true]);
+  expect(historyOf(listed, 2, undefined)).toMatchObject({ firstNumber: 1, isPartial: false });
+});
+
+test("turns of a branch are its own, counted from its first", () => {
+  const listed = [turn({ id: "a" }), turn({ id: "b", branch: "other" }), turn({ id: "c" })];
+  const { turns, firstNumber } = historyOf(listed, 3, "b");
+  expect(turns.map(({ id }) => id)).toEqual(["a", "c"]);
+  expect(firstNumber).toBe(1);
+});
+
+test("sums of a session whose list is partial are the service's, and unknown is not zero", () => {
+  const cost = {
+    sessions: 1,
+    turns: 12_000,
+    sentTokens: 200,
+    cachedTokens: 150,
+    outputTokens: 1,
+    savedTokens: 1,
+    usd: 3,
+    estimatedUsd: null,
+    savedUsd: null,
+    compactions: 7,
+    measured: { usage: 1, cache: 1, estimated: 0 },
+    isPartial: false,
+  };
+  expect(totalsOfCost(cost)).toEqual({ compactions: 7, usd: 3, cached: 0.75 });
+  const silent = { ...cost, usd: null, measured: { ...cost.measured, cache: 0 } };
+  expect(totalsOfCost(silent)).toEqual({ compactions: 7 });
+});
+
 test("what is not known is a gap, never a zero", () => {
   const { before, cached, usd } = seriesOf([
     turn(),
     turn({
+      outcome: "edited",
       tokensBefore: 300,
       usd: 0.5,
       usage: { inputTokens: 200, outputTokens: 1, cacheReadTokens: 150 },
     }),
   ]);
   expect([before, cached, usd]).toEqual([
-    [null, 300],
+    [100, 300],
     [null, 0.75],
     [null, 0.5],
   ]);

@@ -1,11 +1,12 @@
 /** Turns as columns for the charts: components stacked, limit, share of the cache, money. Pure. */
 
 import type { TurnPoint } from "plimsoll/api";
+import type { CostReport } from "../api.ts";
 
 type Column = (number | null)[];
 
 export interface TurnSeries {
-  /** 1 is the oldest turn. */
+  /** 1 is the oldest turn of the session. */
   readonly numbers: number[];
   /** Stacked: each holds itself and all that stand below it. */
   readonly system: number[];
@@ -21,10 +22,10 @@ export interface TurnSeries {
 }
 
 /** Contract: turns are oldest first. */
-export function seriesOf(turns: readonly TurnPoint[]): TurnSeries {
+export function seriesOf(turns: readonly TurnPoint[], firstNumber: number = 1): TurnSeries {
   const sizes = turns.map(({ measurement }) => measurement);
   return {
-    numbers: turns.map((_, index) => index + 1),
+    numbers: turns.map((_, index) => index + firstNumber),
     system: sizes.map(({ system }) => system),
     skills: sizes.map(({ system, skills }) => system + skills),
     tools: sizes.map(({ system, skills, tools }) => system + skills + tools),
@@ -32,9 +33,45 @@ export function seriesOf(turns: readonly TurnPoint[]): TurnSeries {
       ({ system, skills, tools, conversation }) => system + skills + tools + conversation,
     ),
     limit: turns.map(({ limit }) => limit),
-    before: turns.map(({ tokensBefore }) => tokensBefore ?? null),
+    before: turns.map((turn) => withoutUs(turn) ?? null),
     cached: turns.map((turn) => cachedShare(turn) ?? null),
     usd: turns.map(({ usd }) => usd ?? null),
+  };
+}
+
+const changed: ReadonlySet<TurnPoint["outcome"]> = new Set(["edited", "compacted", "recovered"]);
+
+/** What the client's own request would have taken, where that is not what went out. */
+export function savedFrom({ outcome, tokensBefore }: TurnPoint): number | undefined {
+  return changed.has(outcome) ? tokensBefore : undefined;
+}
+
+/** What went out as it came is what it would have been without us, however it was counted. */
+function withoutUs(turn: TurnPoint): number | undefined {
+  return turn.outcome === "passthrough" ? turn.measurement.total : savedFrom(turn);
+}
+
+export interface History {
+  readonly turns: readonly TurnPoint[];
+  readonly firstNumber: number;
+  /** Of the session; more than are listed where the list is partial. */
+  readonly counted: number;
+  readonly isPartial: boolean;
+}
+
+/** Of the session the newest turn has the number of all; those of a branch are counted by themselves. */
+export function historyOf(
+  listed: readonly TurnPoint[],
+  counted: number,
+  branch: string | undefined,
+): History {
+  const missing = Math.max(0, counted - listed.length);
+  const isWhole = branch === undefined;
+  return {
+    turns: isWhole ? listed : listed.filter((turn) => turn.branch === branch),
+    firstNumber: isWhole ? missing + 1 : 1,
+    counted: listed.length + missing,
+    isPartial: missing > 0,
   };
 }
 
@@ -82,6 +119,18 @@ export function totalsOf(turns: readonly TurnPoint[]): Totals {
     ...(usd === undefined ? {} : { usd }),
     ...(savedUsd === undefined ? {} : { savedUsd }),
     ...(read === 0 ? {} : { cached: told.reduce((sum, usage) => sum + usage.cached, 0) / read }),
+  };
+}
+
+/** Of all turns of a session, where not all are listed. */
+export function totalsOfCost(cost: CostReport): Totals {
+  const { compactions, usd, savedUsd, cachedTokens, sentTokens, measured } = cost;
+  const isCacheKnown = measured.cache > 0 && sentTokens > 0;
+  return {
+    compactions,
+    ...(usd === null ? {} : { usd }),
+    ...(savedUsd === null ? {} : { savedUsd }),
+    ...(isCacheKnown ? { cached: cachedTokens / sentTokens } : {}),
   };
 }
 

@@ -115,7 +115,7 @@ function eachSegment(
 
 /** What the provider read from its cache is shaded, and underlined where it ends up being read. */
 function paintCached(sheet: Sheet, { layout, picture, palette }: Painting): void {
-  for (const { row, x, width } of boxesOf(layout, 0, picture.cachedTokens)) {
+  for (const { row, x, width } of boxesOf(layout, 0, picture.cachedTokens ?? 0)) {
     sheet.globalAlpha = 0.25;
     sheet.fillStyle = palette.surface;
     sheet.fillRect(x, topOf(row), width, rowHeight);

@@ -99,7 +99,7 @@ async function steer(
   }
   const { tokens, limit, edits } = steered;
   console.log(
-    `Done: the model sees ${tokens} tokens of this conversation again${limit === null ? "" : `, of ${limit} that fit`} (edits ${edits.join(", ")}).`,
+    `Done: the window holds ${tokens} tokens now${limit === null ? "" : `, of ${limit} that fit`} (edits ${edits.join(", ")}).`,
   );
 }
 

@@ -11,6 +11,12 @@ export function grouped(count: number): string {
   return whole.format(count);
 }
 
+/** Of a share, rounded down: 0.7999 is 79, so that nothing below a threshold of 80 looks as if it had reached it. */
+export function wholePercent(share: number): number {
+  // 0.29 * 100 is a hair below 29.
+  return Math.floor(share * 100 + 1e-9);
+}
+
 /** 12,345 · 1.2M · 3.4B: for where there is little room. */
 export function brief(count: number): string {
   if (Math.abs(count) >= 1e9) return `${tenth.format(count / 1e9)}B`;

@@ -7,6 +7,7 @@ import type {
   TurnEndEvent,
   TurnStartEvent,
 } from "../message/event.ts";
+import { hideAfterMs } from "./phase-words.ts";
 import {
   isListedEnd,
   keyOf,
@@ -255,18 +256,26 @@ test("what a compaction came to is forgotten when the list has a newer turn", ()
 
 test("the last phase goes by itself, and the turns that follow do not hold it", () => {
   const done = after(start(), phase("success"));
-  expect(phaseAfter(done, phase("success"), false)).toBe("goes");
-  expect(phaseAfter(done, phase("handover"), false)).toBe("goes");
-  expect(phaseAfter(done, end(), true)).toBe("as-it-was");
-  expect(phaseAfter(done, phase("detection"), true)).toBe("stays");
+  expect(phaseAfter(done, phase("success"), "running")).toBe("done");
+  expect(phaseAfter(done, phase("handover"), undefined)).toBe("done");
+  expect(phaseAfter(done, end(), "done")).toBe("as-it-was");
+  expect(phaseAfter(done, phase("detection"), "done")).toBe("running");
 });
 
 test("a compaction that never said how it ended goes with its turn", () => {
-  expect(phaseAfter(after(start(), phase("hybrid")), end({ status: "failed" }), false)).toBe(
-    "goes",
-  );
-  expect(phaseAfter(after(start()), end(), false)).toBe("as-it-was");
-  expect(phaseAfter(undefined, end(), false)).toBe("as-it-was");
+  const cutOff = after(start(), phase("hybrid"));
+  expect(phaseAfter(cutOff, end({ status: "failed" }), "running")).toBe("done");
+  expect(phaseAfter(after(start()), end(), undefined)).toBe("as-it-was");
+  expect(phaseAfter(undefined, end(), undefined)).toBe("as-it-was");
+});
+
+test("a compaction of which nothing more is heard goes after a minute of silence, not before", () => {
+  const course = phaseAfter(after(start()), phase("hybrid"), undefined);
+  expect(course).toBe("running");
+  const ms = course === "as-it-was" ? 0 : hideAfterMs({ state: course }, usualSettings.progress);
+  expect(ms).toBe(60_000);
+  const silent = withoutPhase(after(start(), phase("hybrid", { tokens: 90 })), usualSettings);
+  expect([silent.phase, silent.tokens]).toEqual([undefined, after(start()).tokens]);
 });
 
 test("when the connection is gone, nothing is said to be running", () => {

@@ -232,18 +232,21 @@ export function stateWord({ state, row }: Pick<RowState, "state" | "row">): stri
   return row.lastTurn?.outcome === "final" ? "final turn" : "near limit";
 }
 
+/** The compaction whose phase a row shows: whether more of it is to come. Both go by themselves, see `hideAfterMs`. */
+export type PhaseCourse = "running" | "done";
+
 /**
- * What becomes of the phase that a row shows: it goes a while after the last one of its compaction, or after the end of
- * a turn whose compaction never said how it ended; one that goes already is not held up by the turns that follow.
+ * What an event makes of it: done with the last phase, or with the end of a turn whose compaction never said how it
+ * ended; one that is done already is not held up by the turns that follow.
  */
 export function phaseAfter(
   known: RowState | undefined,
   event: PlimsollEvent,
-  isGoing: boolean,
-): "goes" | "stays" | "as-it-was" {
-  if (event.type === "context-breaking-update") return isLastPhase(event) ? "goes" : "stays";
-  const isCutOff = event.type === "turn-end" && known?.phase !== undefined && !isGoing;
-  return isCutOff ? "goes" : "as-it-was";
+  course: PhaseCourse | undefined,
+): PhaseCourse | "as-it-was" {
+  if (event.type === "context-breaking-update") return isLastPhase(event) ? "done" : "running";
+  const isCutOff = event.type === "turn-end" && known?.phase !== undefined && course !== "done";
+  return isCutOff ? "done" : "as-it-was";
 }
 
 /** The agent's name, or the beginning of the id. */

@@ -84,7 +84,7 @@ function compacted({ tokensBefore, tokensAfter, strategies }: Compacted): Note {
 }
 
 function undone({ tokens }: Steered): Note {
-  return done(`Undone: the model sees ${count(tokens)} tokens of the conversation again.`);
+  return done(`Undone: the window holds ${count(tokens)} tokens now.`);
 }
 
 function done(text: string): Note {

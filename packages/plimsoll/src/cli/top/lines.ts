@@ -1,6 +1,7 @@
 /** Lines of a screen as data: text with a meaning, which becomes a colour only where colours are wanted. Pure. */
 
 import type { SegmentKind } from "../../message/api.ts";
+import { wholePercent } from "../../watch/figures.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
 
@@ -73,10 +74,9 @@ export function stateName(state: FillState): string {
   return state === "p1" ? "P1" : state;
 }
 
-/** 0.834 is 83 %; what is not quite all does not look like it. */
+/** 0.839 is 83 %: what is just below a threshold does not look like it. */
 export function percent(share: number): string {
-  const rounded = Math.round(share * 100);
-  return `${share < 1 && rounded === 100 ? 99 : Math.min(999, rounded)} %`;
+  return `${Math.min(999, wholePercent(share))} %`;
 }
 
 /** 14:05, in the reader's own time. */

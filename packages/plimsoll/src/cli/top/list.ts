@@ -5,9 +5,9 @@
 
 import type { Connection } from "../../watch/event-stream.ts";
 import { brief, grouped } from "../../watch/figures.ts";
-import { nameOf, type RowState } from "../../watch/row-state.ts";
+import { keyOf, nameOf, type RowState } from "../../watch/row-state.ts";
 import { fillBar } from "./bars.ts";
-import { clipped, leftIn, rightIn } from "./cells.ts";
+import { cellsOf, clipped, leftIn, rightIn } from "./cells.ts";
 import { apart, dotted, type Line, percent, type Size, span, stateName } from "./lines.ts";
 import { phaseIcon } from "./phase.ts";
 import { orderedRows, type TopState } from "./state.ts";
@@ -141,9 +141,20 @@ function sessionLine({ selected, settings }: TopState, known: RowState, columns:
     span(widths.tokens === 0 ? "" : rightIn(size, widths.tokens)),
     span("  "),
     span(leftIn(clipped(model, widths.model - 1), widths.model), "dim"),
-    {
-      text: clipped(nameOf(row), widths.name),
-      ...(isSelected ? { tone: "strong" as const } : {}),
-    },
+    ...nameSpans(row, isSelected, widths.name),
   ];
+}
+
+/** Less of a key would tell nothing apart. */
+const leastKey = 4;
+
+/** Behind the agent's name, as far as there is room, what tells its sessions apart. */
+function nameSpans(row: RowState["row"], isSelected: boolean, width: number): Line {
+  const name = clipped(nameOf(row), width);
+  const shown = span(name, isSelected ? "strong" : undefined);
+  const room = width - cellsOf(name) - 2;
+  const hasKey = row.clientKey !== undefined || nameOf(row) === row.agent;
+  return hasKey && room >= leastKey
+    ? [shown, span(`  ${clipped(keyOf(row), room)}`, "dim")]
+    : [shown];
 }

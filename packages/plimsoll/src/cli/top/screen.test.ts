@@ -134,6 +134,21 @@ describe("the screen", () => {
       expect(text).toContain(shown);
   });
 
+  test("tells two sessions of one agent apart, where there is room behind its name", () => {
+    const items = ["winter", "summer"].map((name, index) => ({
+      ...session(index, "coder"),
+      clientKey: `plimsoll:${name}`,
+    }));
+    const state = withNews(startState("http://127.0.0.1:4141"), {
+      kind: "listed",
+      list: { items },
+    });
+    const text = textOf(screenLines(state, { columns: 120, rows: 24 }));
+    expect(text).toMatch(/coder {2}winter/);
+    expect(text).toMatch(/coder {2}summer/);
+    expect(textOf(screenLines(state, { columns: 40, rows: 24 }))).not.toContain("winter");
+  });
+
   test("has the state, and every kind, in words or letters: without colours nothing is lost", () => {
     const near = withNews(stateWith("builder"), {
       kind: "listed",
