@@ -127,9 +127,12 @@ function fatesOf(events: readonly Heard[], shown: readonly Shown[]): readonly Fa
   });
 }
 
-/** Two phases with the same words are told apart by their time alone. */
+/** Two that are shown by the same words and figures are told apart by their time alone. */
 function looksLike(one: PlimsollEvent, other: PlimsollEvent): boolean {
-  return isPhase(one) && isPhase(other) && one.message === other.message;
+  if (isPhase(one) && isPhase(other)) return one.message === other.message;
+  const isTurn = one.type === "turn-start" || one.type === "turn-end";
+  if (!isTurn || other.type !== one.type) return false;
+  return one.measurement.total === other.measurement.total && one.limit === other.limit;
 }
 
 function isShownBy(event: PlimsollEvent, { phase, tokens, limit, outcome }: Shown): boolean {
