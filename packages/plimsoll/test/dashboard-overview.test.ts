@@ -9,7 +9,7 @@ import {
   startStage,
   type Talk,
 } from "./harness/dashboard-stage.ts";
-import { eventually } from "./harness/waiting.ts";
+import { eventually, pause } from "./harness/waiting.ts";
 
 let browser: TestBrowser;
 
@@ -101,6 +101,8 @@ describe("while the demo runs", () => {
       await until("an end of all reading", async () => {
         const { length } = requests;
         await page.clock.runFor(2_000);
+        // The page's clock is not the service's: what it was asked may still be on its way.
+        await pause(500);
         return requests.length === length ? true : undefined;
       });
       const [asked, endedBefore] = [requests.length, ended.length];

@@ -264,7 +264,7 @@ describe("a command that has to wait for a service", () => {
     answer();
     expect((await terminal.exited).code).toBe(0);
     const lines = (await terminal.shows("Done: ")).filter((line) => line !== "");
-    expect(lines).toEqual([expect.stringMatching(/^Done: the model sees 1200 tokens/)]);
+    expect(lines).toEqual([expect.stringMatching(/^Done: the window holds 1200 tokens/)]);
   });
 
   test("takes its bar away when it is broken off, and dies of it", async () => {
