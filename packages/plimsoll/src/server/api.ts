@@ -12,6 +12,7 @@ import type { Plimsoll } from "../session/plimsoll.ts";
 import type { RestorePoint } from "../session/points.ts";
 import { receiptsOf } from "../session/receipts.ts";
 import type { Steering } from "../session/steer.ts";
+import { lastScope } from "../session/visible.ts";
 import type { PictureWish } from "../session/window-place.ts";
 import type {
   ArchiveRecord,
@@ -319,7 +320,10 @@ async function answerMessage(
   return { handle: record.handle, number: message, message: parse(body) };
 }
 
-/** Passages of a session that answer a query; without a session, of the newest one of the caller's. */
+/**
+ * Passages of a session that answer a query; without a session, of the newest one. The owner sees all of it; others see the
+ * branch that was sent last, for several people may share their token.
+ */
 async function answerSearch(
   { store, own }: Plimsoll,
   { query, caller }: ApiRequest,
@@ -327,11 +331,20 @@ async function answerSearch(
   const wanted = query.get("q")?.trim() ?? "";
   if (wanted === "") throw invalid("`q` must say what to look for.");
   const tenant = caller.isOwner ? undefined : caller.tenant;
-  const id =
-    query.get("session") ??
-    (await store.sessions({ ...(tenant === undefined ? {} : { tenant }), limit: 1 }))[0]?.id;
+  const [newest, ...others] = await store.sessions({
+    ...(tenant === undefined ? {} : { tenant }),
+    limit: 2,
+  });
+  const id = query.get("session") ?? newest?.id;
+  if (tenant !== undefined && !query.has("session") && others.length > 0)
+    throw invalid(
+      "Several sessions are recorded under this token: say in `session` which one is meant.",
+    );
   const budgetTokens = countOf(query, "budget", searchBudget);
-  return { items: id === undefined ? [] : await own.search(tenant, id, wanted, { budgetTokens }) };
+  if (id === undefined) return { items: [] };
+  const isOwn = tenant === undefined || (await store.session(id))?.tenant === tenant;
+  const scope = tenant === undefined || !isOwn ? undefined : await lastScope(store, id);
+  return { items: await own.search(tenant, id, wanted, { budgetTokens, scope }) };
 }
 
 async function listErrors(store: Store, { query, caller }: ApiRequest): Promise<unknown> {

@@ -88,15 +88,45 @@ describe("whose session is meant", () => {
     expect(compacted).toEqual(meant);
   });
 
-  test("a handle is looked up among all sessions of the tenant, a number in the newest", async () => {
+  test("only the owner may open a handle without saying whose it is", async () => {
     const { home, askers } = await fake();
-    const ask = async (input: Record<string, string>): Promise<void> =>
-      void (await tool("read_result").answer({ home, tenant: "alice", input }));
-    await ask({ ref_id: "pl_0000000000000000000000" });
-    await ask({ ref_id: "#12" });
-    await ask({ ref_id: "pl_0000000000000000000000", session: idOf("a") });
-    expect(askers.map(({ session }) => session)).toEqual([undefined, idOf("a"), idOf("a")]);
-    for (const { tenant } of askers) expect(tenant).toBe("alice");
+    const ask = async (tenant: string | undefined, input: Record<string, string>): Promise<void> =>
+      void (await tool("read_result").answer({ home, tenant, input }));
+    const handle = { ref_id: "pl_0000000000000000000000" };
+    await ask(undefined, handle);
+    await ask("alice", handle);
+    await ask("alice", { ref_id: "#12" });
+    await ask("alice", { ...handle, session: idOf("a") });
+    expect(askers.map(({ session }) => session)).toEqual([
+      undefined,
+      idOf("a"),
+      idOf("a"),
+      idOf("a"),
+    ]);
+  });
+
+  test("where several people may share a token, a session must be named", async () => {
+    const { home, askers } = await fake();
+    const second = {
+      id: idOf("c"),
+      tenant: "alice",
+      wire: "anthropic",
+      createdAt: 3,
+      updatedAt: 3,
+    };
+    const sessions: McpHome["store"]["sessions"] = async () =>
+      [second, { ...second, id: idOf("a") }].map((session) => ({
+        ...session,
+        branches: 1,
+        messages: 1,
+        turns: 1,
+      }));
+    const shared = { ...home, store: { ...home.store, sessions } };
+    for (const { answer } of mcpTools)
+      await expect(
+        answer({ home: shared, tenant: "alice", input: { query: "x", ref_id: "#1" } }),
+      ).rejects.toMatchObject({ code: "USAGE", message: expect.stringContaining("`session`") });
+    expect(askers).toEqual([]);
   });
 
   test("the store is asked by well-formed ids only, and nobody gets a session of another tenant", async () => {

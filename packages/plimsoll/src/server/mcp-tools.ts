@@ -9,6 +9,7 @@ import type { CompactionDone } from "../session/compact-now.ts";
 import { looksLikeId } from "../session/ids.ts";
 import { sessionOf } from "../session/open-reference.ts";
 import type { OwnAnswers } from "../session/own-answers.ts";
+import { lastScope } from "../session/visible.ts";
 import type { SessionRecord, Store } from "../store/store.ts";
 import { type StatusStore, statusOf } from "./session-status.ts";
 
@@ -136,7 +137,9 @@ export const mcpTools: readonly McpTool[] = [
       const asked = readOwnCall("read_result", textOf(call.input));
       // A handle belongs to one session and is looked up by itself; a number alone does not.
       const isNumber = asked.kind === "read_result" && asked.refId.startsWith("#");
-      const session = isNumber || isNamed(call) ? (await chosenSession(call)).id : undefined;
+      // Only the owner may open a handle without saying whose it is.
+      const mustChoose = isNumber || isNamed(call) || call.tenant !== undefined;
+      const session = mustChoose ? (await chosenSession(call)).id : undefined;
       return answerOwn(call, session, asked);
     },
   },
@@ -195,9 +198,18 @@ async function answerOwn(
   session: string | undefined,
   asked: ReturnType<typeof readOwnCall>,
 ): Promise<McpAnswer> {
-  const { text, isError } = await home.own.answer({ tenant, session, roomTokens }, asked);
+  const scope = session === undefined ? undefined : await lastScope(home.store, session);
+  const { text, isError } = await home.own.answer({ tenant, session, scope, roomTokens }, asked);
   if (isError) return { kind: "failed", sentence: text };
   return given({ ...(session === undefined ? {} : { session }), text });
+}
+
+function whichSession(): PlimsollError {
+  return new PlimsollError(
+    "USAGE",
+    "Several conversations are recorded under this token: say in `session` which one is meant. Each answer of the proxy names it in the header x-plimsoll-session.",
+    { status: 400 },
+  );
 }
 
 /** Some models fill in every field: what is null or empty counts as absent. */
@@ -210,10 +222,12 @@ async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;
   const { session: id } = input;
   if (!isNamed(call)) {
-    const [newest] = await home.store.sessions({
+    const [newest, ...others] = await home.store.sessions({
       ...(tenant === undefined ? {} : { tenant }),
-      limit: 1,
+      limit: 2,
     });
+    // The newest may be somebody else's who has the same token.
+    if (tenant !== undefined && others.length > 0) throw whichSession();
     if (newest !== undefined) return newest;
     throw new PlimsollError(
       "NOT_FOUND",

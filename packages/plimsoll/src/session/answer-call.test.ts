@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { PlimsollError } from "../message/error.ts";
 import { ownToolsBeside } from "../offload/own-tools.ts";
 import { type AskedTurn, answerCall } from "./answer-call.ts";
+import { emptyLog } from "./log.ts";
 import type { Asker, OwnAnswer } from "./own-answers.ts";
 import type { Compacted } from "./steer.ts";
 import type { TurnBudget } from "./tool-budget.ts";
@@ -33,7 +34,8 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
   } as unknown as TurnBudget;
   const draft = {
     offer: { own: ownToolsBeside(new Set()) },
-    log: { record: { tenant: "t", id: "s" }, unsaved },
+    log: { ...emptyLog({ id: "s", tenant: "t", wire: "w", createdAt: 1, updatedAt: 1 }), unsaved },
+    branch: { record: { id: "main" } },
     turn: { id: "turn", at: 1 },
   } as unknown as AskedTurn["draft"];
   const findTools = () => Promise.resolve({ text: "", isError: true });
@@ -42,6 +44,7 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
 
 const context = (answer: (asker: Asker) => Promise<OwnAnswer>) => ({
   own: { answer } as never,
+  config: {},
   exclusively: <T>(_name: string, work: () => Promise<T>): Promise<T> => work(),
 });
 

@@ -4,7 +4,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { Message, ToolCallPart } from "../message/message.ts";
 import { readOwnCall } from "../offload/own-tools.ts";
 import type { Draft } from "./draft.ts";
-import { contentOf, isShownIn, ownToolOf } from "./inner-rounds.ts";
+import { contentOf, isShownIn, ownToolOf, scopeOf } from "./inner-rounds.ts";
 import type { OwnAnswer } from "./own-answers.ts";
 import type { OwnOffer } from "./own-offer.ts";
 import { announce } from "./record.ts";
@@ -30,7 +30,7 @@ export interface AskedTurn {
 
 /** Null: it is no call of ours. One after the other, for each has the room that those before it left. */
 export async function answerCall(
-  context: Pick<TurnContext, "own" | "exclusively">,
+  context: Pick<TurnContext, "own" | "exclusively" | "config">,
   turn: AskedTurn,
   call: ToolCallPart,
 ): Promise<AnsweredCall | null> {
@@ -44,6 +44,7 @@ export async function answerCall(
       {
         tenant,
         session,
+        scope: scopeOf(context.config, draft),
         roomTokens: budget.answerRoom,
         isShown: isShownIn(draft),
         compact: () => compactText(turn),

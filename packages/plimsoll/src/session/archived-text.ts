@@ -47,8 +47,9 @@ export async function openMessage(
   store: Bodies,
   { id, wire }: Pick<SessionRecord, "id" | "wire">,
   number: number,
+  isVisible: (seq: number) => boolean = () => true,
 ): Promise<ArchivedText> {
-  const place = { store, session: id, wire: wireNamed(wire) };
+  const place = { store, session: id, wire: wireNamed(wire), isVisible };
   const body = (await bodiesOf(place, [number])).get(number);
   if (body === undefined) return { kind: "absent" };
   const message = decode(place.wire, body);
@@ -78,6 +79,8 @@ interface Where {
   readonly store: Bodies;
   readonly session: string;
   readonly wire: Wire | undefined;
+  /** Of other messages nothing is told, not even which tool they called. */
+  readonly isVisible?: (seq: number) => boolean;
 }
 
 /** In the words in which they were cut, where those are other ones. */
@@ -100,6 +103,7 @@ async function toolsBefore(where: Where, number: number, message: Message): Prom
   const tools = new Map<string, string>();
   const first = Math.max(1, number - callsBack);
   for (let before = number - 1; before >= first && wanted.size > 0; before--) {
+    if (where.isVisible?.(before) === false) continue;
     const body = (await bodiesOf(where, [before])).get(before);
     const decoded = body === undefined ? undefined : decode(where.wire, body);
     for (const [id, name] of decoded === undefined ? [] : callsOf(decoded))

@@ -298,6 +298,12 @@ export const configSchema = z.strictObject({
           "Results over so many bytes move out with the next compaction, once the model has answered to them. 4096.",
         )
         .optional(),
+      lookup_scope: z
+        .enum(["conversation", "session"])
+        .describe(
+          "What `recall` and `read_result` may look up: the asking conversation alone (default), or everything under its session name, so that sub-agents read what the main agent said.",
+        )
+        .optional(),
       tool_deferral_threshold: share
         .describe("Share of the limit above which tools are held back. 0.1; 1: never.")
         .optional(),

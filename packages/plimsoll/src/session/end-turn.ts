@@ -5,17 +5,19 @@ import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
 import type { TurnStatus } from "../message/event.ts";
 import type { Usage } from "../message/message.ts";
+import { cutBlocks, joinIds, nameOfBlock } from "../store/blocks.ts";
 import { packBody } from "../store/body.ts";
+import { shortHash } from "../store/chain.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { expandAnswer } from "./expand-answer.ts";
-import { shortHash } from "./ids.ts";
 import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
 import type { Fitted } from "./last-resort.ts";
-import { type LogMessage, moveTip, pathTo } from "./log.ts";
+import { type LogMessage, moveTip, pathTo, type SessionLog } from "./log.ts";
+import { storedHead } from "./measure-turn.ts";
 import { announceOverflow } from "./overflowed.ts";
 import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
@@ -47,6 +49,7 @@ export async function endTurn(
   const { log, branch } = placed;
   const { answerTokens, result } = await recordAnswer(context, sent, given);
   branch.inFlight--;
+  context.sessions.noteAnswers(log);
   const usage = usageOf(sent, result);
   // What was reported of the first round is of what was measured.
   const first = sent.rounds?.usages[0] ?? usage;
@@ -151,7 +154,13 @@ async function appendAnswers(
   const { placed, draft, fitted } = sent;
   const isComplete = result.status === "complete";
   const { turn, wire } = draft;
-  const appending = { turn: turn.id, source: "answer", isComplete, at: context.now() } as const;
+  const appending = {
+    turn: turn.id,
+    branch: placed.branch.record.id,
+    source: "answer",
+    isComplete,
+    at: context.now(),
+  } as const;
   const choices = result.answer?.choices ?? [];
   let tokens = 0;
   const tips: Tip[] = [];
@@ -170,10 +179,6 @@ async function appendAnswers(
   // Another request may have moved the branch on meanwhile.
   if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
     moveTip(placed.branch, first.seq);
-  context.sessions.noteChains(
-    placed.log,
-    tips.map(({ link }) => link),
-  );
   if (first !== undefined && isComplete) noteNames(context, { placed, draft, fitted }, result);
   return tokens;
 }
@@ -234,6 +239,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     who: { priority },
   } = draft;
   const { target } = fitted;
+  const stored = storedHead(head, placed.lead);
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
   const cachedTokens = sent.rounds?.usages.at(-1)?.cacheReadTokens;
@@ -242,7 +248,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     branch: placed.branch.record.id,
     relation: placed.relation,
     requestTip: placed.tip.seq,
-    ...(head.hash === undefined ? {} : { head: head.hash }),
+    ...(stored.hash === undefined ? {} : { head: stored.hash }),
     provider: target.provider,
     model: target.model,
     outcome: fitted.outcome,
@@ -283,10 +289,31 @@ function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Pro
   const { log } = placed;
   const session = log.record.id;
   const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
-  const { hash, bytes } = draft.head;
-  if (hash !== undefined && !log.heads.has(hash)) {
-    log.heads.add(hash);
-    writes.push(packBody(bytes).then((body) => ({ kind: "head", session, hash, body })));
-  }
-  return writes;
+  const { hash, bytes } = storedHead(draft.head, placed.lead);
+  if (hash === undefined || log.heads.has(hash)) return writes;
+  log.heads.add(hash);
+  return [...writes, ...headWrites(log, hash, bytes)];
+}
+
+/** A session that changes its head with every turn would fill the set: what was stored before is not stored twice anyway. */
+const maxKnownBlocks = 20_000;
+
+/** Only the blocks that are new: of a long prompt with a new date in it, one or two. */
+function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
+  const session = log.record.id;
+  const blocks = cutBlocks(bytes);
+  if (log.blocks.size > maxKnownBlocks) log.blocks.clear();
+  const added = blocks.filter(({ id }) => !log.blocks.has(nameOfBlock(id)));
+  for (const { id } of added) log.blocks.add(nameOfBlock(id));
+  return [
+    ...added.map(
+      async (block): Promise<Write> => ({
+        kind: "block",
+        session,
+        id: block.id,
+        body: await packBody(block.bytes),
+      }),
+    ),
+    Promise.resolve({ kind: "head", session, hash, blocks: joinIds(blocks) }),
+  ];
 }

@@ -27,6 +27,7 @@ export async function expandAnswer(
       const body = bytes[index] ?? new Uint8Array();
       tip = appendMessages(log, tip, [{ message, bytes: body }], {
         turn: draft.turn.id,
+        branch: placed.branch.record.id,
         source: "inner",
         isComplete: true,
         at: context.now(),

@@ -9,7 +9,7 @@ import {
   extendLinks,
   type Link,
   type LogMessage,
-  looseChainOf,
+  linksOfPath,
   pathTo,
   type SessionLog,
 } from "./log.ts";
@@ -72,7 +72,7 @@ export async function wholeConversation(
   const all = [...path.map(messageOf), ...own];
   return {
     messages: all,
-    links: extendLinks(wire, linksOf(path), all),
+    links: extendLinks(wire, linksOfPath(wire, path), all),
     heldCount: path.length,
     nodes,
     ...(log === undefined ? {} : { log }),
@@ -96,12 +96,4 @@ async function findNode(
 function messageOf(node: NodeRecord): LogMessage {
   const { role, identity, hash, bytes, tokens, certainty } = node;
   return { role, identity, hash, bytes, tokens, certainty };
-}
-
-function linksOf(path: readonly NodeRecord[]): readonly Link[] {
-  let isLeading = true;
-  return path.map((node) => {
-    isLeading &&= node.role === "system";
-    return { chain: node.chain, looseChain: looseChainOf(node), isLeading };
-  });
 }

@@ -1,13 +1,25 @@
 /**
  * Which session, and which branch of it, does a request continue? Pure decisions over what is known.
- * A wrong guess groups turns badly but can never change a request: edits hold only for messages whose
- * whole history is identical.
+ *
+ * A client says so by a name of its own, or shows that it was there: its request contains an answer that Plimsoll recorded.
+ * A shared beginning proves nothing, for many conversations begin alike. Where nothing is proven a request is a new session:
+ * a conversation that is split costs a little, one that is joined to another's shows somebody words that are not theirs.
  */
 
 import type { Relation } from "../message/event.ts";
-import type { Role } from "../message/message.ts";
+import { answerKeyOf } from "../store/chain.ts";
 import type { NodeRecord } from "../store/store.ts";
-import { type BranchState, findCommon, type Link, pathTo, type SessionLog } from "./log.ts";
+import {
+  type BranchState,
+  extendLinks,
+  findCommon,
+  type Link,
+  type LogMessage,
+  linksIn,
+  pathTo,
+  rootLink,
+  type SessionLog,
+} from "./log.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -23,21 +35,28 @@ export interface SessionHints {
 
 export interface RequestShape {
   readonly links: readonly Link[];
-  readonly roles: readonly Role[];
-  readonly identities: readonly string[];
+  readonly messages: readonly LogMessage[];
   /** The last message that stands for others which the provider or the client has taken out; -1 when there is none. */
   readonly compactedFrom: number;
+}
+
+export function shapeOf(messages: readonly LogMessage[], links: readonly Link[]): RequestShape {
+  const compactedFrom = messages.findLastIndex(({ isCompaction }) => isCompaction === true);
+  return { messages, links, compactedFrom };
 }
 
 export interface Placement {
   readonly relation: Relation;
   /** Absent: a new branch. */
   readonly branch?: BranchState;
+  /** Of a new branch: the one that the client left behind. */
+  readonly left?: BranchState;
   /** Leading messages that are already in the log, and the last of them. */
   readonly common: number;
   readonly parent: number | null;
 }
 
+/** Contract: the links of the request are named as the log names them (`linksIn`). */
 export function placeInSession(
   log: SessionLog,
   request: RequestShape,
@@ -50,16 +69,16 @@ export function placeInSession(
   if (nearest === undefined) return { ...place, relation: "fork" };
   const { branch } = nearest;
   if (common === 0) return { ...place, ...placeWithoutCommon(log, branch, request, hints) };
-  const added = request.roles.length - common;
+  const { messages } = request;
   const isAnswerOnly = nearest.ahead.every((node) => node.source === "answer");
   if (nearest.ahead.length === 0 || isAnswerOnly) {
-    return { ...place, ...placeAtTip(nearest, request, { added, common }) };
+    return { ...place, ...placeAtTip(nearest, request, common) };
   }
   if (request.compactedFrom >= common) return { ...place, relation: "compacted", branch };
-  const isLonger = request.roles.length > requestLength(log, branch);
-  if (added > 0 && isLonger && branch.inFlight === 0)
+  const isLonger = messages.length > requestLength(log, branch);
+  if (messages.length > common && isLonger && branch.inFlight === 0)
     return { ...place, relation: "edited", branch };
-  return { ...place, relation: "rewind" };
+  return { ...place, relation: "rewind", left: branch };
 }
 
 interface Nearest {
@@ -68,6 +87,9 @@ interface Nearest {
   readonly ahead: readonly NodeRecord[];
 }
 
+/** A session that was forked more often than this is compared with its newest branches only. */
+const maxCompared = 64;
+
 /** The branch of this agent that shares most with the request; of equals the newest. */
 function nearestBranch(
   log: SessionLog,
@@ -75,7 +97,7 @@ function nearestBranch(
   agent: string | undefined,
 ): Nearest | undefined {
   const own = [...log.branches.values()].filter(({ record }) => record.agent === agent);
-  return branchThatEnds(log, seq, own) ?? branchThatSharesMost(log, seq, own);
+  return branchThatEnds(log, seq, own) ?? branchThatSharesMost(log, seq, own.slice(-maxCompared));
 }
 
 /** As nearly always: the last known message is where a branch stands, but for its answer. */
@@ -112,11 +134,11 @@ function branchThatSharesMost(
 /** The request knows everything of the branch, but perhaps not its last answer. */
 function placeAtTip(
   { branch, ahead }: Nearest,
-  request: RequestShape,
-  { added, common }: { readonly added: number; readonly common: number },
-): Pick<Placement, "relation" | "branch"> {
-  if (added === 0) return { relation: "retry", branch };
-  const hasAnswerOfItsOwn = request.roles[common] === "assistant";
+  { messages }: RequestShape,
+  common: number,
+): Pick<Placement, "relation" | "branch" | "left"> {
+  if (messages.length === common) return { relation: "retry", branch };
+  const hasAnswerOfItsOwn = messages[common]?.role === "assistant";
   if (ahead.length === 0) {
     // A second request on top of a turn that still runs is a sibling of it, not its continuation.
     const isSibling = branch.inFlight > 0 && !hasAnswerOfItsOwn;
@@ -124,23 +146,22 @@ function placeAtTip(
   }
   if (hasAnswerOfItsOwn) return { relation: "edited", branch };
   const hasAnswer = ahead.some((node) => node.isComplete);
-  return hasAnswer ? { relation: "rewind" } : { relation: "extends", branch };
+  return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
 
 /** No message in common: the client compacted or changed its first message, or this is another agent. */
 function placeWithoutCommon(
   log: SessionLog,
   branch: BranchState,
-  request: RequestShape,
+  { messages }: RequestShape,
   hints: SessionHints,
 ): Pick<Placement, "relation" | "branch"> {
   if (hints.isCompacted) return { relation: "compacted", branch };
   const answers = pathTo(log, branch.record.tipSeq)
     .filter((node) => node.source === "answer")
     .map((node) => node.identity);
-  const isKin =
-    answers.length === 0 || request.identities.some((identity) => answers.includes(identity));
-  const isLonger = request.roles.length > requestLength(log, branch);
+  const isKin = answers.length === 0 || messages.some(({ identity }) => answers.includes(identity));
+  const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
     : { relation: "fork" };
@@ -152,44 +173,145 @@ function requestLength(log: SessionLog, branch: BranchState): number {
   return path.at(-1)?.source === "answer" ? path.length - 1 : path.length;
 }
 
+/** A request that goes on after an answer has it among its last ones. */
+const maxKeys = 128;
+
+/** What the answers in a request would be recorded under, the last of them first. */
+export function answerKeysOf(wire: string, { messages, links }: RequestShape): readonly string[] {
+  const hasOld = messages.some(({ oldIdentity }) => oldIdentity !== undefined);
+  const keys = keysAlong(wire, messages, links);
+  if (!hasOld) return keys.slice(0, maxKeys);
+  const old = messages.map(({ oldIdentity, ...message }) => ({
+    ...message,
+    identity: oldIdentity ?? message.identity,
+  }));
+  return [...keys, ...keysAlong(wire, old, extendLinks(wire, [], old))].slice(0, maxKeys);
+}
+
 /**
- * Without a name from the client: does the request continue this session? A shared beginning is not
- * enough, for many conversations begin alike; a shared answer or result is, and so is picking up
- * where the session stands.
+ * An answer is one message, or several in a row of which clients send back some: each of them is looked for behind
+ * the message before it, and behind the request that all of them answered.
  */
-export function continuesSession(log: SessionLog, request: RequestShape): boolean {
-  const { common, seq } = findCommon(log, request.links);
-  if (common === 0) return isLooseMatch(log, request);
-  if (request.roles.slice(0, common).includes("assistant")) return true;
-  return standsAt(log, request, seq) || sharesReply(log, request, common);
+function keysAlong(
+  wire: string,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+): readonly string[] {
+  const keys: string[] = [];
+  let before = rootLink(wire).talk;
+  for (const [index, { role, identity }] of messages.entries()) {
+    const link = links[index];
+    if (link === undefined) break;
+    if (role === "assistant") {
+      const behindRequest = answerKeyOf(before, identity);
+      if (behindRequest !== link.talk) keys.push(behindRequest);
+      keys.push(link.talk);
+    } else before = link.talk;
+  }
+  return keys.reverse();
 }
 
-/** Some branch of the session ends, but for its answer, with the last message that both know. */
-function standsAt(log: SessionLog, request: RequestShape, seq: number | null): boolean {
-  const common = pathTo(log, seq).length;
-  return [...log.branches.values()].some(({ record, inFlight }) => {
-    const [tip, before] = pathTo(log, record.tipSeq).slice(-2).reverse();
-    if (inFlight > 0) return false;
-    if (tip?.source !== "answer") return tip?.seq === seq;
-    return before?.seq === seq && request.roles[common] === "assistant";
-  });
+/** Without a name from the client: what a request shows of a session. */
+export type Continuation =
+  | { readonly kind: "stranger" }
+  /**
+   * It knows every word of a branch, and goes on behind its end. `isAlone`: there is nothing else in the branch either
+   * that it could be shown.
+   */
+  | {
+      readonly kind: "goes-on";
+      readonly common: number;
+      readonly isAlone: boolean;
+      readonly key: string;
+    }
+  /** It knows the beginning of a branch, with several answers that nobody else was given. */
+  | { readonly kind: "went-back"; readonly common: number; readonly key: string };
+
+/**
+ * So many answers of one conversation are not given to another by chance. One may be: a greeting is answered with the same
+ * greeting.
+ */
+const answersThatProve = 2;
+
+export function continuationOf(
+  log: SessionLog,
+  request: RequestShape,
+  agent: string | undefined,
+): Continuation {
+  const shape = { ...request, links: linksIn(log, request.messages, request.links) };
+  const { common, seq } = findCommon(log, shape.links);
+  if (seq === null) return { kind: "stranger" };
+  const path = pathTo(log, seq);
+  const end = endedBranch(log, shape, { common, path, agent });
+  const answers = [...path, ...(end?.ahead ?? [])].filter(({ source }) => source === "answer");
+  const key = answers.at(-1)?.answerKey ?? "";
+  if (end !== undefined)
+    return { kind: "goes-on", common, key, isAlone: isAlone(log, end.branch, path) };
+  const turns = new Set(answers.map(({ turn }) => turn));
+  return turns.size >= answersThatProve ? { kind: "went-back", common, key } : { kind: "stranger" };
 }
 
-function sharesReply(log: SessionLog, request: RequestShape, common: number): boolean {
-  const later = new Set(
-    request.identities.filter((_, index) => index >= common && isReply(request.roles[index])),
+interface KnownPart {
+  readonly common: number;
+  readonly path: readonly NodeRecord[];
+  readonly agent: string | undefined;
+}
+
+/** The branch that stands where the request goes on, if it shows an answer of it or repeats it word for word. */
+function endedBranch(
+  log: SessionLog,
+  { messages }: RequestShape,
+  { common, path, agent }: KnownPart,
+): Nearest | undefined {
+  const seq = path.at(-1)?.seq ?? null;
+  const hasAnswer = path.some(({ source }) => source === "answer");
+  for (const branch of [...log.branches.values()].toReversed().slice(0, maxCompared)) {
+    if (branch.record.agent !== agent) continue;
+    const ahead = answersAhead(log, branch, seq);
+    if (ahead === undefined) continue;
+    if (ahead.length > 0) {
+      if (repeatsOne(messages.slice(common), ahead)) return { branch, ahead };
+      continue;
+    }
+    const isAnswered = path.at(-1)?.source === "answer";
+    const isFree = branch.inFlight === 0;
+    if (isAnswered || (isFree && (hasAnswer || messages.length === common)))
+      return { branch, ahead };
+  }
+  return undefined;
+}
+
+/** What the branch has behind a message, if that is nothing but its last answer. */
+function answersAhead(
+  log: SessionLog,
+  { record }: BranchState,
+  seq: number | null,
+): readonly NodeRecord[] | undefined {
+  const ahead: NodeRecord[] = [];
+  for (let node = log.nodes.get(record.tipSeq ?? -1); node?.seq !== seq; ) {
+    if (node?.source !== "answer") return undefined;
+    ahead.unshift(node);
+    if (node.parent === null) return undefined;
+    node = log.nodes.get(node.parent);
+  }
+  return ahead;
+}
+
+/** A client may leave something of an answer out (its reasoning): what it does send back is word for word. */
+function repeatsOne(messages: readonly LogMessage[], answer: readonly NodeRecord[]): boolean {
+  const end = messages.findIndex(({ role }) => role !== "assistant");
+  const run = end < 0 ? messages : messages.slice(0, end);
+  return answer.some(({ identity }) =>
+    run.some((message) => message.identity === identity || message.oldIdentity === identity),
   );
-  return [...log.nodes.values()].some((node) => isReply(node.role) && later.has(node.identity));
 }
 
-function isReply(role: Role | undefined): boolean {
-  return role === "assistant" || role === "tool";
-}
-
-/** The leading system prompt differs in its digits only, as when it tells the date. */
-function isLooseMatch(log: SessionLog, request: RequestShape): boolean {
-  const known = new Set([...log.nodes.values()].map((node) => node.looseChain ?? node.chain));
-  const common = request.links.filter(({ looseChain }) => known.has(looseChain)).length;
-  const spoken = request.roles.slice(0, common).filter((role) => role !== "system").length;
-  return spoken > 0 && request.roles.slice(common).includes("assistant");
+/** Whether a branch has only this path: nothing that its client left behind, no other answer. */
+function isAlone(log: SessionLog, { record }: BranchState, path: readonly NodeRecord[]): boolean {
+  if (record.left !== undefined) return false;
+  const known = new Set(path.map(({ seq }) => seq));
+  const tip = new Set(pathTo(log, record.tipSeq).map(({ seq }) => seq));
+  for (const { seq, branch } of log.nodes.values())
+    if (branch === record.id && !known.has(seq) && !tip.has(seq)) return false;
+  return true;
 }

@@ -13,11 +13,6 @@ export function looksLikeId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** 132 bits of SHA-256 in base64: short enough to keep one per message in memory. */
-export function shortHash(text: string): string {
-  return hash("sha256", text, "base64url").slice(0, 22);
-}
-
 /** UTF-16 code units and not UTF-8, in which all lone surrogates would be equal. */
 export function longTextHash(text: string): string {
   return `#${hash("sha256", Buffer.from(text, "utf16le"), "base64url")}`;

@@ -13,6 +13,7 @@ import { type OwnToolName, readOwnCall } from "../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../wire/wire.ts";
 import { answerRoom } from "./answer-room.ts";
 import { encodeMessage } from "./appended.ts";
+import type { Config } from "./config-schema.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded, reportRenamed } from "./edit-log.ts";
 import type { Fitted } from "./last-resort.ts";
@@ -23,6 +24,7 @@ import { viewOf } from "./path.ts";
 import { announce } from "./record.ts";
 import type { TurnContext } from "./turn.ts";
 import { isInside } from "./view.ts";
+import { type Scope, visibleOn } from "./visible.ts";
 
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
@@ -272,6 +274,7 @@ async function answerCall(
     {
       tenant,
       session,
+      scope: scopeOf(context.config, draft),
       roomTokens,
       isShown: isShownIn(draft),
       compact,
@@ -280,6 +283,13 @@ async function answerCall(
     },
     readOwnCall(tool, call.input),
   );
+}
+
+/** What the asking branch may look up; undefined: all of its session. */
+export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
+  if (config.agent?.lookup_scope === "session") return undefined;
+  const { id } = branch.record;
+  return { branch: id, isVisible: visibleOn(log, id) };
 }
 
 /** What stands in the view as it was said need not be looked up. */

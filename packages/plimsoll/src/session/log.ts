@@ -7,6 +7,7 @@ import type { Calibration } from "../budget/calibrate.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
+import { answerKeyOf, chainRoot, nextChain } from "../store/chain.ts";
 import type {
   BranchRecord,
   NodeRecord,
@@ -14,7 +15,6 @@ import type {
   SessionSnapshot,
   Write,
 } from "../store/store.ts";
-import { shortHash } from "./ids.ts";
 import type { View } from "./view.ts";
 
 export interface SessionLog {
@@ -24,6 +24,8 @@ export interface SessionLog {
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
+  /** How many system messages stand before the conversation, up to and including this one, by its number. */
+  readonly leading: Map<number, number>;
   nextSeq: number;
   /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
   readonly inner: Map<number, Uint8Array>;
@@ -33,8 +35,9 @@ export interface SessionLog {
   readonly windows: Map<string, number>;
   /** By target; the last one is stored with the branch. */
   readonly calibrations: Map<string, Calibration>;
-  /** Hash of heads that are already stored. */
+  /** Hash of heads that are already stored, and names of the blocks that they are made of. */
   readonly heads: Set<string>;
+  readonly blocks: Set<string>;
   /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
@@ -120,6 +123,8 @@ export interface KnownView {
 export interface LogMessage {
   readonly role: Role;
   readonly identity: string;
+  /** As earlier versions took it, where they took different messages for the same. */
+  readonly oldIdentity?: string;
   /** Identity with digits masked: only of system messages. */
   readonly looseIdentity?: string;
   readonly hash: string;
@@ -143,6 +148,8 @@ export interface LogMessage {
 export interface Link {
   readonly chain: string;
   readonly looseChain: string;
+  /** Only over what was said: leading system messages do not count. */
+  readonly talk: string;
   /** Only system messages so far. */
   readonly isLeading: boolean;
 }
@@ -159,7 +166,9 @@ export function emptyLog(record: SessionRecord): SessionLog {
     windows: new Map(),
     branches: new Map(),
     nextSeq: 1,
+    leading: new Map(),
     heads: new Set(),
+    blocks: new Set(),
     unsaved: [],
     lastCommit: Promise.resolve(),
     overflows: [],
@@ -186,6 +195,8 @@ function addNode(log: SessionLog, node: NodeRecord): void {
   const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
   const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
   log.indexByChain.set(looseChainOf(node), before + 1);
+  const leading = parent === undefined ? 0 : log.leading.get(parent.seq);
+  if (node.role === "system" && leading !== undefined) log.leading.set(node.seq, leading + 1);
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
 }
 
@@ -195,20 +206,45 @@ export function looseChainOf({ chain, looseChain = chain }: NodeRecord): string 
 }
 
 export function rootLink(wire: string): Link {
-  const chain = shortHash(`plimsoll chain of ${wire}`);
-  return { chain, looseChain: chain, isLeading: true };
+  const chain = chainRoot(wire);
+  return { chain, looseChain: chain, talk: chain, isLeading: true };
 }
 
-export function extendLink(link: Link, message: LogMessage): Link {
+type Identified = Pick<LogMessage, "role" | "identity" | "looseIdentity">;
+
+export function extendLink(link: Link, message: Identified): Link {
   const isLeading = link.isLeading && message.role === "system";
   const looseIdentity = (isLeading ? message.looseIdentity : undefined) ?? message.identity;
-  const chain = shortHash(link.chain + message.identity);
+  const chain = nextChain(link.chain, message.identity);
   const isSame = link.looseChain === link.chain && looseIdentity === message.identity;
   return {
     chain,
-    looseChain: isSame ? chain : shortHash(link.looseChain + looseIdentity),
+    looseChain: isSame ? chain : nextChain(link.looseChain, looseIdentity),
+    talk: talkAfter(link, { isLeading, chain, identity: message.identity }),
     isLeading,
   };
+}
+
+function talkAfter(
+  before: Link,
+  { isLeading, chain, identity }: Pick<Link, "isLeading" | "chain"> & { readonly identity: string },
+): string {
+  if (isLeading) return before.talk;
+  return before.talk === before.chain ? chain : nextChain(before.talk, identity);
+}
+
+/** Links of messages that are in the log, from the root on. */
+export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly Link[] {
+  const links: Link[] = [];
+  let link = rootLink(wire);
+  for (const node of path) {
+    const { chain, role, identity } = node;
+    const isLeading = link.isLeading && role === "system";
+    const talk = talkAfter(link, { isLeading, chain, identity });
+    link = { chain, looseChain: looseChainOf(node), talk, isLeading };
+    links.push(link);
+  }
+  return links;
 }
 
 /** Links of all messages, of which the first are known. */
@@ -224,6 +260,57 @@ export function extendLinks(
     links.push(link);
   }
   return links;
+}
+
+/**
+ * The links of a request as this log names its messages. Leading system messages change from turn to turn (a date, the
+ * state of a repository): the conversation behind them is still the one that the log has below the first of them. And
+ * what earlier versions recorded under a coarser identity is the same message where its bytes are the same.
+ */
+export function linksIn(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+): readonly Link[] {
+  const lead = links.findLastIndex(({ isLeading }) => isLeading) + 1;
+  const known = knownLead(log, messages, links, lead);
+  const hasOld = messages.some(({ oldIdentity }) => oldIdentity !== undefined);
+  if (known === undefined && !hasOld) return links;
+  const named = [...(known ?? links.slice(0, lead))];
+  let link = named.at(-1) ?? rootLink(log.record.wire);
+  for (const message of messages.slice(lead)) {
+    link = linkIn(log, link, message);
+    named.push(link);
+  }
+  return named;
+}
+
+/** The leading messages of the log that stand where those of the request stand, when the request brings others. */
+function knownLead(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+  lead: number,
+): readonly Link[] | undefined {
+  const first = messages[lead];
+  if (lead === 0 || first === undefined) return undefined;
+  if (log.seqByChain.has(links[lead]?.chain ?? "")) return undefined;
+  for (const [seq, count] of [...log.leading].reverse()) {
+    if (count !== lead) continue;
+    const path = linksOfPath(log.record.wire, pathTo(log, seq));
+    const last = path.at(-1);
+    if (last !== undefined && log.seqByChain.has(linkIn(log, last, first).chain)) return path;
+  }
+  return undefined;
+}
+
+function linkIn(log: SessionLog, before: Link, message: LogMessage): Link {
+  const link = extendLink(before, message);
+  const { oldIdentity } = message;
+  if (oldIdentity === undefined || log.seqByChain.has(link.chain)) return link;
+  const old = extendLink(before, { ...message, identity: oldIdentity });
+  const node = log.nodes.get(log.seqByChain.get(old.chain) ?? -1);
+  return node?.hash === message.hash ? old : link;
 }
 
 /** How many leading messages of the request the log knows, and the last of them. */
@@ -269,6 +356,9 @@ export interface NewNode {
   readonly parent: number | null;
   readonly source: NodeRecord["source"];
   readonly turn: string;
+  readonly branch: string;
+  /** Of an answer: what was said before it. */
+  readonly talkBefore?: string;
   readonly isComplete: boolean;
   readonly at: number;
 }
@@ -280,13 +370,15 @@ export function appendNode(
 ): { readonly node: NodeRecord; readonly isNew: boolean } {
   const known = log.nodes.get(log.seqByChain.get(added.link.chain) ?? -1);
   if (known !== undefined) return { node: known, isNew: false };
-  const { message, link } = added;
+  const { message, link, talkBefore } = added;
   const node: NodeRecord = {
     seq: log.nextSeq,
     parent: added.parent,
     role: message.role,
     source: added.source,
     turn: added.turn,
+    branch: added.branch,
+    ...(talkBefore === undefined ? {} : { answerKey: answerKeyOf(talkBefore, message.identity) }),
     identity: message.identity,
     chain: link.chain,
     ...(link.looseChain === link.chain ? {} : { looseChain: link.looseChain }),
@@ -305,6 +397,7 @@ export interface NewBranch {
   readonly id: string;
   readonly agent?: string;
   readonly relation: Relation;
+  readonly left?: string;
   readonly forkSeq: number | null;
   readonly at: number;
 }
@@ -315,6 +408,7 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
       id: branch.id,
       ...(branch.agent === undefined ? {} : { agent: branch.agent }),
       relation: branch.relation,
+      ...(branch.left === undefined ? {} : { left: branch.left }),
       forkSeq: branch.forkSeq,
       tipSeq: branch.forkSeq,
       createdAt: branch.at,

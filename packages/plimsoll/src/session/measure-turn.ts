@@ -101,6 +101,21 @@ function packHead({ system, tools }: HeadText): Pick<Head, "hash" | "bytes"> {
   return { hash: sha256(bytes), bytes };
 }
 
+/**
+ * The head as it is stored with a turn. Where the wire has its system prompt among the messages and this turn brought
+ * another one than the log has, it goes with it, as `"leading"`.
+ */
+export function storedHead(
+  head: Pick<Head, "hash" | "bytes">,
+  lead: readonly Uint8Array[] | undefined,
+): Pick<Head, "hash" | "bytes"> {
+  if (lead === undefined) return head;
+  const rest = decoder.decode(head.bytes).slice(1);
+  const leading = `{"leading":[${lead.map((bytes) => decoder.decode(bytes)).join(",")}]`;
+  const bytes = encoder.encode(rest === "" ? `${leading}}` : `${leading},${rest}`);
+  return { hash: sha256(bytes), bytes };
+}
+
 /** Running sums over a conversation, so that a turn adds what is new. */
 export interface Totals {
   readonly system: Count;

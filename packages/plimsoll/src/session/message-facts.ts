@@ -11,9 +11,10 @@ import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject, JsonValue } from "../message/json.ts";
 import { countMedia, type Message, type Part } from "../message/message.ts";
+import { shortHash } from "../store/chain.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
-import { longTextHash, shortHash } from "./ids.ts";
+import { longTextHash } from "./ids.ts";
 import type { LogMessage } from "./log.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
 

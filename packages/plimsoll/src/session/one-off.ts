@@ -113,7 +113,13 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
     bytes: bodies[index] ?? new Uint8Array(),
   }));
   const from = { seq: null, link: rootLink(wire.name) };
-  const said = { turn: turn.id, source: "request", isComplete: true, at } as const;
+  const said = {
+    turn: turn.id,
+    branch: branch.record.id,
+    source: "request",
+    isComplete: true,
+    at,
+  } as const;
   const tip = appendMessages(log, from, entries, said);
   moveTip(branch, tip.seq);
   const nodes = pathTo(log, tip.seq);

@@ -1,9 +1,10 @@
 /** From what a model calls a thing by to the thing: a handle or a number, looked up by tenant and session. */
 
 import { looksLikeHandle } from "../message/handle.ts";
-import type { SessionRecord, Store } from "../store/store.ts";
+import type { ArchiveRecord, SessionRecord, Store } from "../store/store.ts";
 import { type ArchivedText, openArchived, openMessage } from "./archived-text.ts";
 import { createOpenTexts } from "./open-texts.ts";
+import type { Scope } from "./visible.ts";
 
 /** Whose things these are. */
 export interface Owner {
@@ -11,6 +12,8 @@ export interface Owner {
   readonly tenant: string | undefined;
   /** Where it is known, nothing of another session is opened. */
   readonly session: string | undefined;
+  /** Where it is known, nothing of another branch is opened. */
+  readonly scope?: Scope | undefined;
 }
 
 export interface References {
@@ -29,8 +32,15 @@ const absent = { kind: "absent" } as const;
 export function createReferenceReader(store: ReferenceStore): References {
   const texts = createOpenTexts();
 
-  const openByNumber = async (session: SessionRecord, number: number): Promise<ArchivedText> =>
-    texts.open(`${session.id}#${number}`, () => openMessage(store, session, number));
+  const openByNumber = async (
+    session: SessionRecord,
+    number: number,
+    { scope }: Owner,
+  ): Promise<ArchivedText> => {
+    if (scope?.isVisible(number) === false) return absent;
+    const key = `${session.id}#${number} ${scope?.branch ?? ""}`;
+    return texts.open(key, () => openMessage(store, session, number, scope?.isVisible));
+  };
 
   const openByHandle = async (owner: Owner, { handle, number }: Named): Promise<ArchivedText> => {
     const record = await store.archived(owner.tenant, handle);
@@ -38,7 +48,8 @@ export function createReferenceReader(store: ReferenceStore): References {
     if (record === undefined || isOther) return absent;
     const session = await sessionOf(store, owner.tenant, record.session);
     if (session === undefined) return absent;
-    if (number !== undefined) return openByNumber(session, number);
+    if (number !== undefined) return openByNumber(session, number, owner);
+    if (!isWithin(owner.scope, record)) return absent;
     return texts.open(record.handle, () => openArchived(store, session, record));
   };
 
@@ -49,10 +60,20 @@ export function createReferenceReader(store: ReferenceStore): References {
         return openByHandle(owner, number === undefined ? { handle } : { handle, number });
       if (number === undefined || owner.session === undefined) return absent;
       const session = await sessionOf(store, owner.tenant, owner.session);
-      return session === undefined ? absent : openByNumber(session, number);
+      return session === undefined ? absent : openByNumber(session, number, owner);
     },
     close: () => texts.close(),
   };
+}
+
+/** A handle opens all of what it stands for, or nothing. */
+function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean {
+  if (scope === undefined) return true;
+  if (source.kind === "part") return scope.isVisible(source.seq);
+  return source.runs.every(([first, last]) => {
+    for (let seq = first; seq <= last; seq++) if (!scope.isVisible(seq)) return false;
+    return true;
+  });
 }
 
 /** A session of another tenant is not there. */

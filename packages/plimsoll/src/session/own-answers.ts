@@ -10,6 +10,7 @@ import { headTokens, passagesText, withinBudget } from "./found-passages.ts";
 import { createGrep, type Grep, type GrepOptions } from "./grep.ts";
 import { createReferenceReader, type Owner, type References, sessionOf } from "./open-reference.ts";
 import { createSessionSearch, type SearchWorld, type SessionSearch } from "./session-search.ts";
+import type { Scope } from "./visible.ts";
 
 /** Who asks, and how much room there is for the answer. */
 export interface Asker extends Owner {
@@ -51,7 +52,7 @@ export interface OwnAnswers {
     tenant: string | undefined,
     sessionId: string,
     query: string,
-    limits: { readonly budgetTokens: number },
+    limits: { readonly budgetTokens: number; readonly scope?: Scope | undefined },
   ): Promise<readonly FoundPassage[]>;
   close(): Promise<void>;
 }
@@ -161,6 +162,7 @@ async function recall(
   const budget = Math.min(asker.roomTokens, Math.max(wanted, leastRoomTokens));
   const outcome = await searcher.search(session, call.query, {
     budgetTokens: budget - headTokens,
+    scope: asker.scope,
     ...(asker.isShown === undefined ? {} : { isLeftOut: asker.isShown }),
   });
   if (outcome.kind !== "found") return failed(noSearch[outcome.kind]);

@@ -2,9 +2,10 @@
 
 import { effectiveLimit } from "../budget/guard.ts";
 import { readSlices } from "../wire/slices.ts";
+import { shapeOf } from "./identify.ts";
 import { loadInner } from "./inner-messages.ts";
 import { ownLimitsOf } from "./limits.ts";
-import { extendLinks } from "./log.ts";
+import { extendLinks, linksIn } from "./log.ts";
 import { addMessages, emptyTotals, measureTurn } from "./measure-turn.ts";
 import { toolsOf, worthItsRoom } from "./own-offer.ts";
 import { indexOn, pathOf } from "./path.ts";
@@ -27,12 +28,7 @@ export async function peekBody(
   const log = await context.sessions.lookup({
     tenant,
     wire: wire.name,
-    request: {
-      links,
-      roles: messages.map(({ role }) => role),
-      identities: messages.map(({ identity }) => identity),
-      compactedFrom: -1,
-    },
+    request: shapeOf(messages, links),
     hints: { ...(request.clientSession && { clientKey: request.clientSession }), ...hints },
   });
   const head = await context.heads.read(body, request, target);
@@ -51,7 +47,7 @@ export async function peekBody(
   await loadInner(context.store, log);
   const path = pathOf({
     log,
-    links,
+    links: linksIn(log, messages, links),
     messages,
     bytesAt: (index) => bytes[index] ?? new Uint8Array(),
     mayHoldMark: () => true,

@@ -32,7 +32,7 @@ function learn(bytes: Uint8Array): LearnedRequest {
       tokens: 1,
       certainty: "exact",
     })),
-    links: texts.map((chain) => ({ chain, looseChain: chain, isLeading: false })),
+    links: texts.map((chain) => ({ chain, looseChain: chain, talk: chain, isLeading: false })),
   };
 }
 

@@ -27,7 +27,7 @@ import {
 } from "./prepared.ts";
 import { guardOf } from "./projection.ts";
 import { announce, announceSession, startNewBranch } from "./record.ts";
-import { appendPending, reopen } from "./said.ts";
+import { appendPending, reopen, useWire } from "./said.ts";
 import { isFor, type SessionState } from "./session-state.ts";
 import type { Target } from "./target.ts";
 import type { TurnBudget } from "./tool-budget.ts";
@@ -64,12 +64,14 @@ export async function prepare(
   const skills = await count(prompt.system.find(({ name }) => name === "skills")?.text ?? "");
   const offer = await offerOf(context, state, { options, prompt, tools, wire, target });
   const turn = { id: newId("turn"), at: context.now() };
+  useWire(state, wire);
+  const branch = mainBranch(state, turn.at);
   const { tip, newMessages } = await appendPending(context, state, {
     wire,
     ruler: target.ruler,
     turn,
+    branch: branch.record.id,
   });
-  const branch = mainBranch(state, turn.at);
   moveTip(branch, tip.seq);
   branch.inFlight++;
   const placed = {

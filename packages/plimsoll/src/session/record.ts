@@ -21,6 +21,10 @@ export interface Placed {
   readonly relation: Relation;
   readonly tip: Tip;
   readonly newMessages: number;
+  /** Of all messages of the request, as the log names them. */
+  readonly links?: readonly Link[];
+  /** Leading system messages that are others than those of the log: they are stored with the turn. */
+  readonly lead?: readonly Uint8Array[];
 }
 
 /** The last message of a request, or the root, and the hashes up to there. */
@@ -36,6 +40,8 @@ export interface MessageToAppend {
 
 export interface Appending {
   readonly turn: string;
+  /** The branch on which they are said. */
+  readonly branch: string;
   readonly source: NodeRecord["source"];
   readonly isComplete: boolean;
   readonly at: number;
@@ -49,8 +55,9 @@ export function appendMessages(
   appending: Appending,
 ): Tip {
   let tip = from;
+  const talkBefore = appending.source === "answer" ? from.link.talk : undefined;
   for (const { message, bytes } of messages)
-    tip = appendMessage(log, tip, { message, bytes }, appending);
+    tip = appendMessage(log, tip, { message, bytes }, { ...appending, talkBefore });
   return tip;
 }
 
@@ -58,11 +65,17 @@ function appendMessage(
   log: SessionLog,
   parent: Tip,
   added: MessageToAppend,
-  appending: Appending,
+  { talkBefore, ...appending }: Appending & { readonly talkBefore: string | undefined },
 ): Tip {
   const { message, bytes } = added;
   const link = extendLink(parent.link, message);
-  const { node, isNew } = appendNode(log, { ...appending, message, link, parent: parent.seq });
+  const { node, isNew } = appendNode(log, {
+    ...appending,
+    ...(talkBefore === undefined ? {} : { talkBefore }),
+    message,
+    link,
+    parent: parent.seq,
+  });
   if (isNew) {
     const { id: session, tenant } = log.record;
     log.unsaved.push(
@@ -75,15 +88,21 @@ function appendMessage(
 export interface BranchToStart {
   readonly relation: Relation;
   readonly forkSeq: number | null;
+  readonly left?: string | undefined;
   readonly agent?: string | undefined;
   readonly at: number;
 }
 
 /** The first branch of a session is called main. */
 export function startNewBranch(log: SessionLog, branch: BranchToStart): BranchState {
-  const { agent, ...rest } = branch;
+  const { agent, left, ...rest } = branch;
   const id = log.branches.size === 0 ? "main" : newId("br");
-  const state = startBranch(log, { id, ...rest, ...(agent === undefined ? {} : { agent }) });
+  const state = startBranch(log, {
+    id,
+    ...rest,
+    ...(agent === undefined ? {} : { agent }),
+    ...(left === undefined ? {} : { left }),
+  });
   announce(log, {
     type: "branch-start",
     session: log.record.id,

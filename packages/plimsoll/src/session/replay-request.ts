@@ -9,8 +9,8 @@ import {
   type InputTokens,
   tokensOf,
 } from "../prompt/cache-model.ts";
+import { shortHash } from "../store/chain.ts";
 import type { Wire } from "../wire/wire.ts";
-import { shortHash } from "./ids.ts";
 import type { FactsReader, Ruler } from "./message-facts.ts";
 
 export interface ReadRequest {

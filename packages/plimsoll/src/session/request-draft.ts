@@ -30,7 +30,8 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
   const { incoming, request, slices, turn, placed, whole, head, targets, bytes } = drafting;
   const { wire, body, hints, provider } = incoming;
   const { log, branch } = placed;
-  const { messages, links, heldCount, nodes } = whole;
+  const { messages, heldCount, nodes } = whole;
+  const links = placed.links ?? whole.links;
   const bodies = new Map<number, Uint8Array>();
   const heldAt = (index: number): Uint8Array | undefined => bodies.get(nodes.get(index)?.seq ?? -1);
   const bytesAt = (index: number): Uint8Array =>

@@ -3,7 +3,14 @@
 import type { JsonObject } from "../message/json.ts";
 import type { Wire } from "../wire/wire.ts";
 import { encodeMessage, encodePending } from "./appended.ts";
-import { extendLink, type LogMessage, rootLink } from "./log.ts";
+import {
+  extendLink,
+  type Link,
+  type LogMessage,
+  linksIn,
+  rootLink,
+  type SessionLog,
+} from "./log.ts";
 import { addMessages, emptyTotals } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
 import { addMessage, nothing } from "./path.ts";
@@ -15,29 +22,36 @@ interface Appending {
   readonly wire: Wire;
   readonly ruler: Ruler;
   readonly turn: { readonly id: string; readonly at: number };
+  readonly branch: string;
+}
+
+/** A session speaks the wire of its first turn, whatever later ones are sent in. */
+export function useWire(state: SessionState, wire: Wire): void {
+  state.wire ??= wire;
+  if (state.log.record.wire !== state.wire.name)
+    state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
 /** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
 export async function appendPending(
   context: TurnContext,
   state: SessionState,
-  { wire, ruler, turn }: Appending,
+  { wire, ruler, turn, branch }: Appending,
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
-  state.wire ??= wire;
-  if (state.log.record.wire !== state.wire.name)
-    state.log.record = { ...state.log.record, wire: state.wire.name };
+  useWire(state, wire);
   await useRuler(context, state, ruler);
-  const added = encodePending(state.pending.splice(0), state.wire);
+  const added = encodePending(state.pending.splice(0), state.wire ?? wire);
   const bytes = added.map(encodeMessage);
   noteMarks(state, bytes);
-  const messages = await context.facts.learn(state.wire, bytes, ruler);
-  const from = state.tip ?? { seq: null, link: rootLink(state.wire.name) };
+  const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
+  const from = state.tip ?? { seq: null, link: rootLink(state.log.record.wire) };
   const entries = messages.map((message, index) => ({
     message,
     bytes: bytes[index] ?? new Uint8Array(),
   }));
   const tip = appendMessages(state.log, from, entries, {
     turn: turn.id,
+    branch,
     source: "request",
     isComplete: true,
     at: turn.at,
@@ -86,10 +100,16 @@ export async function reopen(
   const root: Tip = { seq: null, link: rootLink(state.wire.name) };
   state.tip = appendMessages(log, root, entries, {
     turn: "",
+    branch: branchOf(log, state.agent),
     source: "request",
     isComplete: true,
     at: context.now(),
   });
+}
+
+function branchOf(log: SessionLog, agent: string | undefined): string {
+  const branches = [...log.branches.values()].map(({ record }) => record);
+  return branches.find((record) => record.agent === agent)?.id ?? "main";
 }
 
 /** Another tokenizer: everything is counted anew, once. */
@@ -116,7 +136,7 @@ export async function takeAnswer(
   if (answer.length === 0 || wire === undefined || tip === undefined || ruler === undefined)
     return 0;
   const messages = await context.facts.learn(wire, answer.map(encodeMessage), ruler);
-  const link = messages.reduce(extendLink, tip.link);
+  const link = messages.reduce<Link>(extendLink, tip.link);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? tip.seq, link };
   take(state, answer, messages);
   return messages.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -136,6 +156,8 @@ export async function resume(
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
   take(state, said, messages);
+  const links = linksIn(state.log, state.messages, state.links);
+  state.links.splice(0, state.links.length, ...links);
   const link = state.links.at(-1) ?? rootLink(wire.name);
   state.tip = { seq: state.log.seqByChain.get(link.chain) ?? null, link };
 }

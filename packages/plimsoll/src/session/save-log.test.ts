@@ -46,6 +46,7 @@ function oneTurn(
   const entries = [{ message: message(identity), bytes: new TextEncoder().encode(identity) }];
   return appendMessages(log, from, entries, {
     turn: `turn_${identity}`,
+    branch: "main",
     source: "request",
     isComplete: true,
     at: 1,

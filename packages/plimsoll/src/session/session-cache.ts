@@ -1,10 +1,16 @@
 /** Finds the session of a request: by name, or by the history that it shares; in memory, then in the store. */
 
 import type { SessionRecord, Store } from "../store/store.ts";
-import { continuesSession, type RequestShape, type SessionHints } from "./identify.ts";
+import {
+  answerKeysOf,
+  type Continuation,
+  continuationOf,
+  type RequestShape,
+  type SessionHints,
+} from "./identify.ts";
 import { newId } from "./ids.ts";
-import { emptyLog, type Link, restoreLog, type SessionLog } from "./log.ts";
-import { createSessionShelf, type SessionShelf } from "./session-shelf.ts";
+import { emptyLog, restoreLog, type SessionLog } from "./log.ts";
+import { createSessionShelf, openingKey, type SessionShelf } from "./session-shelf.ts";
 
 export interface SessionCache {
   /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
@@ -13,8 +19,8 @@ export interface SessionCache {
   /** The session that a request continues; undefined when it would be a new one. */
   lookup(query: SessionLookup): Promise<SessionLog | undefined>;
   create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
-  /** Tells the cache that messages were added, so that they can be found by their history. */
-  noteChains(log: SessionLog, links: readonly Pick<Link, "chain" | "looseChain">[]): void;
+  /** Tells the cache that messages were added or a turn has ended, so that the session is found by what it answered. */
+  noteAnswers(log: SessionLog): void;
   /** The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
 }
@@ -26,11 +32,9 @@ export interface SessionLookup {
   readonly hints: SessionHints;
 }
 
-const shelfLimits = { maxSessions: 2000, maxChains: 1_000_000 };
-/** Of the sessions that share a beginning, only so many are looked into. */
+const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
+/** Of the sessions that were given the same answers, only so many are looked into. */
 const maxCandidates = 16;
-/** A session that shares none of the newest messages with the request is not the one it continues. */
-const maxChainsAsked = 128;
 
 export function createSessionCache(store: Store, now: () => number): SessionCache {
   const shelf = createSessionShelf(shelfLimits);
@@ -53,7 +57,7 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
   return {
     byId,
     create,
-    noteChains: shelf.noteChains,
+    noteAnswers: shelf.noteAnswers,
     forget: shelf.remove,
     lookup,
     find: async (query) => {
@@ -105,42 +109,78 @@ async function findByClientKey(
   return id === undefined ? undefined : loadSession(shelf, store, id);
 }
 
+/** A session that a request may continue, and what it shows of it. */
+interface Candidate {
+  readonly log: SessionLog;
+  readonly shown: Exclude<Continuation, { readonly kind: "stranger" }>;
+}
+
+/** What is at hand in memory first: it is nearly always there. */
 async function findByHistory(
   shelf: SessionShelf,
   store: Store,
-  { tenant, wire, request }: SessionLookup,
+  query: SessionLookup,
 ): Promise<SessionLog | undefined> {
-  const firstThatFits = async (ids: Iterable<string>): Promise<SessionLog | undefined> => {
-    for (const id of ids) {
-      const log = await loadSession(shelf, store, id);
-      const isCandidate = log?.record.wire === wire && log.record.clientKey === undefined;
-      if (isCandidate && continuesSession(log, request)) return log;
-    }
-    return undefined;
-  };
-  const strict = request.links.map(({ chain }) => chain);
-  const loose = request.links.map(({ looseChain }) => looseChain);
-  const isDated = strict.at(-1) !== loose.at(-1);
-  for (const chains of isDated ? [strict, loose] : [strict]) {
-    const held = await firstThatFits(shelf.byChains(tenant, chains, maxCandidates));
-    if (held !== undefined) return held;
-    // A conversation that has no answer in it yet is not worth a look at the disk.
-    if (!request.roles.includes("assistant")) continue;
-    const stored = await firstThatFits(await candidatesStored(store, tenant, chains));
-    if (stored !== undefined) return stored;
+  const { tenant, wire, request } = query;
+  const keys = answerKeysOf(wire, request);
+  const opening = openingKey(request.links.at(-1)?.chain ?? "");
+  const held = shelf.byAnswers({ tenant, keys: [...keys, opening], max: maxCandidates });
+  const found = await choose(shelf, store, query, held);
+  // A conversation that has no answer in it yet is not worth a look at the disk.
+  if (found !== undefined || keys.length === 0) return found;
+  const matches = await store.answers({ tenant, wire, keys, limit: maxCandidates });
+  const depth = new Map(keys.map((key, index) => [key, index]));
+  const deepest = matches.toSorted((a, b) => (depth.get(a.key) ?? 0) - (depth.get(b.key) ?? 0));
+  const stored = new Set(deepest.map(({ session }) => session).filter((id) => !held.has(id)));
+  return choose(shelf, store, query, [...stored].slice(0, maxCandidates));
+}
+
+async function choose(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup,
+  ids: Iterable<string>,
+): Promise<SessionLog | undefined> {
+  const candidates = await candidatesAmong(shelf, store, query, ids);
+  // Most in common first; whoever knows all of a branch before whoever went back in one.
+  const ordered = candidates.toSorted(
+    (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
+  );
+  for (const { log, shown } of ordered) {
+    const isHarmless = shown.kind === "goes-on" && shown.isAlone;
+    if (isHarmless || (await isOnly(store, query, { log, shown }, candidates))) return log;
   }
   return undefined;
 }
 
-async function candidatesStored(
+function rank({ kind }: Candidate["shown"]): number {
+  return kind === "goes-on" ? 0 : 1;
+}
+
+async function candidatesAmong(
+  shelf: SessionShelf,
   store: Store,
-  tenant: string,
-  chains: readonly string[],
-): Promise<Iterable<string>> {
-  const matches = await store.findChains(tenant, chains.slice(-maxChainsAsked));
-  const depth = new Map(chains.map((chain, index) => [chain, index]));
-  const depthOf = (match: (typeof matches)[number]): number =>
-    depth.get(match.chain) ?? depth.get(match.looseChain ?? "") ?? 0;
-  const deepestFirst = matches.toSorted((left, right) => depthOf(right) - depthOf(left));
-  return new Set(deepestFirst.map(({ session }) => session).slice(0, maxCandidates));
+  { wire, request, hints }: SessionLookup,
+  ids: Iterable<string>,
+): Promise<readonly Candidate[]> {
+  const candidates: Candidate[] = [];
+  for (const id of ids) {
+    const log = await loadSession(shelf, store, id);
+    if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
+    const shown = continuationOf(log, request, hints.agent);
+    if (shown.kind !== "stranger") candidates.push({ log, shown });
+  }
+  return candidates;
+}
+
+/** An answer that two conversations were given does not say which of them goes on. */
+async function isOnly(
+  store: Store,
+  { tenant, wire }: SessionLookup,
+  { log, shown }: Candidate,
+  candidates: readonly Candidate[],
+): Promise<boolean> {
+  if (candidates.some((other) => other.log !== log && other.shown.key === shown.key)) return false;
+  const holders = await store.answers({ tenant, wire, keys: [shown.key], limit: maxCandidates });
+  return holders.every(({ session }) => session === log.record.id);
 }

@@ -10,6 +10,7 @@ import { createJobThread, type JobOutcome } from "./job-thread.ts";
 import { callsOf, speakerOf, titleOf } from "./readable.ts";
 import { searchMessages } from "./recall-index.ts";
 import type { RecallAnswer, RecallJob } from "./recall-worker.ts";
+import type { Scope } from "./visible.ts";
 
 /** A message as it travels to whoever searches it. */
 export interface SearchedMessage {
@@ -39,6 +40,8 @@ export interface SearchLimits {
   readonly budgetTokens: number;
   /** By number: of these nothing is given. */
   readonly isLeftOut?: (number: number) => boolean;
+  /** Nothing else is searched. */
+  readonly scope?: Scope | undefined;
 }
 
 export interface SessionSearch {
@@ -80,9 +83,9 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   const searchInThread = async (
     session: Pick<SessionRecord, "id" | "wire">,
     nodes: readonly NodeRecord[],
-    asked: Omit<RecallJob, "key" | "messages">,
+    asked: Omit<RecallJob, "messages">,
   ): Promise<SearchOutcome> => {
-    const job = { key: `${session.id}#${nodes.at(-1)?.seq ?? 0}`, ...asked };
+    const job = asked;
     const first = await ask(job);
     const isUnknown = first.kind === "answered" && first.answer.kind === "unknown";
     const outcome = isUnknown
@@ -93,9 +96,11 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   };
 
   return {
-    search: async (session, query, { budgetTokens, isLeftOut = () => false }) => {
+    search: async (session, query, { budgetTokens, isLeftOut = () => false, scope }) => {
       const snapshot = await world.store.snapshot(session.id);
-      const said = (snapshot?.nodes ?? []).filter(({ source }) => source !== "inner");
+      const said = (snapshot?.nodes ?? []).filter(
+        ({ source, seq }) => source !== "inner" && scope?.isVisible(seq) !== false,
+      );
       const nodes = newest(said);
       const leftOut = nodes.filter(({ seq }) => isLeftOut(seq)).map(({ seq }) => seq);
       if (leftOut.length === nodes.length) return { kind: "found", passages: [] };
@@ -111,6 +116,10 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
               }),
             }
           : await searchInThread(session, nodes, {
+              // An index of these very messages: a branch that was rewound has as many, and others.
+              key: [session.id, scope?.branch ?? "", nodes.length, nodes.at(-1)?.seq ?? 0].join(
+                "#",
+              ),
               query,
               budgetTokens,
               leftOut,

@@ -1,29 +1,57 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { emptyLog, type SessionLog, startBranch } from "./log.ts";
+import { emptyLog, moveTip, rootLink, type SessionLog, startBranch } from "./log.ts";
+import { appendMessages } from "./record.ts";
 import { createSessionShelf } from "./session-shelf.ts";
 
-const limits = { maxSessions: 2, maxChains: 100 };
-const logOf = (id: string, clientKey = id): SessionLog =>
-  emptyLog({ id, tenant: "t", wire: "w", clientKey, createdAt: 1, updatedAt: 1 });
-const link = (chain: string) => ({ chain, looseChain: chain });
+const limits = { maxSessions: 2, maxMessages: 100, maxKeys: 100 };
+const logOf = (id: string, clientKey?: string): SessionLog =>
+  emptyLog({
+    id,
+    tenant: "t",
+    wire: "w",
+    createdAt: 1,
+    updatedAt: 1,
+    ...(clientKey === undefined ? {} : { clientKey }),
+  });
+
+/** One question, one answer. Gives the key of the answer. */
+function answered(log: SessionLog, answer: string): string {
+  const branch = startBranch(log, { id: "main", relation: "new", forkSeq: null, at: 1 });
+  const said = { turn: "turn", branch: "main", isComplete: true, at: 1 } as const;
+  const entry = (identity: string) => ({
+    message: {
+      role: "user",
+      identity,
+      hash: identity,
+      bytes: 1,
+      tokens: 1,
+      certainty: "exact",
+    } as const,
+    bytes: new Uint8Array(),
+  });
+  const root = { seq: null, link: rootLink("w") };
+  const asked = appendMessages(log, root, [entry("hi")], { ...said, source: "request" });
+  const tip = appendMessages(log, asked, [entry(answer)], { ...said, source: "answer" });
+  moveTip(branch, tip.seq);
+  log.unsaved = [];
+  return log.nodes.get(tip.seq ?? -1)?.answerKey ?? "";
+}
 
 test("the least used session is let go, and with it every way to find it", async () => {
   const shelf = createSessionShelf(limits);
-  const [a, b, c] = [logOf("a"), logOf("b"), logOf("c")];
+  const [a, b, c] = [logOf("a"), logOf("b"), logOf("c", "C")];
+  const shared = answered(a, "hello");
+  answered(b, "hello");
   shelf.put(a);
   shelf.put(b);
-  shelf.noteChains(a, [link("shared"), link("of a")]);
-  shelf.noteChains(b, [link("shared")]);
+  expect([...shelf.byAnswers({ tenant: "t", keys: [shared], max: 5 })]).toEqual(["a", "b"]);
   expect(shelf.get("a")).toBe(a);
   shelf.put(c);
   await nextTick();
   expect([shelf.get("a"), shelf.get("b"), shelf.get("c")]).toEqual([a, undefined, c]);
-  expect([shelf.byClientKey("t", "w", "b"), shelf.byClientKey("t", "w", "a")]).toEqual([
-    undefined,
-    "a",
-  ]);
-  expect([...shelf.byChains("t", ["shared"], 5)]).toEqual(["a"]);
+  expect(shelf.byClientKey("t", "w", "C")).toBe("c");
+  expect([...shelf.byAnswers({ tenant: "t", keys: [shared], max: 5 })]).toEqual(["a"]);
 });
 
 test("a session is not let go before whoever asked for it could use it", async () => {
@@ -54,14 +82,28 @@ test.each([
   expect(shelf.get("a")).toBeUndefined();
 });
 
-test("chains are found by their tenant only, the last of them first", () => {
-  const shelf = createSessionShelf({ maxSessions: 9, maxChains: 100 });
+test("answers are found by their tenant only, those of the first key first", () => {
+  const shelf = createSessionShelf({ maxSessions: 9, maxMessages: 100, maxKeys: 100 });
   const [a, b] = [logOf("a"), logOf("b")];
+  const keys = [answered(b, "second"), answered(a, "first")];
   shelf.put(a);
   shelf.put(b);
-  shelf.noteChains(a, [link("1"), link("2")]);
-  shelf.noteChains(b, [link("1")]);
-  expect([...shelf.byChains("t", ["1", "2"], 5)]).toEqual(["a", "b"]);
-  expect([...shelf.byChains("t", ["1", "2"], 1)]).toEqual(["a"]);
-  expect([...shelf.byChains("u", ["1", "2"], 5)]).toEqual([]);
+  expect([...shelf.byAnswers({ tenant: "t", keys, max: 5 })]).toEqual(["b", "a"]);
+  expect([...shelf.byAnswers({ tenant: "t", keys, max: 1 })]).toEqual(["b"]);
+  expect([...shelf.byAnswers({ tenant: "u", keys, max: 5 })]).toEqual([]);
+});
+
+test("of thousands that were given one answer, those that still stand at it are looked at first, and only a few", () => {
+  const shelf = createSessionShelf({ maxSessions: 9999, maxMessages: 99_999, maxKeys: 99_999 });
+  const logs = Array.from({ length: 2000 }, (_, index) => logOf(`s${index}`));
+  const keys = logs.map((log) => answered(log, "hello"));
+  for (const log of logs) shelf.put(log);
+  const asked = { tenant: "t", keys: keys.slice(0, 1), max: 16 };
+  expect(shelf.byAnswers(asked).size).toBeLessThanOrEqual(8);
+  for (const log of logs.slice(0, 1999)) {
+    const [branch] = log.branches.values();
+    if (branch !== undefined) moveTip(branch, 1);
+    shelf.noteAnswers(log);
+  }
+  expect([...shelf.byAnswers(asked)][0]).toBe("s1999");
 });

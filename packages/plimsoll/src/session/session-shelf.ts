@@ -1,66 +1,111 @@
-/** The sessions that are in memory, by id, by the client's name and by history; the least used are let go. */
+/** The sessions that are in memory, by id, by the client's name and by their answers; the least used are let go. */
 
-import type { Link, SessionLog } from "./log.ts";
+import type { SessionLog } from "./log.ts";
 
 export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
   byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
-  /** Ids of sessions that hold one of these chains, those of the last chain first; of equals, the newest first. */
-  byChains(tenant: string, chains: readonly string[], max: number): ReadonlySet<string>;
-  noteChains(log: SessionLog, links: readonly Pick<Link, "chain" | "looseChain">[]): void;
+  /**
+   * Ids of sessions that recorded an answer under one of these keys, those of the first key first; of equals, those that
+   * stand at that answer before those that have gone on.
+   */
+  byAnswers(query: ShelfQuery): ReadonlySet<string>;
+  /** Messages were added, or a turn failed: so the session is found by its next request. */
+  noteAnswers(log: SessionLog): void;
   remove(log: SessionLog): void;
+}
+
+export interface ShelfQuery {
+  readonly tenant: string;
+  readonly keys: readonly string[];
+  readonly max: number;
 }
 
 export interface ShelfLimits {
   readonly maxSessions: number;
-  /** Messages of all sessions together. */
-  readonly maxChains: number;
+  /** Of all sessions together. */
+  readonly maxMessages: number;
+  readonly maxKeys: number;
 }
 
 interface Held {
   readonly log: SessionLog;
-  readonly chains: Set<string>;
+  readonly keys: Set<string>;
+  /** Of the answers that its branches stand at. */
+  readonly tips: Set<string>;
+  /** Up to here its answers are known. */
+  noted: number;
+  messages: number;
 }
 
 const keyOf = (...names: readonly string[]): string => names.join("\0");
 
+/** Of the sessions that were given one and the same answer so many are remembered: more than one proves nothing. */
+const maxPerKey = 4;
+
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   /** In order of use: the first is the one to let go. */
   const held = new Map<string, Held>();
-  const idsByChain = new Map<string, Set<string>>();
+  const idsByKey = new Map<string, Set<string>>();
+  const idsByTip = new Map<string, Set<string>>();
   const idByClientKey = new Map<string, string>();
-  let chainCount = 0;
+  let keyCount = 0;
+  let messageCount = 0;
 
-  const noteChains: SessionShelf["noteChains"] = (log, links) => {
-    const entry = held.get(log.record.id);
-    if (entry === undefined) return;
-    for (const chain of links.flatMap((link) => [link.chain, link.looseChain])) {
-      const key = keyOf(log.record.tenant, chain);
-      if (entry.chains.has(key)) continue;
-      entry.chains.add(key);
-      chainCount++;
-      idsByChain.set(key, (idsByChain.get(key) ?? new Set()).add(log.record.id));
-    }
+  const noteKey = (entry: Held, key: string): void => {
+    const { id, tenant } = entry.log.record;
+    const name = keyOf(tenant, key);
+    const ids = idsByKey.get(name);
+    if (entry.keys.has(name) || (ids?.size ?? 0) >= maxPerKey) return;
+    entry.keys.add(name);
+    keyCount++;
+    addId(idsByKey, name, id);
   };
 
-  const remove = (id: string, { log, chains }: Held): void => {
+  const noteTips = (entry: Held): void => {
+    const { id, tenant } = entry.log.record;
+    const names = new Set(tipKeysOf(entry.log).map((key) => keyOf(tenant, key)));
+    for (const name of entry.tips) if (!names.has(name)) dropId(idsByTip, name, id);
+    for (const name of names) addId(idsByTip, name, id);
+    entry.tips.clear();
+    for (const name of names) entry.tips.add(name);
+  };
+
+  const noteAnswers: SessionShelf["noteAnswers"] = (log) => {
+    const entry = held.get(log.record.id);
+    if (entry?.log !== log) return;
+    messageCount += log.nodes.size - entry.messages;
+    entry.messages = log.nodes.size;
+    // Whoever has a name is found by it.
+    if (log.record.clientKey !== undefined) return;
+    for (let seq = entry.noted + 1; seq < log.nextSeq; seq++) {
+      const node = log.nodes.get(seq);
+      if (node?.answerKey !== undefined) noteKey(entry, node.answerKey);
+    }
+    entry.noted = log.nextSeq - 1;
+    noteTips(entry);
+  };
+
+  const remove = (id: string, { log, keys, tips, messages }: Held): void => {
     held.delete(id);
     const { tenant, wire, clientKey } = log.record;
-    idByClientKey.delete(keyOf(tenant, wire, clientKey ?? ""));
-    chainCount -= chains.size;
-    for (const key of chains) {
-      const ids = idsByChain.get(key);
-      ids?.delete(id);
-      if (ids?.size === 0) idsByChain.delete(key);
-    }
+    if (clientKey !== undefined && idByClientKey.get(keyOf(tenant, wire, clientKey)) === id)
+      idByClientKey.delete(keyOf(tenant, wire, clientKey));
+    keyCount -= keys.size;
+    messageCount -= messages;
+    for (const key of keys) dropId(idsByKey, key, id);
+    for (const key of tips) dropId(idsByTip, key, id);
   };
 
+  const isFull = (): boolean =>
+    held.size > limits.maxSessions ||
+    keyCount > limits.maxKeys ||
+    messageCount > limits.maxMessages;
   /** Not at once: whoever was given a session must first have marked it as busy. */
   const letGoSoon = (): void => {
     if (isFull()) setImmediate(letGo);
   };
-  const isFull = (): boolean => held.size > limits.maxSessions || chainCount > limits.maxChains;
   const letGo = (): void => {
     for (const [id, entry] of held) {
       if (!isFull()) return;
@@ -69,16 +114,14 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   };
 
   return {
-    noteChains,
+    noteAnswers,
     put: (log) => {
       const { id, tenant, wire, clientKey } = log.record;
-      held.set(id, { log, chains: new Set() });
+      const before = held.get(id);
+      if (before !== undefined) remove(id, before);
+      held.set(id, { log, keys: new Set(), tips: new Set(), noted: 0, messages: 0 });
       if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
-      const nodes = [...log.nodes.values()];
-      noteChains(
-        log,
-        nodes.map(({ chain, looseChain = chain }) => ({ chain, looseChain })),
-      );
+      noteAnswers(log);
       letGoSoon();
     },
     remove: (log) => {
@@ -93,16 +136,67 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       return entry.log;
     },
     byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
-    byChains: (tenant, chains, max) => {
+    byAnswers: ({ tenant, keys, max }) => {
       const found = new Set<string>();
-      for (const chain of chains.toReversed()) {
-        const ids = idsByChain.get(keyOf(tenant, chain));
-        for (const id of [...(ids ?? [])].reverse()) if (found.size < max) found.add(id);
+      for (const key of keys) {
+        const name = keyOf(tenant, key);
+        // All that stand at one answer have said the same: a few of them are enough.
+        for (const id of [...someOf(idsByTip.get(name)), ...someOf(idsByKey.get(name))])
+          if (found.size < max) found.add(id);
         if (found.size >= max) break;
       }
       return found;
     },
   };
+}
+
+function addId(ids: Map<string, Set<string>>, key: string, id: string): void {
+  ids.set(key, (ids.get(key) ?? new Set()).add(id));
+}
+
+function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
+  const left = ids.get(key);
+  left?.delete(id);
+  if (left?.size === 0) ids.delete(key);
+}
+
+/** The first of a set, without a copy of it: thousands of conversations may stand at one greeting. */
+function* someOf(ids: ReadonlySet<string> | undefined): Generator<string> {
+  let count = 0;
+  for (const id of ids ?? []) {
+    if (++count > maxPerKey) return;
+    yield id;
+  }
+}
+
+/** A session that was forked more often than this is known by its newest branches. */
+const maxBranches = 64;
+
+function tipKeysOf(log: SessionLog): readonly string[] {
+  const keys: string[] = [];
+  for (const { record } of [...log.branches.values()].slice(-maxBranches)) {
+    let node = log.nodes.get(record.tipSeq ?? -1);
+    while (node?.answerKey !== undefined) {
+      keys.push(node.answerKey);
+      node = log.nodes.get(node.parent ?? -1);
+    }
+  }
+  const opening = openingOf(log);
+  return opening === undefined ? keys : [...keys, opening];
+}
+
+/** A first request that failed: the same one again is its retry, and there is no answer yet to know it by. */
+function openingOf({ nodes, branches }: SessionLog): string | undefined {
+  const [main] = branches.values();
+  if (branches.size !== 1 || main === undefined || main.inFlight > 0) return undefined;
+  const tip = nodes.get(main.record.tipSeq ?? -1);
+  const hasAnswer = tip === undefined || tip.seq !== nodes.size || tip.source === "answer";
+  return hasAnswer ? undefined : openingKey(tip.chain);
+}
+
+/** By the strict chain: a retry is the same, system prompt and all. */
+export function openingKey(chain: string): string {
+  return `opening ${chain}`;
 }
 
 /** What runs or is not stored yet is nowhere else. */

@@ -21,12 +21,22 @@ import type { EventBus } from "./event-bus.ts";
 import { fitTurn, untouched } from "./fit.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { withFewerTools } from "./held-tools.ts";
-import { type Placement, placeInSession, type SessionHints } from "./identify.ts";
+import { type Placement, placeInSession, type SessionHints, shapeOf } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { type InnerRounds, openRounds } from "./inner-rounds.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
 import { loadTools } from "./load-tools.ts";
-import { extendLinks, type Link, looseChainOf, moveTip, rootLink, type SessionLog } from "./log.ts";
+import {
+  extendLinks,
+  type Link,
+  type LogMessage,
+  linksIn,
+  linksOfPath,
+  moveTip,
+  pathTo,
+  rootLink,
+  type SessionLog,
+} from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
@@ -202,28 +212,25 @@ async function appendRequest(
   const { tenant, wire, hints } = incoming;
   const { whole, bytes, turn } = request;
   const { messages, links, heldCount } = whole;
-  const shape = {
-    links,
-    roles: messages.map(({ role }) => role),
-    identities: messages.map(({ identity }) => identity),
-    compactedFrom: messages.findLastIndex(({ isCompaction }) => isCompaction === true),
-  };
+  const shape = shapeOf(messages, links);
   const { log, isNew } =
     whole.log === undefined
       ? await context.sessions.find({ tenant, wire: wire.name, request: shape, hints })
       : { log: whole.log, isNew: false };
   if (isNew) announceSession(log, hints.agent, turn.at);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
-  const place = continued?.place ?? placeInSession(log, shape, hints);
+  const named = linksIn(log, messages, links);
+  const place = continued?.place ?? placeInSession(log, { ...shape, links: named }, hints);
   const branch =
     place.branch ??
     startNewBranch(log, {
       relation: place.relation,
       forkSeq: place.parent,
+      left: place.left?.record.id,
       agent: hints.agent,
       at: turn.at,
     });
-  const link = continued?.link ?? links[place.common - 1] ?? rootLink(wire.name);
+  const link = continued?.link ?? named[place.common - 1] ?? rootLink(wire.name);
   const known = { seq: place.parent, link };
   const added = messages.slice(place.common).map((message, index) => ({
     message,
@@ -231,14 +238,35 @@ async function appendRequest(
   }));
   const tip = appendMessages(log, known, added, {
     turn: turn.id,
+    branch: branch.record.id,
     source: "request",
     isComplete: true,
     at: turn.at,
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  context.sessions.noteChains(log, links.slice(place.common));
-  return { log, branch, relation: place.relation, tip, newMessages: added.length };
+  context.sessions.noteAnswers(log);
+  const lead = newLead(messages, { links, named }, bytes);
+  return {
+    log,
+    branch,
+    relation: place.relation,
+    tip,
+    newMessages: added.length,
+    links: named,
+    ...(lead === undefined ? {} : { lead }),
+  };
+}
+
+/** The leading system messages of the request, where the log goes on below others. */
+function newLead(
+  messages: readonly LogMessage[],
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  bytes: readonly Uint8Array[],
+): readonly Uint8Array[] | undefined {
+  const lead = messages.findIndex(({ role }) => role !== "system");
+  const isOther = lead > 0 && links[lead - 1]?.chain !== named[lead - 1]?.chain;
+  return isOther ? bytes.slice(0, lead) : undefined;
 }
 
 /** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
@@ -251,7 +279,7 @@ function continueBlindly(
   if (branch === undefined || tip === undefined) return undefined;
   return {
     place: { relation: "continues", branch, common: 0, parent: tip.seq },
-    link: { chain: tip.chain, looseChain: looseChainOf(tip), isLeading: false },
+    link: linksOfPath(log.record.wire, pathTo(log, tip.seq)).at(-1) ?? rootLink(log.record.wire),
   };
 }
 

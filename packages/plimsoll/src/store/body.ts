@@ -2,14 +2,22 @@
 
 import { hash } from "node:crypto";
 import { promisify } from "node:util";
-import { zstdCompress, zstdDecompress, zstdDecompressSync } from "node:zlib";
+import {
+  deflateRawSync,
+  inflateRawSync,
+  zstdCompress,
+  zstdDecompress,
+  zstdDecompressSync,
+} from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
 import type { StoredBody } from "./store.ts";
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
-/** Below this, compressing costs more time than the disk would. */
+/** Below this, packing costs more time than the disk would. */
+const deflateFromBytes = 1024;
+/** From here on a thread packs it. */
 const compressFromBytes = 4096;
 /** Nothing larger was ever stored: the inbound limit is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
@@ -18,12 +26,21 @@ const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
 /** Contract: never rejects; what cannot be packed is kept as it is. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
-  if (bytes.length < compressFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
+  if (bytes.length < compressFromBytes) return packSmall(bytes);
   const packed = await compress(bytes).catch(() => bytes);
   return {
     codec: packed.length < bytes.length ? "zstd" : "raw",
     bytes: ownBytes(packed.length < bytes.length ? packed : bytes),
   };
+}
+
+/** At once: handing it to a thread would take longer. */
+function packSmall(bytes: Uint8Array): StoredBody {
+  if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
+  const packed = deflateRawSync(bytes);
+  return packed.length < bytes.length
+    ? { codec: "deflate", bytes: ownBytes(packed) }
+    : { codec: "raw", bytes: ownBytes(bytes) };
 }
 
 /** A view would hold on to the whole request that it is cut from, and carry it along to the store's thread. */
@@ -36,6 +53,7 @@ export interface BodyToRead extends StoredBody {
   readonly hash: string;
   /** Says what it is in the error: a handle, or session and number. */
   readonly name: string;
+  readonly session: string;
 }
 
 /** SQLite does not notice flipped bytes in a blob; this does. */
@@ -44,16 +62,23 @@ export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
   if (bytes === undefined || sha256(bytes) !== stored.hash) {
     throw new PlimsollError(
       "STORE_CORRUPT",
-      `The stored bytes of ${stored.name} do not match their hash: restore the database from a backup.`,
-      { fields: { name: stored.name } },
+      `The stored bytes of ${stored.name} do not match their hash: the disk has changed them.`,
+      { fields: { name: stored.name, session: stored.session } },
     );
   }
   return bytes;
 }
 
-async function unpack(stored: BodyToRead): Promise<Uint8Array | undefined> {
+/** What cannot be unpacked is empty: whatever it is a part of does not match its hash then. */
+export async function unpackBlock(stored: StoredBody): Promise<Uint8Array> {
+  return (await unpack(stored)) ?? new Uint8Array();
+}
+
+async function unpack(stored: StoredBody): Promise<Uint8Array | undefined> {
   if (stored.codec === "raw") return stored.bytes;
   try {
+    if (stored.codec === "deflate")
+      return inflateRawSync(stored.bytes, { maxOutputLength: compressFromBytes });
     const small = unpackAtOnce(stored.bytes);
     if (small !== undefined) return small;
     return await decompress(stored.bytes, { maxOutputLength: maxBodyBytes });

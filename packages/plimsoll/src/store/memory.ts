@@ -2,7 +2,8 @@
 
 import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
-import { unpackBody } from "./body.ts";
+import { nameOfBlock, splitIds } from "./blocks.ts";
+import { unpackBlock, unpackBody } from "./body.ts";
 import type {
   ArchiveRecord,
   BranchRecord,
@@ -27,7 +28,8 @@ interface Kept {
   session: SessionRecord;
   readonly branches: Map<string, BranchRecord>;
   readonly nodes: Map<number, KeptMessage>;
-  readonly heads: Map<string, StoredBody>;
+  readonly heads: Map<string, Uint8Array>;
+  readonly blocks: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
   readonly edits: Map<number, Edit>;
   readonly wordings: Map<number, Extract<Write, { kind: "wording" }>>;
@@ -38,7 +40,7 @@ interface Memory {
   readonly archive: Map<string, ArchiveRecord>;
   readonly references: Map<string, ReferenceRecord>;
   readonly errors: { readonly tenant: string; readonly error: ErrorRecord }[];
-  readonly chains: Map<string, { readonly session: string; readonly seq: number }[]>;
+  readonly answers: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
   lastEvent: number;
   isClosed: boolean;
@@ -54,7 +56,7 @@ export function createMemoryStore(): Store {
     archive: new Map(),
     references: new Map(),
     errors: [],
-    chains: new Map(),
+    answers: new Map(),
     events: [],
     lastEvent: 0,
     isClosed: false,
@@ -66,6 +68,12 @@ export function createMemoryStore(): Store {
       for (const write of writes) refuseIfTaken(memory, write);
       return { events: writes.flatMap((write) => apply(memory, write)) };
     },
+    putAside: async (session) => {
+      memory.sessions.delete(session);
+      return "nowhere: this store keeps nothing";
+    },
+    check: async () => [],
+    rebuild: async () => ({ aside: "", kept: memory.sessions.size, lost: [] }),
     close: async () => {
       memory.isClosed = true;
     },
@@ -108,9 +116,9 @@ function sessionReads(
 
 function messageReads(
   memory: Memory,
-): Pick<Store, "messages" | "bodies" | "wordings" | "wordingSizes" | "findChains" | "head"> {
+): Pick<Store, "messages" | "bodies" | "wordings" | "wordingSizes" | "answers" | "head"> {
   const read = (session: string, { node, body }: KeptMessage): Promise<Uint8Array> =>
-    unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}` });
+    unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}`, session });
   return {
     messages: async (session, { after = 0, limit }) => {
       const found = memory.sessions.get(session);
@@ -135,7 +143,7 @@ function messageReads(
         const kept = memory.sessions.get(session)?.wordings.get(seq);
         if (kept === undefined) continue;
         const name = `wording ${seq} of ${session}`;
-        wordings.set(seq, await unpackBody({ ...kept.body, hash: kept.hash, name }));
+        wordings.set(seq, await unpackBody({ ...kept.body, hash: kept.hash, name, session }));
       }
       return wordings;
     },
@@ -143,18 +151,28 @@ function messageReads(
       const kept = memory.sessions.get(session)?.wordings ?? new Map();
       return new Map([...kept].map(([seq, { bytes }]) => [seq, bytes]));
     },
-    findChains: async (tenant, chains) =>
-      chains.flatMap((wanted) =>
-        (memory.chains.get(`${tenant}\0${wanted}`) ?? []).flatMap(({ session, seq }) => {
-          const node = memory.sessions.get(session)?.nodes.get(seq)?.node;
-          if (node === undefined) return [];
-          const { chain, looseChain } = node;
-          return [{ session, seq, chain, ...(looseChain === undefined ? {} : { looseChain }) }];
-        }),
-      ),
+    answers: async ({ tenant, wire, keys, limit }) =>
+      keys
+        .flatMap((key) =>
+          (memory.answers.get(`${tenant}\0${key}`) ?? []).map((at) => ({ ...at, key })),
+        )
+        .filter(({ session }) => {
+          const record = memory.sessions.get(session)?.session;
+          return record?.wire === wire && record.clientKey === undefined;
+        })
+        .reverse()
+        .slice(0, limit),
     head: async (session, hash) => {
-      const body = memory.sessions.get(session)?.heads.get(hash);
-      return body && unpackBody({ ...body, hash, name: `head ${hash} of ${session}` });
+      const kept = memory.sessions.get(session);
+      const list = kept?.heads.get(hash);
+      if (kept === undefined || list === undefined) return undefined;
+      const blocks = splitIds(list).map((id) => kept.blocks.get(nameOfBlock(id)));
+      const unpacked = await Promise.all(
+        blocks.map((block) => (block === undefined ? new Uint8Array() : unpackBlock(block))),
+      );
+      const name = `head ${hash} of ${session}`;
+      const bytes = new Uint8Array(Buffer.concat(unpacked));
+      return unpackBody({ codec: "raw", bytes, hash, name, session });
     },
   };
 }
@@ -223,7 +241,7 @@ function apply(memory: Memory, write: Write): readonly number[] {
     case "session": {
       const known = memory.sessions.get(write.session.id);
       if (known === undefined) memory.sessions.set(write.session.id, emptySession(write.session));
-      else known.session = { ...known.session, updatedAt: write.session.updatedAt };
+      else known.session = write.session;
       return [];
     }
     default: {
@@ -244,27 +262,22 @@ function applyToSession(
   write: Exclude<Write, { kind: "event" | "archive" | "reference" | "error" | "session" }>,
 ): void {
   switch (write.kind) {
-    case "branch": {
-      const known = kept.branches.get(write.branch.id);
-      kept.branches.set(
-        write.branch.id,
-        known
-          ? { ...write.branch, relation: known.relation, forkSeq: known.forkSeq }
-          : write.branch,
-      );
+    case "branch":
+      kept.branches.set(write.branch.id, write.branch);
       return;
-    }
     case "message":
       kept.nodes.set(write.node.seq, { node: write.node, body: write.body });
-      for (const chain of [write.node.chain, write.node.looseChain]) {
-        if (chain === undefined) continue;
-        const key = `${write.tenant}\0${chain}`;
-        const known = memory.chains.get(key) ?? [];
-        memory.chains.set(key, [...known, { session: write.session, seq: write.node.seq }]);
+      if (write.node.answerKey !== undefined) {
+        const key = `${write.tenant}\0${write.node.answerKey}`;
+        const known = memory.answers.get(key) ?? [];
+        memory.answers.set(key, [...known, { session: write.session, seq: write.node.seq }]);
       }
       return;
     case "head":
-      if (!kept.heads.has(write.hash)) kept.heads.set(write.hash, write.body);
+      setIfAbsent(kept.heads, write.hash, write.blocks);
+      return;
+    case "block":
+      setIfAbsent(kept.blocks, nameOfBlock(write.id), write.body);
       return;
     case "turn":
       kept.turns.set(write.turn.id, write.turn);
@@ -284,6 +297,7 @@ function emptySession(session: SessionRecord): Kept {
     branches: new Map(),
     nodes: new Map(),
     heads: new Map(),
+    blocks: new Map(),
     turns: new Map(),
     edits: new Map(),
     wordings: new Map(),

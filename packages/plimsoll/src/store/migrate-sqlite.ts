@@ -35,6 +35,7 @@ export function schemaVersionOf(
 function apply(database: Database, step: Migration): void {
   const run = database.transaction(() => {
     for (const statement of step.statements) database.exec(statement);
+    step.run?.(database);
     database.pragma(`user_version = ${step.version}`);
   });
   run.immediate();

@@ -1,8 +1,13 @@
 /** The schema as numbered steps. A step that was ever released is never changed: add the next one. */
 
+import type { Database } from "better-sqlite3";
+import { fillStep3, statements3 } from "./migration-3.ts";
+
 export interface Migration {
   readonly version: number;
   readonly statements: readonly string[];
+  /** What statements alone cannot do, behind them in the same transaction. */
+  readonly run?: (database: Database) => void;
 }
 
 /** Bodies are bytes, never text: NUL and lone surrogates occur in real conversations. */
@@ -65,6 +70,7 @@ export const migrations: readonly Migration[] = [
       "CREATE INDEX errors_by_session ON errors (session)",
     ],
   },
+  { version: 3, statements: statements3, run: fillStep3 },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

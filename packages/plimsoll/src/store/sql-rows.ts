@@ -1,10 +1,21 @@
-/** Rows of the SQL tables as records, and small records as the bytes of their JSON. */
+/** Rows of the SQL tables as records. */
 
 import type { Counters } from "../message/counters.ts";
+import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
 import { unpackBody } from "./body.ts";
-import type { BranchRecord, ChainMatch, NodeRecord, SessionRecord, StoredBody } from "./store.ts";
+import { unpackRecord } from "./record.ts";
+import { checkSeal, type SealedTable, spoiltRow } from "./seal.ts";
+import type {
+  ArchiveRecord,
+  ArchiveSource,
+  BranchRecord,
+  NodeRecord,
+  SessionRecord,
+  StoredBody,
+  TurnRecord,
+} from "./store.ts";
 
 export type SqlValue = string | number | null | Uint8Array;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -13,30 +24,24 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
 }
 
-export function recordOf(value: unknown): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
-}
-
-/** Contract: only for what `recordOf` wrote. */
-export function parseRecord<T>(value: SqlValue | undefined): T {
-  return JSON.parse(new TextDecoder().decode(value as Uint8Array)) as T;
-}
-
 export function textOf(row: SqlRow, column: string): string {
   return String(row[column]);
 }
 
 export function bodyOf(row: SqlRow): StoredBody {
-  return { codec: row["codec"] === "zstd" ? "zstd" : "raw", bytes: row["body"] as Uint8Array };
+  const codec = row["codec"] === "zstd" || row["codec"] === "deflate" ? row["codec"] : "raw";
+  return { codec, bytes: row["body"] as Uint8Array };
 }
 
 export function bodyOfMessage(session: string, row: SqlRow): Promise<Uint8Array> {
   const name = `message ${row["seq"]} of ${session}`;
-  return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name });
+  return unpackBody({ ...bodyOf(row), hash: textOf(row, "hash"), name, session });
 }
 
+/** Contract: throws STORE_CORRUPT, like everything below, when the row is not what was written. */
 export function readSession(row: SqlRow | undefined): SessionRecord | undefined {
   if (row === undefined) return undefined;
+  checkSeal("sessions", row);
   return {
     id: textOf(row, "id"),
     tenant: textOf(row, "tenant"),
@@ -49,24 +54,31 @@ export function readSession(row: SqlRow | undefined): SessionRecord | undefined 
 }
 
 export function readBranch(row: SqlRow): BranchRecord {
+  checkSeal("branches", row);
   return {
     id: textOf(row, "id"),
     ...(row["agent"] === null ? {} : { agent: textOf(row, "agent") }),
     relation: textOf(row, "relation") as Relation,
+    ...(row["left_branch"] == null ? {} : { left: textOf(row, "left_branch") }),
     forkSeq: row["fork_seq"] === null ? null : Number(row["fork_seq"]),
     tipSeq: row["tip_seq"] === null ? null : Number(row["tip_seq"]),
-    ...(row["counters"] == null ? {} : { counters: parseRecord<Counters>(row["counters"]) }),
+    ...(row["counters"] == null
+      ? {}
+      : { counters: readRecord<Counters>("branches", row, "counters") }),
     createdAt: Number(row["created_at"]),
   };
 }
 
 export function readNode(row: SqlRow): NodeRecord {
+  checkSeal("messages", row);
   return {
     seq: Number(row["seq"]),
     parent: row["parent"] === null ? null : Number(row["parent"]),
     role: textOf(row, "role") as Role,
     source: textOf(row, "source") as NodeRecord["source"],
     turn: textOf(row, "turn"),
+    ...(row["branch"] == null ? {} : { branch: textOf(row, "branch") }),
+    ...(row["answer_key"] == null ? {} : { answerKey: textOf(row, "answer_key") }),
     identity: textOf(row, "identity"),
     chain: textOf(row, "chain"),
     ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),
@@ -79,11 +91,32 @@ export function readNode(row: SqlRow): NodeRecord {
   };
 }
 
-export function readChainMatch(row: SqlRow): ChainMatch {
+export function readTurn(row: SqlRow): TurnRecord {
+  checkSeal("turns", row);
+  return readRecord<TurnRecord>("turns", row, "record");
+}
+
+export function readEdit(row: SqlRow): Edit {
+  checkSeal("edits", row);
+  return readRecord<Edit>("edits", row, "edit");
+}
+
+export function readArchived(row: SqlRow): ArchiveRecord {
+  checkSeal("archive", row);
   return {
+    handle: textOf(row, "handle"),
+    tenant: textOf(row, "tenant"),
     session: textOf(row, "session"),
-    seq: Number(row["seq"]),
-    chain: textOf(row, "chain"),
-    ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),
+    bytes: Number(row["bytes"]),
+    at: Number(row["at"]),
+    source: readRecord<ArchiveSource>("archive", row, "source"),
   };
+}
+
+export function readRecord<T>(table: SealedTable, row: SqlRow, column: string): T {
+  try {
+    return unpackRecord<T>(row[column] as Uint8Array);
+  } catch {
+    throw spoiltRow(table, textOf(row, "session"));
+  }
 }

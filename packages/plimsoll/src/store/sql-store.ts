@@ -1,16 +1,21 @@
 /** The Store over any SQL database: plain statements that SQLite and PostgreSQL both take. */
 
 import type { Edit } from "../message/edit.ts";
+import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
-import { unpackBody } from "./body.ts";
+import { nameOfBlock, splitIds } from "./blocks.ts";
+import { unpackBlock, unpackBody } from "./body.ts";
+import { checkSeal, isSealed, type SealedTable, sealedColumns } from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,
-  parseRecord,
+  readArchived,
   readBranch,
-  readChainMatch,
+  readEdit,
   readNode,
+  readRecord,
   readSession,
+  readTurn,
   type SqlRow,
   type SqlStatement,
   type SqlValue,
@@ -18,21 +23,20 @@ import {
 } from "./sql-rows.ts";
 import { statementOf } from "./sql-writes.ts";
 import type {
-  ArchiveRecord,
-  ArchiveSource,
-  ChainMatch,
+  AnswerMatch,
+  AnswerQuery,
   ErrorQuery,
   ErrorRecord,
   EventQuery,
   MessageRecord,
   Page,
+  Rebuilt,
   SessionQuery,
   SessionSnapshot,
   SessionSummary,
   Store,
   StoredEvent,
   StoreFigures,
-  TurnRecord,
 } from "./store.ts";
 
 /** Contract: `transact` runs all statements in one durable transaction and gives the rows of each. */
@@ -40,13 +44,19 @@ export interface SqlDriver {
   readonly kind: string;
   transact(statements: readonly SqlStatement[]): Promise<readonly (readonly SqlRow[])[]>;
   query(statement: SqlStatement): Promise<readonly SqlRow[]>;
+  putAside(session: string): Promise<string>;
+  check(): Promise<readonly string[]>;
+  rebuild(): Promise<Rebuilt>;
   close(): Promise<void>;
 }
 
 /** Events older than this many are dropped: they are for catching up, not for history. */
 export const keptEvents = 100_000;
 export const keptErrors = 10_000;
-const chainsPerQuery = 250;
+const valuesPerQuery = 250;
+
+/** Without bodies. */
+const nodeColumns = [...sealedColumns.messages, "seal"].join(", ");
 
 export function createSqlStore(driver: SqlDriver): Store {
   const all = (sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]> =>
@@ -65,7 +75,8 @@ export function createSqlStore(driver: SqlDriver): Store {
         ),
       };
     },
-    session: async (id) => readSession(await first("SELECT * FROM sessions WHERE id = ?", id)),
+    session: async (id) =>
+      within(id, async () => readSession(await first("SELECT * FROM sessions WHERE id = ?", id))),
     sessionByClientKey: async (tenant, wire, clientKey) =>
       readSession(
         await first(
@@ -76,31 +87,25 @@ export function createSqlStore(driver: SqlDriver): Store {
         ),
       ),
     sessions: (query) => readSessions(driver, query),
-    snapshot: (id) => readSnapshot(driver, id),
-    messages: (session, page) => readMessages(driver, session, page),
-    bodies: (session, seqs) => readBodies(driver, "messages", session, seqs),
-    wordings: (session, seqs) => readBodies(driver, "wordings", session, seqs),
-    wordingSizes: async (session) =>
-      new Map(
-        (await all("SELECT seq, bytes FROM wordings WHERE session = ?", session)).map((row) => [
-          Number(row["seq"]),
-          Number(row["bytes"]),
-        ]),
+    snapshot: (id) => within(id, () => readSnapshot(driver, id)),
+    messages: (session, page) => within(session, () => readMessages(driver, session, page)),
+    bodies: (session, seqs) => within(session, () => readBodies(driver, "messages", session, seqs)),
+    wordings: (session, seqs) =>
+      within(session, () => readBodies(driver, "wordings", session, seqs)),
+    wordingSizes: (session) => within(session, () => readWordingSizes(driver, session)),
+    answers: (query) => findAnswers(driver, query),
+    head: (session, hash) => within(session, () => readHead(driver, session, hash)),
+    turns: (session, limit) =>
+      within(session, async () =>
+        (
+          await all(
+            "SELECT * FROM turns WHERE session = ? ORDER BY number DESC LIMIT ?",
+            session,
+            limit,
+          )
+        ).map(readTurn),
       ),
-    findChains: (tenant, chains) => findChains(driver, tenant, chains),
-    head: async (session, hash) => {
-      const row = await first("SELECT * FROM heads WHERE session = ? AND hash = ?", session, hash);
-      return row && unpackBody({ ...bodyOf(row), hash, name: `head ${hash} of ${session}` });
-    },
-    turns: async (session, limit) =>
-      (
-        await all(
-          "SELECT record FROM turns WHERE session = ? ORDER BY number DESC LIMIT ?",
-          session,
-          limit,
-        )
-      ).map((row) => parseRecord<TurnRecord>(row["record"])),
-    edits: (session) => readEdits(driver, session),
+    edits: (session) => within(session, () => readEdits(driver, session)),
     archived: async (tenant, handle) => {
       const row = await first("SELECT * FROM archive WHERE handle = ?", handle);
       const isOwn = tenant === undefined || row?.["tenant"] === tenant;
@@ -108,13 +113,90 @@ export function createSqlStore(driver: SqlDriver): Store {
     },
     reference: async (tenant, name) => {
       const row = await first("SELECT * FROM refs WHERE tenant = ? AND name = ?", tenant, name);
-      return row && { name, session: textOf(row, "session"), seq: Number(row["seq"]) };
+      if (row === undefined || !isSealed("refs", row)) return undefined;
+      return { name, session: textOf(row, "session"), seq: Number(row["seq"]) };
     },
     errors: (query) => readErrors(driver, query),
     events: (query) => readEvents(driver, query),
     figures: () => readFigures(driver),
+    putAside: (session) => driver.putAside(session),
+    check: () => driver.check(),
+    rebuild: () => driver.rebuild(),
     close: () => driver.close(),
   };
+}
+
+/** A page that cannot be read while a session is read is that session's damage, as far as anybody knows. */
+async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const isNamed = !PlimsollError.is(error) || error.fields["session"] !== undefined;
+    if (isNamed || error.code !== "STORE_CORRUPT") throw error;
+    throw new PlimsollError("STORE_CORRUPT", error.message, {
+      cause: error,
+      fields: { ...error.fields, session },
+    });
+  }
+}
+
+/** Lists go on without what was spoilt: one bad row must not hide all others. */
+function sealedOnly(table: SealedTable, rows: readonly SqlRow[]): readonly SqlRow[] {
+  return rows.filter((row) => isSealed(table, row));
+}
+
+async function readWordingSizes(
+  driver: SqlDriver,
+  session: string,
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await driver.query({
+    sql: `SELECT ${[...sealedColumns.wordings, "seal"].join(", ")} FROM wordings WHERE session = ?`,
+    values: [session],
+  });
+  return new Map(
+    rows
+      .map((row) => checkSeal("wordings", row))
+      .map((row) => [Number(row["seq"]), Number(row["bytes"])]),
+  );
+}
+
+async function readHead(
+  driver: SqlDriver,
+  session: string,
+  hash: string,
+): Promise<Uint8Array | undefined> {
+  const [row] = await driver.query({
+    sql: "SELECT * FROM heads WHERE session = ? AND hash = ?",
+    values: [session, hash],
+  });
+  if (row === undefined) return undefined;
+  const name = `head ${hash} of ${session}`;
+  if (row["codec"] !== "blocks") return unpackBody({ ...bodyOf(row), hash, name, session });
+  const bytes = await readBlocks(driver, session, row["body"] as Uint8Array);
+  return unpackBody({ codec: "raw", bytes, hash, name, session });
+}
+
+async function readBlocks(
+  driver: SqlDriver,
+  session: string,
+  list: Uint8Array,
+): Promise<Uint8Array> {
+  const ids = splitIds(list);
+  const blocks = new Map<string, Uint8Array>();
+  for (let start = 0; start < ids.length; start += valuesPerQuery) {
+    const some = ids.slice(start, start + valuesPerQuery);
+    const rows = await driver.query({
+      sql: `SELECT id, codec, body FROM blocks WHERE session = ? AND id IN (${marks(some)})`,
+      values: [session, ...some],
+    });
+    for (const row of rows) {
+      const id = row["id"] as Uint8Array;
+      blocks.set(nameOfBlock(id), await unpackBlock(bodyOf(row)));
+    }
+  }
+  return new Uint8Array(
+    Buffer.concat(ids.map((id) => blocks.get(nameOfBlock(id)) ?? new Uint8Array())),
+  );
 }
 
 async function readSessions(
@@ -140,7 +222,7 @@ async function readSessions(
       FROM sessions s ${where} ORDER BY updated_at DESC, id DESC LIMIT ?`,
     values: [...values, query.limit],
   });
-  return rows.flatMap((row) => {
+  return sealedOnly("sessions", rows).flatMap((row) => {
     const session = readSession(row);
     return session === undefined
       ? []
@@ -167,8 +249,7 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
     values: [id],
   });
   const nodes = await driver.query({
-    sql: `SELECT seq, parent, role, source, turn, identity, chain, loose_chain, hash, bytes, tokens,
-      certainty, is_complete, at FROM messages WHERE session = ? ORDER BY seq`,
+    sql: `SELECT ${nodeColumns} FROM messages WHERE session = ? ORDER BY seq`,
     values: [id],
   });
   return {
@@ -200,62 +281,59 @@ async function readBodies(
   seqs: readonly number[],
 ): Promise<ReadonlyMap<number, Uint8Array>> {
   const bodies = new Map<number, Uint8Array>();
-  for (let start = 0; start < seqs.length; start += chainsPerQuery) {
-    const some = seqs.slice(start, start + chainsPerQuery);
+  for (let start = 0; start < seqs.length; start += valuesPerQuery) {
+    const some = seqs.slice(start, start + valuesPerQuery);
     const rows = await driver.query({
-      sql: `SELECT seq, hash, codec, body FROM ${table} WHERE session = ? AND seq IN (${marks(some)})`,
+      sql: `SELECT ${[...sealedColumns[table], "seal", "body"].join(", ")} FROM ${table}
+        WHERE session = ? AND seq IN (${marks(some)})`,
       values: [session, ...some],
     });
-    for (const row of rows) bodies.set(Number(row["seq"]), await bodyOfMessage(session, row));
+    for (const row of rows)
+      bodies.set(Number(row["seq"]), await bodyOfMessage(session, checkSeal(table, row)));
   }
   return bodies;
 }
 
-async function findChains(
+/** Only messages of which the row is sealed count: whoever loads the session checks the rest. */
+async function findAnswers(
   driver: SqlDriver,
-  tenant: string,
-  chains: readonly string[],
-): Promise<readonly ChainMatch[]> {
-  const matches: ChainMatch[] = [];
-  for (let start = 0; start < chains.length; start += chainsPerQuery) {
-    const some = chains.slice(start, start + chainsPerQuery);
-    for (const column of ["chain", "loose_chain"]) {
-      const rows = await driver.query({
-        sql: `SELECT session, seq, chain, loose_chain FROM messages WHERE tenant = ? AND ${column} IN (${marks(some)})`,
-        values: [tenant, ...some],
-      });
-      matches.push(...rows.map(readChainMatch));
-    }
+  { tenant, wire, keys, limit }: AnswerQuery,
+): Promise<readonly AnswerMatch[]> {
+  const matches: AnswerMatch[] = [];
+  for (let start = 0; start < keys.length; start += valuesPerQuery) {
+    const some = keys.slice(start, start + valuesPerQuery);
+    const rows = await driver.query({
+      sql: `SELECT m.session, m.seq, m.answer_key FROM messages m JOIN sessions s ON s.id = m.session
+        WHERE m.tenant = ? AND m.answer_key IN (${marks(some)}) AND s.wire = ? AND s.client_key IS NULL
+        ORDER BY m.rowid DESC LIMIT ?`,
+      values: [tenant, ...some, wire, limit],
+    });
+    matches.push(
+      ...rows.map((row) => ({
+        session: textOf(row, "session"),
+        seq: Number(row["seq"]),
+        key: textOf(row, "answer_key"),
+      })),
+    );
   }
   return matches;
 }
 
 async function readEdits(driver: SqlDriver, session: string): Promise<readonly Edit[]> {
   const rows = await driver.query({
-    sql: "SELECT edit FROM edits WHERE session = ? ORDER BY seq",
+    sql: "SELECT * FROM edits WHERE session = ? ORDER BY seq",
     values: [session],
   });
-  return rows.map((row) => parseRecord<Edit>(row["edit"]));
-}
-
-function readArchived(row: SqlRow): ArchiveRecord {
-  return {
-    handle: textOf(row, "handle"),
-    tenant: textOf(row, "tenant"),
-    session: textOf(row, "session"),
-    bytes: Number(row["bytes"]),
-    at: Number(row["at"]),
-    source: parseRecord<ArchiveSource>(row["source"]),
-  };
+  return rows.map(readEdit);
 }
 
 async function readErrors(driver: SqlDriver, query: ErrorQuery): Promise<readonly ErrorRecord[]> {
   const { where, values } = conditionsOf(query, []);
   const rows = await driver.query({
-    sql: `SELECT record FROM errors ${where} ORDER BY number DESC LIMIT ?`,
+    sql: `SELECT * FROM errors ${where} ORDER BY number DESC LIMIT ?`,
     values: [...values, query.limit],
   });
-  return rows.map((row) => parseRecord<ErrorRecord>(row["record"]));
+  return sealedOnly("errors", rows).map((row) => readRecord<ErrorRecord>("errors", row, "record"));
 }
 
 /** Tenant and session, where the query names them. */
@@ -277,13 +355,13 @@ function conditionsOf(
 async function readEvents(driver: SqlDriver, query: EventQuery): Promise<readonly StoredEvent[]> {
   const { where, values } = conditionsOf(query, [{ sql: "seq > ?", value: query.after }]);
   const rows = await driver.query({
-    sql: `SELECT seq, tenant, event FROM events ${where} ORDER BY seq LIMIT ?`,
+    sql: `SELECT * FROM events ${where} ORDER BY seq LIMIT ?`,
     values: [...values, query.limit],
   });
-  return rows.map((row) => ({
+  return sealedOnly("events", rows).map((row) => ({
     seq: Number(row["seq"]),
     tenant: textOf(row, "tenant"),
-    event: parseRecord<PlimsollEvent>(row["event"]),
+    event: readRecord<PlimsollEvent>("events", row, "event"),
   }));
 }
 

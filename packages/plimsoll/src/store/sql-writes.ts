@@ -1,143 +1,169 @@
-/** Writes as SQL statements. */
+/** Writes as SQL statements. Every row but those that are named by their own hash is sealed. */
 
-import { recordOf, type SqlStatement } from "./sql-rows.ts";
-import type { ArchiveRecord, BranchRecord, Write } from "./store.ts";
+import { packRecord } from "./record.ts";
+import { type SealedTable, sealedColumns, sealOf } from "./seal.ts";
+import type { SqlRow, SqlStatement } from "./sql-rows.ts";
+import type { BranchRecord, NodeRecord, SessionRecord, Write } from "./store.ts";
 
 /** One write is one statement. */
 export function statementOf(write: Write): SqlStatement {
   switch (write.kind) {
-    case "session": {
-      const { session } = write;
-      return {
-        sql: `INSERT INTO sessions (id, tenant, wire, agent, client_key, created_at, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at`,
-        values: [
-          session.id,
-          session.tenant,
-          session.wire,
-          session.agent ?? null,
-          session.clientKey ?? null,
-          session.createdAt,
-          session.updatedAt,
-        ],
-      };
-    }
+    case "session":
+      return insert("sessions", sessionRow(write.session), replacing("sessions", ["id"]));
     case "branch":
-      return branchStatement(write.session, write.branch);
-    case "message":
-      return messageStatement(write);
+      return insert(
+        "branches",
+        branchRow(write.session, write.branch),
+        replacing("branches", ["session", "id"]),
+      );
+    case "message": {
+      const { codec, bytes } = write.body;
+      return insert("messages", { ...nodeRow(write), codec }, "", { body: bytes });
+    }
     case "head":
-      return {
-        sql: "INSERT INTO heads (session, hash, codec, body) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        values: [write.session, write.hash, write.body.codec, write.body.bytes],
-      };
-    case "turn":
-      return {
-        sql: "INSERT INTO turns (session, id, record) VALUES (?, ?, ?)",
-        values: [write.session, write.turn.id, recordOf(write.turn)],
-      };
-    case "edit":
-      return {
-        sql: "INSERT INTO edits (session, seq, branch, at, edit) VALUES (?, ?, ?, ?, ?)",
-        values: [
-          write.session,
-          write.edit.seq,
-          write.edit.branch,
-          write.edit.at,
-          recordOf(write.edit),
-        ],
-      };
-    case "archive":
-      return archiveStatement(write.entry);
-    case "wording":
-      return {
-        sql: `INSERT INTO wordings (session, seq, hash, bytes, codec, body)
-          VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-        values: [
-          write.session,
-          write.seq,
-          write.hash,
-          write.bytes,
-          write.body.codec,
-          write.body.bytes,
-        ],
-      };
-    case "reference":
-      return {
-        sql: "INSERT INTO refs (tenant, name, session, seq) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        values: [write.tenant, write.reference.name, write.reference.session, write.reference.seq],
-      };
-    case "error":
-      return {
-        sql: "INSERT INTO errors (tenant, session, record) VALUES (?, ?, ?)",
-        values: [write.tenant, write.error.session, recordOf(write.error)],
-      };
-    case "event":
-      return {
-        sql: "INSERT INTO events (tenant, session, at, event) VALUES (?, ?, ?, ?) RETURNING seq",
-        values: [write.tenant, write.event.session, write.event.at, recordOf(write.event)],
-      };
+      return plainInsert(
+        "heads",
+        { session: write.session, hash: write.hash, codec: "blocks", body: write.blocks },
+        unlessThere,
+      );
+    case "block": {
+      const { codec, bytes } = write.body;
+      return plainInsert(
+        "blocks",
+        { session: write.session, id: write.id, codec, body: bytes },
+        unlessThere,
+      );
+    }
+    case "turn": {
+      const { session, turn } = write;
+      return insert("turns", { session, id: turn.id, record: packRecord(turn) });
+    }
+    case "edit": {
+      const { session, edit } = write;
+      const { seq, branch, at } = edit;
+      return insert("edits", { session, seq, branch, at, edit: packRecord(edit) });
+    }
+    case "archive": {
+      const { source, ...entry } = write.entry;
+      return insert("archive", { ...entry, source: packRecord(source) }, unlessThere);
+    }
+    case "wording": {
+      const { session, seq, hash, bytes, body } = write;
+      const row = { session, seq, hash, bytes, codec: body.codec };
+      return insert("wordings", row, unlessThere, { body: body.bytes });
+    }
+    default:
+      return statementOfNews(write);
   }
 }
 
-function branchStatement(session: string, branch: BranchRecord): SqlStatement {
+function statementOfNews(
+  write: Extract<Write, { kind: "reference" | "error" | "event" }>,
+): SqlStatement {
+  const { tenant } = write;
+  switch (write.kind) {
+    case "reference": {
+      const { name, session, seq } = write.reference;
+      return insert("refs", { tenant, name, session, seq }, unlessThere);
+    }
+    case "error":
+      return insert("errors", {
+        tenant,
+        session: write.error.session,
+        record: packRecord(write.error),
+      });
+    case "event": {
+      const { session, at } = write.event;
+      return insert(
+        "events",
+        { tenant, session, at, event: packRecord(write.event) },
+        "RETURNING seq",
+      );
+    }
+  }
+}
+
+const unlessThere = "ON CONFLICT DO NOTHING";
+
+/** The whole row: then its seal fits whatever was there before. */
+function replacing(table: SealedTable, key: readonly string[]): string {
+  const changes = [...sealedColumns[table], "seal"]
+    .filter((column) => !key.includes(column))
+    .map((column) => `${column} = excluded.${column}`);
+  return `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.join(", ")}`;
+}
+
+function insert(
+  table: SealedTable,
+  sealed: SqlRow,
+  ending = "",
+  unsealed: SqlRow = {},
+): SqlStatement {
+  return plainInsert(table, { ...sealed, ...unsealed, seal: sealOf(table, sealed) }, ending);
+}
+
+function plainInsert(table: string, row: SqlRow, ending: string): SqlStatement {
+  const columns = Object.keys(row);
+  const marks = columns.map(() => "?").join(", ");
   return {
-    sql: `INSERT INTO branches (session, id, agent, relation, fork_seq, tip_seq, counters, created_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session, id)
-      DO UPDATE SET tip_seq = excluded.tip_seq, counters = excluded.counters`,
-    values: [
-      session,
-      branch.id,
-      branch.agent ?? null,
-      branch.relation,
-      branch.forkSeq,
-      branch.tipSeq,
-      branch.counters === undefined ? null : recordOf(branch.counters),
-      branch.createdAt,
-    ],
+    sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks}) ${ending}`,
+    values: Object.values(row),
   };
 }
 
-function messageStatement(write: Extract<Write, { kind: "message" }>): SqlStatement {
-  const { node, body } = write;
+function sessionRow(session: SessionRecord): SqlRow {
   return {
-    sql: `INSERT INTO messages (session, seq, parent, tenant, role, source, turn, identity, chain,
-      loose_chain, hash, bytes, tokens, certainty, is_complete, at, codec, body)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    values: [
-      write.session,
-      node.seq,
-      node.parent,
-      write.tenant,
-      node.role,
-      node.source,
-      node.turn,
-      node.identity,
-      node.chain,
-      node.looseChain ?? null,
-      node.hash,
-      node.bytes,
-      node.tokens,
-      node.certainty,
-      node.isComplete ? 1 : 0,
-      node.at,
-      body.codec,
-      body.bytes,
-    ],
+    id: session.id,
+    tenant: session.tenant,
+    wire: session.wire,
+    agent: session.agent ?? null,
+    client_key: session.clientKey ?? null,
+    created_at: session.createdAt,
+    updated_at: session.updatedAt,
   };
 }
 
-function archiveStatement(entry: ArchiveRecord): SqlStatement {
+function branchRow(session: string, branch: BranchRecord): SqlRow {
   return {
-    sql: `INSERT INTO archive (handle, tenant, session, bytes, at, source)
-      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    values: [
-      entry.handle,
-      entry.tenant,
-      entry.session,
-      entry.bytes,
-      entry.at,
-      recordOf(entry.source),
-    ],
+    session,
+    id: branch.id,
+    agent: branch.agent ?? null,
+    relation: branch.relation,
+    fork_seq: branch.forkSeq,
+    tip_seq: branch.tipSeq,
+    counters: branch.counters === undefined ? null : packRecord(branch.counters),
+    created_at: branch.createdAt,
+    left_branch: branch.left ?? null,
+  };
+}
+
+function nodeRow({
+  session,
+  tenant,
+  node,
+}: {
+  readonly session: string;
+  readonly tenant: string;
+  readonly node: NodeRecord;
+}): SqlRow {
+  return {
+    session,
+    seq: node.seq,
+    parent: node.parent,
+    tenant,
+    role: node.role,
+    source: node.source,
+    turn: node.turn,
+    branch: node.branch ?? null,
+    identity: node.identity,
+    chain: node.chain,
+    loose_chain: node.looseChain ?? null,
+    answer_key: node.answerKey ?? null,
+    hash: node.hash,
+    bytes: node.bytes,
+    tokens: node.tokens,
+    certainty: node.certainty,
+    is_complete: node.isComplete ? 1 : 0,
+    at: node.at,
   };
 }

@@ -7,6 +7,7 @@ import { migrations } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
+import { putSessionAside, quickCheck, rebuildDatabase } from "./sqlite-repair.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
 
@@ -33,7 +34,7 @@ function open(options: SqliteOptions): Database.Database {
   return opened;
 }
 
-const database = openOrReport();
+let database = openOrReport();
 const prepared = new Map<string, Database.Statement>();
 let eventsSinceTrim = 0;
 
@@ -124,13 +125,33 @@ function trimEvents(transactions: readonly Transaction[]): void {
 
 function answer(request: Exclude<WorkerRequest, Transaction>): void {
   try {
-    if (request.kind === "query") replies.push({ id: request.id, rows: [run(request.statement)] });
-    else {
-      database.close();
-      replies.push({ id: request.id, rows: [] });
-    }
+    replies.push({ id: request.id, rows: [rowsFor(request)] });
   } catch (error) {
     replies.push({ id: request.id, error: describe(error) });
+  }
+}
+
+function rowsFor(request: Exclude<WorkerRequest, Transaction>): readonly SqlRow[] {
+  const options = workerData as SqliteOptions;
+  switch (request.kind) {
+    case "query":
+      return run(request.statement);
+    case "aside":
+      return [{ file: putSessionAside(database, options.file, request.session) }];
+    case "check":
+      return quickCheck(database).map((problem) => ({ problem }));
+    case "rebuild": {
+      prepared.clear();
+      try {
+        const { aside, kept, lost } = rebuildDatabase(database, options.file);
+        return [{ aside, kept, lost: JSON.stringify(lost) }];
+      } finally {
+        if (!database.open) database = open(options);
+      }
+    }
+    case "close":
+      database.close();
+      return [];
   }
 }
 

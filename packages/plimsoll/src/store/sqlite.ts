@@ -22,7 +22,8 @@ export interface SqliteOptions {
 export type WorkerRequest =
   | { readonly id: number; readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
   | { readonly id: number; readonly kind: "query"; readonly statement: SqlStatement }
-  | { readonly id: number; readonly kind: "close" };
+  | { readonly id: number; readonly kind: "aside"; readonly session: string }
+  | { readonly id: number; readonly kind: "check" | "rebuild" | "close" };
 
 export type WorkerReply =
   | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
@@ -45,11 +46,29 @@ const openReply = 0;
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   if (!options.isReadOnly) createPrivately(options.file);
   const writer = await openThread(options);
-  const reader = options.isReadOnly ? writer : await openThread({ ...options, isReadOnly: true });
+  const readOnly = { ...options, isReadOnly: true };
+  let reader = options.isReadOnly ? writer : await openThread(readOnly);
   const driver: SqlDriver = {
     kind: "sqlite",
     transact: (statements) => writer.ask({ kind: "transact", statements }),
     query: async (statement) => (await reader.ask({ kind: "query", statement }))[0] ?? [],
+    putAside: async (session) => {
+      const [[row] = []] = await writer.ask({ kind: "aside", session });
+      return String(row?.["file"]);
+    },
+    check: () => checkApart(readOnly),
+    rebuild: async () => {
+      const [[row] = []] = await writer.ask({ kind: "rebuild" });
+      // Its connection is to the file that was put aside.
+      const before = reader;
+      reader = await openThread(readOnly);
+      await before.close();
+      return {
+        aside: String(row?.["aside"]),
+        kept: Number(row?.["kept"]),
+        lost: JSON.parse(String(row?.["lost"])) as readonly string[],
+      };
+    },
     close: async () => {
       await reader.close();
       await writer.close();
@@ -58,10 +77,22 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   return createSqlStore(driver);
 }
 
+/** In a thread of its own: a check reads the whole file, and nobody should wait for it. */
+async function checkApart(options: SqliteOptions): Promise<readonly string[]> {
+  const thread = await openThread(options);
+  try {
+    const [rows = []] = await thread.ask({ kind: "check" });
+    return rows.map((row) => String(row["problem"]));
+  } finally {
+    await thread.close();
+  }
+}
+
 type Question =
   | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
   | { readonly kind: "query"; readonly statement: SqlStatement }
-  | { readonly kind: "close" };
+  | { readonly kind: "aside"; readonly session: string }
+  | { readonly kind: "check" | "rebuild" | "close" };
 type Rows = readonly (readonly SqlRow[])[];
 
 interface Thread {

@@ -7,6 +7,7 @@ import Database from "better-sqlite3";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { Edit } from "../message/edit.ts";
 import type { PlimsollEvent } from "../message/event.ts";
+import { cutBlocks, joinIds, nameOfBlock } from "./blocks.ts";
 import { packBody, sha256 } from "./body.ts";
 import { createMemoryStore } from "./memory.ts";
 import { schemaVersion } from "./migrations.ts";
@@ -119,6 +120,22 @@ function turn(id: string, startedAt: number): TurnRecord {
   };
 }
 
+async function headWrites(session: string, text: string): Promise<readonly Write[]> {
+  const blocks = cutBlocks(bytesOf(text));
+  const writes = blocks.map(
+    async ({ id, bytes }): Promise<Write> => ({
+      kind: "block",
+      session,
+      id,
+      body: await packBody(bytes),
+    }),
+  );
+  return [
+    ...(await Promise.all(writes)),
+    { kind: "head", session, hash: sha256(text), blocks: joinIds(blocks) },
+  ];
+}
+
 const event: PlimsollEvent = { type: "session-start", session: "ses_a", at: 1, wire: "anthropic" };
 
 for (const [name, opener] of Object.entries(openers)) {
@@ -152,12 +169,7 @@ for (const [name, opener] of Object.entries(openers)) {
           role: "assistant",
           source: "answer",
         }),
-        {
-          kind: "head",
-          session: "ses_a",
-          hash: sha256("head"),
-          body: await packBody(bytesOf("head")),
-        },
+        ...(await headWrites("ses_a", "head")),
         { kind: "turn", session: "ses_a", turn: turn("turn_1", 1) },
         {
           kind: "edit",
@@ -222,7 +234,7 @@ for (const [name, opener] of Object.entries(openers)) {
       await store.commit([session("ses_a"), { kind: "branch", session: "ses_a", branch }]);
       await store.commit([
         session("ses_a", { updatedAt: 9 }),
-        { kind: "branch", session: "ses_a", branch: { ...branch, tipSeq: 4, relation: "rewind" } },
+        { kind: "branch", session: "ses_a", branch: { ...branch, tipSeq: 4 } },
       ]);
       expect(await store.snapshot("ses_a")).toMatchObject({
         session: { updatedAt: 9 },
@@ -230,17 +242,62 @@ for (const [name, opener] of Object.entries(openers)) {
       });
     });
 
-    test("chains are found in their own tenant only, strict and loose", async () => {
+    test("answers are found by their key, in their own tenant and wire, the newest first", async () => {
       const store = await fresh();
+      const answer = { role: "assistant", source: "answer", answerKey: "k1" } as const;
       await store.commit([
         session("ses_a"),
-        await message("ses_a", 1, "a", { chain: "c1", looseChain: "l1" }),
+        await message("ses_a", 1, "a"),
+        await message("ses_a", 2, "b", answer),
       ]);
-      expect(await store.findChains("t1", ["c1", "zz"])).toEqual([
-        { session: "ses_a", seq: 1, chain: "c1", looseChain: "l1" },
+      await store.commit([session("ses_b"), await message("ses_b", 1, "b", answer)]);
+      await store.commit([
+        session("ses_c", { clientKey: "named" }),
+        await message("ses_c", 1, "b", answer),
       ]);
-      expect(await store.findChains("t1", ["l1"])).toHaveLength(1);
-      expect(await store.findChains("t2", ["c1", "l1"])).toEqual([]);
+      const asked = { tenant: "t1", wire: "anthropic", keys: ["k1", "zz"], limit: 9 };
+      expect(await store.answers(asked)).toEqual([
+        { session: "ses_b", seq: 1, key: "k1" },
+        { session: "ses_a", seq: 2, key: "k1" },
+      ]);
+      expect(await store.answers({ ...asked, limit: 1 })).toHaveLength(1);
+      expect(await store.answers({ ...asked, tenant: "t2" })).toEqual([]);
+      expect(await store.answers({ ...asked, wire: "openai-chat" })).toEqual([]);
+    });
+
+    test("a head that changes a little is put together from blocks, most of them old ones", async () => {
+      const store = await fresh();
+      const lines = Array.from({ length: 900 }, (_, line) => `line ${line} of a long prompt\n`);
+      const heads = ["Monday", "Tuesday"].map((day) => [...lines, day, ...lines].join(""));
+      await store.commit([session("ses_a")]);
+      for (const head of heads) await store.commit(await headWrites("ses_a", head));
+      for (const head of heads)
+        expect(await store.head("ses_a", sha256(head))).toEqual(bytesOf(head));
+      expect(await store.head("ses_a", sha256("other"))).toBeUndefined();
+      const [old, fresher] = heads.map((head) =>
+        cutBlocks(bytesOf(head)).map(({ id }) => nameOfBlock(id)),
+      );
+      const added = fresher?.filter((id) => !old?.includes(id)) ?? [];
+      expect(added.length).toBeLessThan(7);
+    });
+
+    test("a session that is put aside is gone, and everything else is as it was", async () => {
+      const store = await fresh();
+      for (const id of ["ses_a", "ses_b"])
+        await store.commit([
+          session(id, { clientKey: id }),
+          await message(id, 1, `of ${id}`),
+          { kind: "turn", session: id, turn: turn(`turn_${id}`, 1) },
+        ]);
+      await store.putAside("ses_a");
+      expect(await store.session("ses_a")).toBeUndefined();
+      expect(await store.turns("ses_a", 9)).toEqual([]);
+      expect(await store.messages("ses_b", { limit: 9 })).toHaveLength(1);
+      // Its name is free again.
+      await store.commit([session("ses_n", { clientKey: "ses_a" })]);
+      expect(await store.sessionByClientKey("t1", "anthropic", "ses_a")).toMatchObject({
+        id: "ses_n",
+      });
     });
 
     test("the words of a client are kept beside those of the provider, the first of them", async () => {

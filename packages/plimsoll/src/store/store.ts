@@ -28,6 +28,8 @@ export interface BranchRecord {
   readonly id: string;
   readonly agent?: string;
   readonly relation: Relation;
+  /** The branch that its client left behind when it rewound the conversation: what was said there is still its own. */
+  readonly left?: string;
   /** The last message shared with the branch it came from; null for a root of its own. */
   readonly forkSeq: number | null;
   readonly tipSeq: number | null;
@@ -43,6 +45,10 @@ export interface NodeRecord {
   /** request: as a client sent it; answer: as it was answered; inner: of a round that the client does not know of. */
   readonly source: "request" | "answer" | "inner";
   readonly turn: string;
+  /** The branch on which it was said first. Absent in the oldest records, where no turn told. */
+  readonly branch?: string;
+  /** Of an answer: what a request that contains it is recognised by (`answerKeyOf`). */
+  readonly answerKey?: string;
   /** Hash of the canonical content. */
   readonly identity: string;
   /** Hash over the identities from the root to here: equal chains are equal histories. */
@@ -151,10 +157,18 @@ export type Write =
       readonly node: NodeRecord;
       readonly body: StoredBody;
     }
+  /** System prompt and tools, as a list of blocks that were stored before or are stored with it. */
   | {
       readonly kind: "head";
       readonly session: string;
+      /** SHA-256 of the whole. */
       readonly hash: string;
+      readonly blocks: Uint8Array;
+    }
+  | {
+      readonly kind: "block";
+      readonly session: string;
+      readonly id: Uint8Array;
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
@@ -174,7 +188,7 @@ export type Write =
 
 /** Bytes as they lie in the store. Made by `packBody`, outside any transaction. */
 export interface StoredBody {
-  readonly codec: "raw" | "zstd";
+  readonly codec: "raw" | "deflate" | "zstd";
   readonly bytes: Uint8Array;
 }
 
@@ -200,7 +214,9 @@ export interface Page {
 
 /**
  * Contract: `commit` is one durable transaction; when its promise resolves everything is on disk, when
- * it rejects nothing is: with STORE_CONFLICT when something of it is already there. Reads check hashes and reject with STORE_CORRUPT rather than give wrong bytes.
+ * it rejects nothing is: with STORE_CONFLICT when something of it is already there. Reads check hashes and seals, and reject
+ * with STORE_CORRUPT (`fields.session` says whose row it is) rather than give what was not written; spoilt events, errors,
+ * names and list entries are left out.
  * `tenant` undefined means the owner, who sees all.
  */
 export interface Store {
@@ -221,8 +237,8 @@ export interface Store {
   wordings(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
   /** How many bytes each of them has. */
   wordingSizes(session: string): Promise<ReadonlyMap<number, number>>;
-  /** Sessions of a tenant that hold one of these chains, strict or loose. */
-  findChains(tenant: string, chains: readonly string[]): Promise<readonly ChainMatch[]>;
+  /** Answers of a tenant that were recorded under one of these keys, the newest first. */
+  answers(query: AnswerQuery): Promise<readonly AnswerMatch[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
   /** Last stored first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
@@ -234,7 +250,24 @@ export interface Store {
   errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
+  /**
+   * Moves everything of a session, as it is, out of the store into a file beside it, so that its client can begin anew.
+   * Gives the name of that file.
+   */
+  putAside(session: string): Promise<string>;
+  /** What is wrong with the database as a whole, a sentence each; empty when it is well. */
+  check(): Promise<readonly string[]>;
+  /** Puts the whole database aside and makes a new one of all sessions in it that are whole. */
+  rebuild(): Promise<Rebuilt>;
   close(): Promise<void>;
+}
+
+export interface Rebuilt {
+  /** Where the old database is now. */
+  readonly aside: string;
+  readonly kept: number;
+  /** Sessions of which something could not be read. */
+  readonly lost: readonly string[];
 }
 
 export interface CommitReceipt {
@@ -248,11 +281,17 @@ export interface SessionQuery {
   readonly limit: number;
 }
 
-export interface ChainMatch {
+export interface AnswerQuery {
+  readonly tenant: string;
+  readonly wire: string;
+  readonly keys: readonly string[];
+  readonly limit: number;
+}
+
+export interface AnswerMatch {
   readonly session: string;
   readonly seq: number;
-  readonly chain: string;
-  readonly looseChain?: string;
+  readonly key: string;
 }
 
 export interface ErrorQuery {

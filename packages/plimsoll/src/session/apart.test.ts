@@ -1,0 +1,198 @@
+/** Nobody reads another's words: conversations that begin alike under one key, and what each of them may look up. */
+
+import { expect, test } from "vitest";
+import type { JsonObject } from "../message/json.ts";
+import { wires } from "../wire/wires.ts";
+import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import type { ReceivedTurn } from "./turn.ts";
+import { lastScope } from "./visible.ts";
+
+const user = (content: string): JsonObject => ({ role: "user", content });
+const assistant = (content: string): JsonObject => ({ role: "assistant", content });
+
+interface Asked {
+  readonly system?: string;
+  readonly clientKey?: string;
+  readonly agent?: string;
+  readonly wire?: "anthropic" | "openai-chat";
+}
+
+/** Sends a request; the model answers with `answer`, or the turn fails. */
+async function say(
+  plimsoll: Plimsoll,
+  messages: readonly JsonObject[],
+  answer: string | undefined,
+  { system, clientKey, agent, wire = "anthropic" }: Asked = {},
+): Promise<ReceivedTurn> {
+  const lead = system === undefined ? [] : [{ role: "system", content: system }];
+  const body = { model: "m", max_tokens: 9, messages: [...lead, ...messages] };
+  const turn = await plimsoll.receive({
+    tenant: "shared-key",
+    provider: wire === "anthropic" ? "anthropic" : "openai",
+    wire: wires[wire],
+    body: new TextEncoder().encode(JSON.stringify(body)),
+    hints: {
+      isCompacted: false,
+      ...(clientKey === undefined ? {} : { clientKey }),
+      ...(agent === undefined ? {} : { agent }),
+    },
+  });
+  await turn.end(
+    answer === undefined
+      ? { status: "failed" }
+      : {
+          status: "complete",
+          answer: { outcome: "message", choices: [[assistant(answer)]] },
+        },
+  );
+  return turn;
+}
+
+/** What the model of a session finds, by words and by number. */
+async function lookups(plimsoll: Plimsoll, session: string, query: string): Promise<string> {
+  const scope = await lastScope(plimsoll.store, session);
+  const asker = { tenant: "shared-key", session, scope, roomTokens: 20_000 };
+  const texts = [await plimsoll.own.answer(asker, { kind: "recall", query })];
+  for (let number = 1; number <= 12; number++)
+    texts.push(await plimsoll.own.answer(asker, { kind: "read_result", refId: `#${number}` }));
+  return texts.map(({ text }) => text).join("\n");
+}
+
+const fewShots = [
+  user("Classify: I love it"),
+  assistant("positive"),
+  user("Classify: I hate it"),
+  assistant("negative"),
+];
+
+test("conversations that begin with the same examples are sessions of their own", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const a = await say(plimsoll, [...fewShots, user("Classify: A salary of 91,000")], "neutral");
+  const b = await say(plimsoll, [...fewShots, user("Classify: B salary of 47,000")], "neutral");
+  expect(b.session).not.toBe(a.session);
+  expect(await lookups(plimsoll, b.session, "salary")).not.toContain("91,000");
+  expect(await lookups(plimsoll, a.session, "salary")).toContain("91,000");
+  await plimsoll.close();
+});
+
+test("nine thousand classifications are as many sessions, and each looks at no more of them than the first", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const asked: number[] = [];
+  const { answers } = plimsoll.store;
+  Object.assign(plimsoll.store, {
+    answers: async (query: Parameters<typeof answers>[0]) => {
+      const found = await answers(query);
+      asked.push(found.length);
+      return found;
+    },
+  });
+  const sessions = new Set<string>();
+  for (let number = 0; number < 900; number++) {
+    const turn = await say(plimsoll, [...fewShots, user(`Classify: text ${number}`)], "neutral");
+    sessions.add(turn.session);
+  }
+  expect(sessions.size).toBe(900);
+  expect(Math.max(0, ...asked)).toBe(0);
+  await plimsoll.close();
+});
+
+test("a greeting that everybody is given proves nothing, and each goes on alone", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const greeted = [user("hi"), assistant("Hello! How can I help?")];
+  for (let person = 0; person < 3; person++)
+    await say(plimsoll, [user("hi")], "Hello! How can I help?");
+  const sessions: string[] = [];
+  for (const secret of ["alpha", "beta", "gamma", "delta"]) {
+    const said = [...greeted, user(`my secret is ${secret}`)];
+    sessions.push((await say(plimsoll, said, `${secret} noted`)).session);
+  }
+  expect(new Set(sessions).size).toBe(4);
+  // One of them goes back to the greeting: nobody can know which.
+  const again = await say(plimsoll, [...greeted, user("what is my secret?")], "no idea");
+  expect(sessions).not.toContain(again.session);
+  const found = await lookups(plimsoll, again.session, "secret");
+  for (const secret of ["alpha", "beta", "gamma", "delta"]) expect(found).not.toContain(secret);
+  await plimsoll.close();
+});
+
+test("whoever goes back in a conversation with answers of its own finds what it left behind", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const talk: JsonObject[] = [];
+  let session = "";
+  for (const [question, answer] of [
+    ["what is the port?", "It is 4711, as far as I can see."],
+    ["and the host?", "The host is called petrel."],
+    ["remember the word albatross", "I will remember it."],
+  ] as const) {
+    talk.push(user(question));
+    const turn = await say(plimsoll, talk, answer);
+    session ||= turn.session;
+    expect(turn.session).toBe(session);
+    talk.push(assistant(answer));
+  }
+  const rewound = await say(plimsoll, [...talk.slice(0, 4), user("something else")], "fine");
+  expect([rewound.session, rewound.relation]).toEqual([session, "rewind"]);
+  expect(await lookups(plimsoll, session, "which word to remember")).toContain("albatross");
+  await plimsoll.close();
+});
+
+test("sub-agents under one name do not read the main agent's words, nor each other's", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const named = { clientKey: "claude-code:1" };
+  const main = await say(plimsoll, [user("the main secret is walrus")], "ok", named);
+  const one = await say(plimsoll, [user("first task: otter")], "ok", { ...named, agent: "one" });
+  const two = await say(plimsoll, [user("second task: beaver")], "ok", { ...named, agent: "two" });
+  expect(new Set([main.session, one.session, two.session]).size).toBe(1);
+  const found = await lookups(plimsoll, two.session, "secret task");
+  expect(found).toContain("beaver");
+  for (const word of ["walrus", "otter"]) expect(found).not.toContain(word);
+  await plimsoll.close();
+});
+
+test("a system prompt that changes with every turn is still the same conversation, stored once", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const talk: JsonObject[] = [];
+  const sessions = new Set<string>();
+  for (let turn = 0; turn < 12; turn++) {
+    talk.push(user(`question ${turn}`));
+    const system = `You are helpful. git status: ${"ab".repeat(turn)} files changed.`;
+    sessions.add(
+      (await say(plimsoll, talk, `answer ${turn}`, { system, wire: "openai-chat" })).session,
+    );
+    talk.push(assistant(`answer ${turn}`));
+  }
+  expect(sessions.size).toBe(1);
+  const [summary] = await plimsoll.store.sessions({ limit: 1 });
+  expect(summary).toMatchObject({ branches: 1, messages: 1 + 24 });
+  const [last] = await plimsoll.store.turns(summary?.id ?? "", 1);
+  const head = await plimsoll.store.head(summary?.id ?? "", last?.head ?? "");
+  expect(new TextDecoder().decode(head)).toContain(`git status: ${"ab".repeat(11)} files`);
+  await plimsoll.close();
+});
+
+test("two people whose system prompts differ do not see each other's", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const wire = "openai-chat";
+  await say(plimsoll, [user("hi")], "Hello!", {
+    system: "The customer is Ada, balance 311.",
+    wire,
+  });
+  const other = await say(
+    plimsoll,
+    [user("hi"), assistant("Hello!"), user("who am I?")],
+    "You are Bob.",
+    { system: "The customer is Bob, balance 17.", wire },
+  );
+  expect(await lookups(plimsoll, other.session, "customer balance")).not.toMatch(/Ada|311/);
+  await plimsoll.close();
+});
+
+test("a first request that failed and comes again is the same conversation; while it runs, another is another", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const failed = await say(plimsoll, [user("hi")], undefined);
+  const retried = await say(plimsoll, [user("hi")], "Hello!");
+  expect([retried.session, retried.relation]).toEqual([failed.session, "retry"]);
+  const later = await say(plimsoll, [user("hi")], "Good day!");
+  expect(later.session).not.toBe(failed.session);
+  await plimsoll.close();
+});

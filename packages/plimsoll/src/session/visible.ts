@@ -1,0 +1,56 @@
+/**
+ * What a conversation may look up: its own path from the root to its tip, and what its client left behind when it rewound
+ * or compacted it. Never what another branch says, though both are kept in one session.
+ */
+
+import type { Store } from "../store/store.ts";
+import { pathTo, restoreLog, type SessionLog } from "./log.ts";
+
+export type IsVisible = (seq: number) => boolean;
+
+export function visibleOn(
+  log: Pick<SessionLog, "nodes" | "branches" | "leading">,
+  branch: string,
+): IsVisible {
+  const own = ownBranches(log, branch);
+  const tip = log.branches.get(branch)?.record.tipSeq ?? null;
+  const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
+  return (seq) => {
+    const node = log.nodes.get(seq);
+    // System prompts are never out of sight, and the one that a session began with may be another client's.
+    if (node === undefined || log.leading.has(seq)) return false;
+    return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
+  };
+}
+
+/** The branch, the one that its client rewound to make it, and so on. */
+function ownBranches(
+  { branches }: Pick<SessionLog, "branches">,
+  branch: string,
+): ReadonlySet<string> {
+  const own = new Set<string>();
+  for (let at: string | undefined = branch; at !== undefined && !own.has(at); ) {
+    own.add(at);
+    at = branches.get(at)?.record.left;
+  }
+  return own;
+}
+
+/** What one branch of a session may look up. Absent where it is asked for: everything in the session. */
+export interface Scope {
+  readonly branch: string;
+  readonly isVisible: IsVisible;
+}
+
+/** For whoever names a session and no branch: the branch that was sent last. */
+export async function lastScope(
+  store: Pick<Store, "snapshot" | "turns">,
+  session: string,
+): Promise<Scope | undefined> {
+  const snapshot = await store.snapshot(session);
+  if (snapshot === undefined) return undefined;
+  const [turn] = await store.turns(session, 1);
+  const branch = turn?.branch ?? snapshot.branches[0]?.id;
+  if (branch === undefined) return undefined;
+  return { branch, isVisible: visibleOn(restoreLog(snapshot), branch) };
+}

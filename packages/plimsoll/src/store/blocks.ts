@@ -1,0 +1,67 @@
+/**
+ * Blocks: a long text that changes a little with every turn (a date in a system prompt of 50 kB) is cut where its content
+ * says so, and every block is stored once. A change moves no boundary but those around it.
+ */
+
+import { hash } from "node:crypto";
+
+export interface Block {
+  /** Names the content within its session; the whole text is checked by its SHA-256 all the same. */
+  readonly id: Uint8Array;
+  readonly bytes: Uint8Array;
+}
+
+const idBytes = 8;
+/** On average a block has 256 bytes more than one in so many. */
+const boundaryMask = 0x3ff;
+const blockBytes = { min: 256, max: 8192 } as const;
+
+/** Contract: the blocks put together again are the bytes. */
+export function cutBlocks(bytes: Uint8Array): readonly Block[] {
+  const blocks: Block[] = [];
+  let start = 0;
+  let rolling = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    rolling = ((rolling << 1) + (gear[bytes[at] ?? 0] ?? 0)) | 0;
+    const length = at + 1 - start;
+    const isBoundary = length >= blockBytes.min && (rolling & boundaryMask) === 0;
+    if (!isBoundary && length < blockBytes.max) continue;
+    blocks.push(blockOf(bytes.subarray(start, at + 1)));
+    start = at + 1;
+  }
+  if (start < bytes.length) blocks.push(blockOf(bytes.subarray(start)));
+  return blocks;
+}
+
+function blockOf(bytes: Uint8Array): Block {
+  const digest = hash("sha256", bytes, "buffer");
+  return { id: new Uint8Array(digest.subarray(0, idBytes)), bytes };
+}
+
+export function joinIds(blocks: readonly Block[]): Uint8Array {
+  return new Uint8Array(Buffer.concat(blocks.map(({ id }) => id)));
+}
+
+export function splitIds(list: Uint8Array): readonly Uint8Array[] {
+  return Array.from({ length: Math.floor(list.length / idBytes) }, (_, index) =>
+    list.subarray(index * idBytes, (index + 1) * idBytes),
+  );
+}
+
+export function nameOfBlock(id: Uint8Array): string {
+  return Buffer.from(id).toString("base64");
+}
+
+/** One number for each value of a byte, the same on every machine: the boundaries must not move. */
+const gear: Int32Array = (() => {
+  const table = new Int32Array(256);
+  let state = 0x9e3779b9;
+  for (let index = 0; index < table.length; index++) {
+    // xorshift32
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    table[index] = state;
+  }
+  return table;
+})();

@@ -1,0 +1,89 @@
+/**
+ * Seals: a short hash over the columns of a row, written with it and checked with every read. SQLite does not notice a
+ * byte that flipped inside a cell; the seal does. Bodies have a SHA-256 of their own and are not read for it.
+ */
+
+import { hash } from "node:crypto";
+import { PlimsollError } from "../message/error.ts";
+import type { SqlRow, SqlValue } from "./sql-rows.ts";
+
+/** In this order for ever: a column that is added later goes to the end, with a migration that seals anew. */
+export const sealedColumns = {
+  sessions: ["id", "tenant", "wire", "agent", "client_key", "created_at", "updated_at"],
+  branches: [
+    "session",
+    "id",
+    "agent",
+    "relation",
+    "fork_seq",
+    "tip_seq",
+    "counters",
+    "created_at",
+    "left_branch",
+  ],
+  messages: [
+    "session",
+    "seq",
+    "parent",
+    "tenant",
+    "role",
+    "source",
+    "turn",
+    "branch",
+    "identity",
+    "chain",
+    "loose_chain",
+    "answer_key",
+    "hash",
+    "bytes",
+    "tokens",
+    "certainty",
+    "is_complete",
+    "at",
+    "codec",
+  ],
+  wordings: ["session", "seq", "hash", "bytes", "codec"],
+  turns: ["session", "id", "record"],
+  edits: ["session", "seq", "branch", "at", "edit"],
+  archive: ["handle", "tenant", "session", "bytes", "at", "source"],
+  refs: ["tenant", "name", "session", "seq"],
+  errors: ["tenant", "session", "record"],
+  events: ["tenant", "session", "at", "event"],
+} as const;
+
+export type SealedTable = keyof typeof sealedColumns;
+
+/** 128 bits: far more than chance flips, and short enough to keep one per row. */
+const sealBytes = 16;
+
+export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
+  const values = sealedColumns[table].map((column) => plain(row[column]));
+  const digest = hash("sha256", JSON.stringify([table, ...values]), "buffer");
+  return new Uint8Array(digest.subarray(0, sealBytes));
+}
+
+/** A blob stands for itself by its hash. An absent column and NULL are the same to a database. */
+function plain(value: SqlValue | undefined): unknown {
+  if (value === undefined || value === null) return null;
+  return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
+}
+
+export function isSealed(table: SealedTable, row: SqlRow): boolean {
+  const seal = row["seal"];
+  return seal instanceof Uint8Array && Buffer.compare(seal, sealOf(table, row)) === 0;
+}
+
+/** Contract: gives the row back, or throws STORE_CORRUPT with the session that it belongs to. */
+export function checkSeal(table: SealedTable, row: SqlRow): SqlRow {
+  if (isSealed(table, row)) return row;
+  const session = String(row[table === "sessions" ? "id" : "session"]);
+  throw spoiltRow(table, session);
+}
+
+export function spoiltRow(table: string, session: string): PlimsollError {
+  return new PlimsollError(
+    "STORE_CORRUPT",
+    `A row of ${session} in the table ${table} is not what Plimsoll wrote: the disk has changed it.`,
+    { fields: { session, table } },
+  );
+}
