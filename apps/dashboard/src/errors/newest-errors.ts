@@ -16,6 +16,7 @@ export function mayHaveFailed(event: PlimsollEvent): boolean {
     case "recovery":
     case "guard-enforced":
     case "store-error":
+    case "store-spoilt":
       return true;
     case "turn-end":
       return event.error !== undefined || event.status === "failed";

@@ -18,11 +18,14 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const plimsoll = await openPlimsoll({ data: settings.data, config });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  plimsoll.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of raisedLimits(config)) warn(sentence);
   plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   const upstreams = upstreamsOf(config);
   const telemetry = await openTelemetry({ plimsoll, upstreams, version, env: process.env, warn });
   await plimsoll.warmUp();
+  // Reads the whole file, beside everything else.
+  void plimsoll.checkStore();
   const server = await startServer({
     plimsoll,
     config,

@@ -231,6 +231,12 @@ export interface StoreErrorEvent extends Base {
   readonly message: string;
 }
 
+/** The disk has spoilt a session, or the database: what became of it. `session` is empty where it was the database. */
+export interface StoreSpoiltEvent extends Base {
+  readonly type: "store-spoilt";
+  readonly message: string;
+}
+
 /** Tools of the client's take too much of the window: some are held back from now on, and found by `tool_search`. */
 export interface ToolsDeferredEvent extends Base {
   readonly type: "tools-deferred";
@@ -271,7 +277,8 @@ export type PlimsollEvent =
   | OverflowEvent
   | GuardEnforcedEvent
   | ViewSteeredEvent
-  | StoreErrorEvent;
+  | StoreErrorEvent
+  | StoreSpoiltEvent;
 
 export type PlimsollEventType = PlimsollEvent["type"];
 

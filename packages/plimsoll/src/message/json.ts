@@ -31,22 +31,34 @@ export function numberOr<T>(value: unknown, fallback: T): number | T {
 export type LongText = (text: string) => string;
 const longFrom = 4096;
 
+export interface CanonicalRules {
+  readonly long?: LongText | undefined;
+  /** Below these keys everything counts, null fields too: arguments of calls are the caller's and not the provider's. */
+  readonly exactKeys?: ReadonlySet<string>;
+}
+
 /**
  * Canonical text: keys sorted, null fields dropped (absent and null mean the same to providers).
  * With `long`, strings of some size are replaced by what it gives, unquoted, so that no short string
  * can look like one.
  */
-export function canonicalJson(value: JsonValue | undefined, long?: LongText): string {
-  if (value === undefined) return "null";
-  if (typeof value === "string" && long !== undefined && value.length >= longFrom)
-    return long(value);
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, long)).join(",")}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const fields: string[] = [];
-  for (const key of Object.keys(value).sort()) {
-    const field = value[key];
-    if (field === null || field === undefined) continue;
-    fields.push(`${JSON.stringify(key)}:${canonicalJson(field, long)}`);
-  }
-  return `{${fields.join(",")}}`;
+export function canonicalJson(
+  value: JsonValue | undefined,
+  { long, exactKeys }: CanonicalRules = {},
+): string {
+  const write = (one: JsonValue | undefined, isExact: boolean): string => {
+    if (one === undefined) return "null";
+    if (typeof one === "string" && long !== undefined && one.length >= longFrom) return long(one);
+    if (Array.isArray(one)) return `[${one.map((item) => write(item, isExact)).join(",")}]`;
+    if (!isObject(one)) return JSON.stringify(one);
+    const fields: string[] = [];
+    for (const key of Object.keys(one).sort()) {
+      const field = one[key];
+      if (field === undefined || (field === null && !isExact)) continue;
+      const isExactField = isExact || exactKeys?.has(key) === true;
+      fields.push(`${JSON.stringify(key)}:${write(field, isExactField)}`);
+    }
+    return `{${fields.join(",")}}`;
+  };
+  return write(value, false);
 }

@@ -49,8 +49,8 @@ test("canonical text does not depend on the order of keys, nor on null fields", 
 
 test("a long string cannot be mistaken for a short one", () => {
   const long = "x".repeat(5000);
-  const short = canonicalJson("#hash", () => "#hash");
-  expect(canonicalJson(long, () => "#hash")).not.toBe(short);
+  const short = canonicalJson("#hash", { long: () => "#hash" });
+  expect(canonicalJson(long, { long: () => "#hash" })).not.toBe(short);
 });
 
 const callOf = (id: string): Message => ({

@@ -12,6 +12,7 @@ import type { ArchiveRecord, Store } from "../store/store.ts";
 import type { Finding, Judged } from "../wire/validate/validate.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { judge } from "./judge-view.ts";
+import { nextEditSeq } from "./log.ts";
 import { withoutLookups } from "./lookups.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
@@ -179,7 +180,7 @@ function spentTexts(
   proposals: readonly Proposal[],
 ): readonly Edit[] {
   const isReplaced = proposals.some(({ kind }) => kind === "summary");
-  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  const from = nextEditSeq(log);
   return view.edits
     .filter(({ action, strategy }) => {
       if (action.kind !== "insert") return false;
@@ -215,7 +216,7 @@ async function propose(
 ): Promise<Compaction> {
   const { log, branch, path, wire, turn } = draft;
   const before = pending(draft, state, proposals);
-  const from = (log.edits.at(-1)?.seq ?? 0) + 1 + before.length;
+  const from = nextEditSeq(log) + before.length;
   const made = makeEdits(
     {
       log,
@@ -286,7 +287,7 @@ function pending(
     ({ action }) =>
       action.kind === "revert" && known.has(action.edit) && !reverted.has(action.edit),
   );
-  const from = (draft.log.edits.at(-1)?.seq ?? 0) + 1;
+  const from = nextEditSeq(draft.log);
   return [...made, ...spent].map((edit, index) => ({ ...edit, seq: from + index }));
 }
 

@@ -8,7 +8,7 @@ import type { ArchiveRecord, Write } from "../store/store.ts";
 import { type Compaction, type CompactionWorld, warning } from "./compaction.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { judge } from "./judge-view.ts";
-import type { SessionLog } from "./log.ts";
+import { addEdits, nextEditSeq, type SessionLog } from "./log.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { OwnOffer } from "./own-offer.ts";
 import { indexOn, viewOf } from "./path.ts";
@@ -20,7 +20,10 @@ interface EditStore {
   readonly saver: LogSaver;
 }
 
-/** Contract: after "unsaved" nothing of it holds, in memory or later. */
+/**
+ * Contract: after "unsaved" nothing of it holds. A disk that hangs may still store it: then it holds from that moment on, in
+ * memory as in the store.
+ */
 export async function commitEdits(
   { saver }: EditStore,
   log: SessionLog,
@@ -50,9 +53,8 @@ export async function commitEdits(
       ? []
       : [{ kind: "event", tenant, event: others.event } as const]),
   ];
-  const saved = await saver.saveNow(log, writes);
-  if (saved === "stored") log.edits.push(...edits);
-  return saved;
+  log.lastEdit = Math.max(log.lastEdit, ...edits.map(({ seq }) => seq));
+  return saver.saveNow(log, writes, () => addEdits(log, edits));
 }
 
 export function commitCompaction(
@@ -84,7 +86,7 @@ export async function addNote(
       step: turn.id,
       strategy: warning,
       at: turn.at,
-      from: (log.edits.at(-1)?.seq ?? 0) + 1,
+      from: nextEditSeq(log),
       wordings: new Map(),
       hasArchive: true,
     },

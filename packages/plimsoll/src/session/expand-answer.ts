@@ -3,7 +3,7 @@
 import type { Edit } from "../message/edit.ts";
 import { encodeMessage } from "./appended.ts";
 import type { SentTurn } from "./end-turn.ts";
-import { looseChainOf, pathTo } from "./log.ts";
+import { looseChainOf, nextEditSeq, pathTo } from "./log.ts";
 import { appendMessages, type Tip } from "./record.ts";
 import type { TurnContext } from "./turn.ts";
 
@@ -63,7 +63,7 @@ function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit 
   );
   if (isKnown) return undefined;
   return {
-    seq: (log.edits.at(-1)?.seq ?? 0) + 1,
+    seq: nextEditSeq(log),
     branch: branch.record.id,
     step: `${draft.turn.id}+${ownTools}`,
     anchor: looseChainOf(last),

@@ -11,6 +11,7 @@ import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { commitEdits, reportDegraded } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";
 import type { FitWorld } from "./last-resort.ts";
+import { nextEditSeq } from "./log.ts";
 import { makeEdits } from "./make-edits.ts";
 import { type OversizedResult, oversizedResults, toolOf } from "./oversized-results.ts";
 import { indexOn, viewOf } from "./path.ts";
@@ -65,7 +66,7 @@ async function editsFor(
       step: turn.id,
       strategy: "offload_fresh",
       at: turn.at,
-      from: (log.edits.at(-1)?.seq ?? 0) + 1,
+      from: nextEditSeq(log),
       // Only answers can have other words, and results are none.
       wordings: new Map(),
       hasArchive: true,
@@ -122,7 +123,7 @@ async function tryEdits(
   edits: readonly Edit[],
 ): Promise<Taken | undefined> {
   const { log, path } = draft;
-  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  const from = nextEditSeq(log);
   const numbered = edits.map((edit, index) => ({ ...edit, seq: from + index }));
   const view = foldView(indexOn(path, log), [...log.edits, ...numbered]);
   const sized = await sizeView(world.facts, draft, view);

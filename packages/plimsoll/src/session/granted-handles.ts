@@ -10,6 +10,7 @@ import { type Draft, sizeView } from "./draft.ts";
 import { commitEdits, reportDegraded } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";
 import type { FitWorld } from "./last-resort.ts";
+import { nextEditSeq } from "./log.ts";
 import { type MadeEdits, makeEdits } from "./make-edits.ts";
 import { indexOn, viewOf } from "./path.ts";
 import { guardOf, judgedNew } from "./projection.ts";
@@ -166,7 +167,7 @@ async function madeOf(
       step: `${turn.id}+${toolBudget}`,
       strategy: toolBudget,
       at: turn.at,
-      from: (log.edits.at(-1)?.seq ?? 0) + 1,
+      from: nextEditSeq(log),
       wordings: new Map(),
       hasArchive: true,
     },

@@ -19,6 +19,7 @@ import { type Draft, sizeView } from "./draft.ts";
 import { commitEdits, reportDegraded } from "./edit-log.ts";
 import { judge } from "./judge-view.ts";
 import type { FitWorld } from "./last-resort.ts";
+import { nextEditSeq } from "./log.ts";
 import { isNeeded, type OwnOffer } from "./own-offer.ts";
 import { anchorOf, indexOn, viewOf } from "./path.ts";
 import { guardOf } from "./projection.ts";
@@ -270,7 +271,7 @@ export function toolsEdit(
   { reason, before, after }: ToolsReason,
 ): Edit {
   return {
-    seq: (log.edits.at(-1)?.seq ?? 0) + 1,
+    seq: nextEditSeq(log),
     branch: branch.record.id,
     step: `${turn.id}+tools`,
     anchor: anchorOf(log, path),
@@ -311,7 +312,7 @@ export async function toldAnew(
       before: compaction.sized.measured.tools,
       after: chosen.tokens,
     }),
-    seq: (log.edits.at(-1)?.seq ?? 0) + 1 + compaction.edits.length,
+    seq: nextEditSeq(log) + compaction.edits.length,
     step: draft.turn.id,
   };
   const edits = [...compaction.edits, edit];

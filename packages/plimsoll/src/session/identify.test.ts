@@ -235,25 +235,41 @@ test("an answer that cannot be recorded does not take its request with it", asyn
   ]);
 });
 
-test("two messages that differ only beyond 2^53 are two messages", async () => {
+const call = (input: string): Uint8Array => Buffer.from(bodyAround(callMessage(input)));
+const callMessage = (input: string): string =>
+  `{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":${input}}]}`;
+const bodyAround = (message: string): string =>
+  `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"go"},${message}]}`;
+const invalid = (byte: number): Uint8Array =>
+  Buffer.from(bodyAround('{"role":"user","content":"~"}')).map((one) =>
+    one === 0x7e ? byte : one,
+  );
+
+test.each([
+  ["ids beyond 2^53", call('{"id":12345678901234567890}'), call('{"id":12345678901234567891}')],
+  ["an argument that is null and one that is absent", call('{"b":null}'), call("{}")],
+  ["decimals of 17 digits", call('{"x":0.12345678901234561}'), call('{"x":0.12345678901234562}')],
+  ["numbers that are too large", call('{"x":1e400}'), call('{"x":1e500}')],
+  ["keys that come twice", call('{"a":1,"a":3}'), call('{"a":2,"a":3}')],
+  ["bytes that are no UTF-8", invalid(0xfe), invalid(0xff)],
+])("%s are two messages, and the bytes of both are kept", async (_name, one, other) => {
   const plimsoll = await openPlimsoll({ store: "memory" });
-  const bodyWith = (id: string): Uint8Array =>
-    new TextEncoder().encode(
-      `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"future","id":${id}}]}]}`,
-    );
-  for (const id of ["12345678901234567890", "12345678901234567891"]) {
+  for (const bytes of [one, other, one]) {
     const hints = readHints({ "x-claude-code-session-id": "s" });
     const turn = await plimsoll.receive({
       tenant: "t",
       provider: "anthropic",
       wire: wires.anthropic,
-      body: bodyWith(id),
+      body: bytes,
       hints,
     });
     await turn.end({ status: "failed" });
   }
   const [session] = await plimsoll.store.sessions({ limit: 1 });
-  expect(session?.messages).toBe(2);
+  const kept = await plimsoll.store.messages(session?.id ?? "", { limit: 9 });
+  expect(kept).toHaveLength(3);
+  for (const bytes of [one, other])
+    expect(kept.some(({ body }) => Buffer.from(bytes).includes(Buffer.from(body)))).toBe(true);
 });
 
 test("an answer that was cut off may be left out of the next request", async () => {

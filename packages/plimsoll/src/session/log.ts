@@ -31,6 +31,8 @@ export interface SessionLog {
   readonly inner: Map<number, Uint8Array>;
   /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
   readonly edits: Edit[];
+  /** The highest number that an edit was ever given, also one that may still come to be stored. */
+  lastEdit: number;
   /** By target: what a provider that gave no figure was found to refuse. */
   readonly windows: Map<string, number>;
   /** By target; the last one is stored with the branch. */
@@ -162,6 +164,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     indexByChain: new Map(),
     inner: new Map(),
     edits: [],
+    lastEdit: 0,
     calibrations: new Map(),
     windows: new Map(),
     branches: new Map(),
@@ -418,6 +421,18 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
   };
   log.branches.set(branch.id, state);
   return state;
+}
+
+/** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */
+export function nextEditSeq({ edits, lastEdit }: Pick<SessionLog, "edits" | "lastEdit">): number {
+  return Math.max(edits.at(-1)?.seq ?? 0, lastEdit) + 1;
+}
+
+/** In their order, also those that were stored late. */
+export function addEdits(log: Pick<SessionLog, "edits">, edits: readonly Edit[]): void {
+  const isLate = (edits[0]?.seq ?? 0) < (log.edits.at(-1)?.seq ?? 0);
+  log.edits.push(...edits);
+  if (isLate) log.edits.sort((one, other) => one.seq - other.seq);
 }
 
 export function moveTip(branch: BranchState, tipSeq: number | null): void {

@@ -5,6 +5,7 @@ import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.t
 import { type Draft, sizeView } from "./draft.ts";
 import { ownTools } from "./expand-answer.ts";
 import { judge } from "./judge-view.ts";
+import { nextEditSeq } from "./log.ts";
 import { anchorOf, indexOn } from "./path.ts";
 import { foldView } from "./view.ts";
 
@@ -21,7 +22,7 @@ export async function withoutLookups(
   const newest = newestAnswer(draft);
   const over = start.view.expansions.filter(({ last }) => last < newest);
   if (over.length === 0) return state;
-  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  const from = nextEditSeq(log);
   const edits = over.map(
     ({ edit }, index): Edit => ({
       seq: from + index,

@@ -3,6 +3,7 @@
  * content and remembered, so that a known prefix is neither parsed nor counted again.
  */
 
+import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { MediaRule } from "../budget/catalogue.ts";
@@ -11,6 +12,7 @@ import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject, JsonValue } from "../message/json.ts";
 import { countMedia, type Message, type Part } from "../message/message.ts";
+import { isRounded, repeatsKey } from "../message/odd-json.ts";
 import { shortHash } from "../store/chain.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -40,6 +42,7 @@ export interface FactsReader {
 interface Facts {
   readonly role: LogMessage["role"];
   readonly identity: string;
+  readonly oldIdentity?: string;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
   /** Rulers whose count is a guess, because nobody could count: to be counted again. */
@@ -64,9 +67,12 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
     const isLarge = unread.bytes.length > largeBytes;
     if (isLarge) await nextTick();
-    const json = parseMessage(wire, unread.bytes);
+    const { json, isOdd, hasNull } = parseMessage(wire, unread.bytes);
     if (isLarge) await nextTick();
-    unread.facts ??= readFacts(wire, json);
+    unread.facts ??= readFacts(wire, json, {
+      hasNull,
+      ...(isOdd ? { contentHash: unread.contentHash } : {}),
+    });
     remember(unread.key, unread.facts);
     if (isLarge) await nextTick();
     return countablesOf(wire.decode(json), ruler);
@@ -162,40 +168,69 @@ interface Unread {
   facts: Facts | undefined;
 }
 
-function parseMessage(wire: Wire, bytes: Uint8Array): JsonObject {
+interface Parsed {
+  readonly json: JsonObject;
+  /** It says more than it parses to: only its bytes tell it from others. */
+  readonly isOdd: boolean;
+  readonly hasNull: boolean;
+}
+
+function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   const whole = { start: 0, end: bytes.length };
   const json = wire.asMessage(parseJson(bytes, whole));
   if (json === undefined) {
     throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
   }
   const text = decoder.decode(bytes);
-  if (!longNumber.test(text)) return json;
-  return wire.asMessage(JSON.parse(text, keepLongNumber) as JsonValue) ?? json;
+  const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
+  const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || repeatsKey(text);
+  return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
 }
 
 const decoder = new TextDecoder();
 const longNumber = /[0-9]{16}/;
+/** What may be a number that no double holds. Most texts have none, and are not parsed twice. */
+const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
 
 /** Two ids that differ beyond 2^53 are two ids, though JSON.parse makes one number of them. */
-function keepLongNumber(
-  _key: string,
-  value: unknown,
-  context?: { readonly source?: string },
-): unknown {
-  const source = context?.source;
-  const isRounded = typeof value === "number" && source !== undefined && longNumber.test(source);
-  return isRounded ? `number ${source}` : value;
+function keepLongNumbers(
+  wire: Wire,
+  text: string,
+): { readonly json: JsonObject | undefined; readonly hasRounded: boolean } {
+  let hasRounded = false;
+  const keep = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+    const source = context?.source;
+    if (typeof value !== "number" || source === undefined) return value;
+    if (longNumber.test(source)) return `number ${source}`;
+    hasRounded ||= isRounded(source);
+    return value;
+  };
+  const json = wire.asMessage(JSON.parse(text, keep) as JsonValue);
+  return { json, hasRounded };
 }
 
-function readFacts(wire: Wire, json: JsonObject): Facts {
+function readFacts(
+  wire: Wire,
+  json: JsonObject,
+  { contentHash, hasNull }: { readonly contentHash?: string; readonly hasNull: boolean },
+): Facts {
   const { role, parts } = wire.decode(json);
-  const identity = shortHash(wire.identity(json, longTextHash));
-  const traits = traitsOf(wire, json, parts);
-  if (role !== "system") return { role, identity, counts: new Map(), guessed: new Set(), traits };
-  const canonical = wire.identity(json);
-  const masked = canonical.replaceAll(/\d+/g, "0");
-  const looseIdentity = masked === canonical ? identity : shortHash(masked);
-  return { role, identity, looseIdentity, counts: new Map(), guessed: new Set(), traits };
+  const canonical = wire.identity(json, { long: longTextHash });
+  const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
+  const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;
+  const identity = shortHash(exact);
+  const facts = {
+    role,
+    identity,
+    ...(old === exact ? {} : { oldIdentity: shortHash(old) }),
+    counts: new Map<string, Count>(),
+    guessed: new Set<string>(),
+    traits: traitsOf(wire, json, parts),
+  };
+  if (role !== "system") return facts;
+  const whole = wire.identity(json);
+  const masked = whole.replaceAll(/\d+/g, "0");
+  return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
@@ -217,6 +252,7 @@ function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogM
   return {
     role: facts.role,
     identity: facts.identity,
+    ...(facts.oldIdentity === undefined ? {} : { oldIdentity: facts.oldIdentity }),
     ...(facts.looseIdentity === undefined ? {} : { looseIdentity: facts.looseIdentity }),
     hash: contentHash,
     bytes: bytes.length,

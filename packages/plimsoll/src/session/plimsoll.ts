@@ -13,6 +13,7 @@ import type { Embedder } from "../search/embed.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
+import { putDatabaseAside } from "../store/sqlite-repair.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -27,6 +28,7 @@ import { createDebug } from "./debug.ts";
 import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
+import { createMender } from "./mend.ts";
 import { createFactsReader } from "./message-facts.ts";
 import { loadMiniLm } from "./minilm.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
@@ -129,6 +131,8 @@ export interface Plimsoll {
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
   /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
   warmUp(): Promise<void>;
+  /** Looks at the whole database, beside everything else: what is spoilt is put aside and announced. */
+  checkStore(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -154,7 +158,12 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     ...embedderOf(config),
   });
   const closing = new AbortController();
-  const opened = options.parts?.store ?? (await openStore(config, folder));
+  const bus = createEventBus();
+  const now = options.parts?.now ?? Date.now;
+  const { store: plain, problem } = await openOrReplace(config, folder, options.parts?.store);
+  let forget: (sessions: readonly string[]) => void = () => undefined;
+  const mender = createMender({ store: plain, bus, now, forget: (lost) => forget(lost) });
+  const opened = mender.store;
   const context = assemble({
     config,
     closing: closing.signal,
@@ -171,9 +180,12 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     sign: (text) => createHmac("sha256", key).update(text).digest(),
     strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
     validate: options.parts?.validate ?? newViolations,
-    now: options.parts?.now ?? Date.now,
+    now,
+    bus,
+    mender,
   });
-  const { bus, store, sign, openTurns, saver, own } = context;
+  forget = context.sessions.abandon;
+  const { store, sign, openTurns, saver, own } = context;
 
   return {
     store,
@@ -203,8 +215,13 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     subscribe: bus.subscribe,
     retrying: (tool, work) => retrying(retryPolicyOf(config, tool), work),
     warmUp: () => counter.prepare(usualTokenizer),
+    checkStore: async () => {
+      if (problem !== undefined) bus.emit({ tenant: "", event: problem(now()) });
+      await mender.check();
+    },
     close: async () => {
       closing.abort();
+      await mender.idle();
       await openTurns.close(closeTimeoutMs);
       await context.background.idle();
       await own.close();
@@ -263,6 +280,33 @@ function countWith(counter: SessionTokenCounter): (text: string) => number {
   return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }
 
+interface OpenedStore {
+  readonly store: Store;
+  /** What was wrong with the file that was there. */
+  readonly problem?: (at: number) => PlimsollEvent;
+}
+
+/** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
+async function openOrReplace(
+  config: Config,
+  folder: DataFolder | undefined,
+  given: Store | undefined,
+): Promise<OpenedStore> {
+  if (given !== undefined) return { store: given };
+  try {
+    return { store: await openStore(config, folder) };
+  } catch (error) {
+    const isSpoilt = PlimsollError.is(error) && error.code === "STORE_CORRUPT";
+    if (folder === undefined || !isSpoilt) throw error;
+    const aside = putDatabaseAside(folder.database);
+    const message = `${errorMessage(error)} It was put aside as ${aside}, and Plimsoll goes on with an empty database: look after the disk.`;
+    return {
+      store: await openStore(config, folder),
+      problem: (at) => ({ type: "store-spoilt", session: "", at, message }),
+    };
+  }
+}
+
 function openStore(config: Config, folder: DataFolder | undefined): Promise<Store> {
   if (folder === undefined) return Promise.resolve(createMemoryStore());
   const { durability } = config;
@@ -273,7 +317,7 @@ function openStore(config: Config, folder: DataFolder | undefined): Promise<Stor
 }
 
 type Assembly = Parts &
-  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own"> & {
+  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own" | "bus" | "mender"> & {
     readonly vectors?: WordVectors | undefined;
   };
 
@@ -284,17 +328,13 @@ type Assembled = Omit<SessionContext, "config"> & {
 };
 
 function assemble(parts: Assembly): Assembled {
-  const { config, store, counter, sign } = parts;
-  const bus = createEventBus();
-  const { now } = parts;
+  const { config, store, counter, sign, bus, now } = parts;
   const facts = createFactsReader(counter);
   const sessions = createSessionCache(store, now);
   const targets = createTargets(config, now);
   const areas = config.priority_areas ?? [];
   return {
     ...parts,
-    bus,
-    now,
     facts,
     sessions,
     targets,

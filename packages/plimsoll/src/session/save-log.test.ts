@@ -1,12 +1,21 @@
 /** What happens to a turn when the store does not take it. */
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { Edit } from "../message/edit.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { EmittedEvent } from "../message/event.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store, Write } from "../store/store.ts";
+import { commitEdits } from "./edit-log.ts";
 import { createEventBus } from "./event-bus.ts";
-import { emptyLog, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
+import {
+  emptyLog,
+  type LogMessage,
+  moveTip,
+  nextEditSeq,
+  rootLink,
+  type SessionLog,
+} from "./log.ts";
 import { announce, appendMessages, startNewBranch } from "./record.ts";
 import { createLogSaver } from "./save-log.ts";
 
@@ -177,4 +186,89 @@ test("a subscriber that throws is let go, and the others still hear", () => {
   bus.emit({ tenant: "t", event });
   bus.emit({ tenant: "t", event });
   expect([heard.length, bus.size]).toEqual([2, 1]);
+});
+
+test("edits that a disk took after it had hung hold from then on, and nothing is numbered or stored twice", async () => {
+  vi.useFakeTimers();
+  const memory = createMemoryStore();
+  let release = (): void => undefined;
+  let isHanging = true;
+  const store: Store = {
+    ...memory,
+    commit: async (writes) => {
+      if (isHanging) await new Promise<void>((resolve) => (release = resolve));
+      return memory.commit(writes);
+    },
+  };
+  const saver = createLogSaver({
+    store,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: () => expect.unreachable("nobody else has written"),
+  });
+  const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
+  const tip = oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
+  const editOf = (seq: number): Edit => ({
+    seq,
+    branch: "main",
+    step: `step_${seq}`,
+    anchor: "a",
+    at: 1,
+    action: { kind: "checkpoint", label: "here" },
+    place: "undefined",
+    strategy: "test",
+    reason: "",
+    tokensBefore: 0,
+    tokensAfter: 0,
+  });
+  const late = commitEdits({ saver }, log, [editOf(nextEditSeq(log))]);
+  await vi.advanceTimersByTimeAsync(10_001);
+  expect([await late, log.edits]).toEqual(["unsaved", []]);
+  oneTurn(log, tip, "b");
+  const next = commitEdits({ saver }, log, [editOf(nextEditSeq(log))]);
+  isHanging = false;
+  release();
+  expect(await next).toBe("stored");
+  vi.useRealTimers();
+  expect(log.edits.map(({ seq }) => seq)).toEqual([1, 2]);
+  expect((await memory.edits("ses_1")).map(({ seq }) => seq)).toEqual([1, 2]);
+  expect((await memory.snapshot("ses_1"))?.nodes).toHaveLength(2);
+});
+
+test("edits that a disk refused after it had hung are forgotten", async () => {
+  vi.useFakeTimers();
+  const memory = createMemoryStore();
+  let fail = (): void => undefined;
+  let isHanging = true;
+  const store: Store = {
+    ...memory,
+    commit: async (writes) => {
+      if (isHanging)
+        await new Promise<void>((_, reject) => (fail = () => reject(new Error("EIO"))));
+      return memory.commit(writes);
+    },
+  };
+  const saver = createLogSaver({
+    store,
+    bus: createEventBus(),
+    now: () => 1,
+    forget: () => undefined,
+  });
+  const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
+  oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
+  const write: Write = {
+    kind: "event",
+    tenant: "t",
+    event: { type: "session-start", session: "ses_1", at: 1, wire: "w" },
+  };
+  const refused = saver.saveNow(log, [write]);
+  await vi.advanceTimersByTimeAsync(10_001);
+  expect(await refused).toBe("unsaved");
+  isHanging = false;
+  fail();
+  await vi.advanceTimersByTimeAsync(5000);
+  vi.useRealTimers();
+  expect(await saver.save(log)).toBe("stored");
+  expect((await memory.snapshot("ses_1"))?.nodes).toHaveLength(1);
+  expect(await memory.events({ after: 0, limit: 9 })).toEqual([]);
 });

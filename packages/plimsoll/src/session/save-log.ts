@@ -12,8 +12,11 @@ export type Saved = "stored" | "unsaved";
 export interface LogSaver {
   /** Contract: never rejects. */
   save(log: SessionLog): Promise<Saved>;
-  /** Stores these writes with everything before them, now or never: after "unsaved" they are forgotten. */
-  saveNow(log: SessionLog, writes: readonly Write[]): Promise<Saved>;
+  /**
+   * Stores these writes with everything before them. `onStored` is called when they are stored: before "stored" is given, or
+   * later, where the store hung and took them after all. Writes that failed are forgotten.
+   */
+  saveNow(log: SessionLog, writes: readonly Write[], onStored?: () => void): Promise<Saved>;
   /** A last try for everything that is not stored yet. */
   close(): Promise<void>;
 }
@@ -50,8 +53,16 @@ export function createLogSaver(world: SaverWorld): LogSaver {
     retryTimer.unref();
   };
 
-  const save = async (log: SessionLog): Promise<Saved> => {
-    const commit = log.lastCommit.then(() => flush(log, world));
+  const save = async (
+    log: SessionLog,
+    onSettled: (saved: Saved) => void = () => undefined,
+  ): Promise<Saved> => {
+    const commit = log.lastCommit
+      .then(() => flush(log, world))
+      .then((saved) => {
+        onSettled(saved);
+        return saved;
+      });
     log.lastCommit = commit;
     const timeoutMs = hanging > 0 ? hangingTimeoutMs : commitTimeoutMs;
     const saved = await inTime(commit, timeoutMs, () => {
@@ -70,18 +81,18 @@ export function createLogSaver(world: SaverWorld): LogSaver {
   };
 
   return {
-    save,
-    saveNow: async (log, writes) => {
+    save: (log) => save(log),
+    saveNow: (log, writes, onStored = () => undefined) => {
       const pending = writes.map((write) => Promise.resolve(write));
       log.unsaved.push(...pending);
-      const saved = await save(log);
-      if (saved === "unsaved")
-        log.unsaved = log.unsaved.filter((write) => !pending.includes(write));
-      return saved;
+      return save(log, (saved) => {
+        if (saved === "stored") onStored();
+        else log.unsaved = log.unsaved.filter((write) => !pending.includes(write));
+      });
     },
     close: async () => {
       clearTimeout(retryTimer);
-      await Promise.all([...failed].map(save));
+      await Promise.all([...failed].map((log) => save(log)));
       clearTimeout(retryTimer);
     },
   };

@@ -23,6 +23,8 @@ export interface SessionCache {
   noteAnswers(log: SessionLog): void;
   /** The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
+  /** What is in memory of these sessions is given up, with what was not stored of it: the store has them no more. */
+  abandon(sessions: readonly string[]): void;
 }
 
 export interface SessionLookup {
@@ -59,6 +61,15 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     create,
     noteAnswers: shelf.noteAnswers,
     forget: shelf.remove,
+    abandon: (sessions) => {
+      for (const id of sessions) {
+        const log = shelf.get(id);
+        if (log === undefined) continue;
+        log.isAbandoned = true;
+        log.unsaved = [];
+        shelf.remove(log);
+      }
+    },
     lookup,
     find: async (query) => {
       const { tenant, wire, hints } = query;

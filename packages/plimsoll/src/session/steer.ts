@@ -11,7 +11,7 @@ import { sizeView } from "./draft.ts";
 import { commitEdits } from "./edit-log.ts";
 import { ownTools } from "./expand-answer.ts";
 import { newId } from "./ids.ts";
-import { looseChainOf, pathTo } from "./log.ts";
+import { looseChainOf, nextEditSeq, pathTo } from "./log.ts";
 import { anchorOf, indexOn, type Path, pathOfNodes } from "./path.ts";
 import {
   type Checkpoint,
@@ -306,7 +306,7 @@ function draftEdits(
   action: ViewSteeredEvent["action"],
   actions: readonly EditAction[],
 ): readonly Edit[] {
-  const from = (log.edits.at(-1)?.seq ?? 0) + 1;
+  const from = nextEditSeq(log);
   const step = newId("step");
   const at = context.now();
   const anchor = anchorOf(log, path);

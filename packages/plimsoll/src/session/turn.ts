@@ -7,9 +7,10 @@
  * client sees the end of the answer. A turn that makes one has one more, before its request is sent.
  */
 
-import { errorMessage } from "../message/error.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
+import { spoiltRow } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -38,6 +39,7 @@ import {
   type SessionLog,
 } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
+import type { Mender } from "./mend.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { type OfferReader, withOffer } from "./own-offer.ts";
@@ -72,6 +74,7 @@ export interface TurnContext extends FitWorld {
   readonly own: OwnAnswers;
   /** What people are shown of a window, and its size as they are told it. */
   readonly picture: Pictures;
+  readonly mender: Pick<Mender, "isSpoilt" | "mend">;
 }
 
 export interface OpenTurns {
@@ -119,8 +122,28 @@ export interface ReceivedTurn extends Turn {
   readonly body: Uint8Array | undefined;
 }
 
-/** A request as a client sent it: everything, every time. */
+/** A spoilt session is put aside, and then the database may turn out to be spoilt, too. */
+const mendsMax = 3;
+
+/**
+ * A request as a client sent it: everything, every time. So it can be begun anew where the store turns out to be spoilt,
+ * in a session of its own history.
+ */
 export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  for (let mends = 0; ; mends++) {
+    try {
+      return await receiveOnce(context, incoming);
+    } catch (error) {
+      if (mends >= mendsMax || !isSpoilt(error) || !(await context.mender.mend(error))) throw error;
+    }
+  }
+}
+
+function isSpoilt(error: unknown): boolean {
+  return PlimsollError.is(error) && error.code === "STORE_CORRUPT";
+}
+
+async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
   const { wire, body, provider, tenant } = incoming;
   const memoryKey = memoryKeyOf(incoming);
   const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
@@ -217,6 +240,7 @@ async function appendRequest(
     whole.log === undefined
       ? await context.sessions.find({ tenant, wire: wire.name, request: shape, hints })
       : { log: whole.log, isNew: false };
+  if (context.mender.isSpoilt(log.record.id)) throw spoiltRow("of this session", log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
   const named = linksIn(log, messages, links);
@@ -350,12 +374,14 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
   };
 }
 
-/** Plimsoll's own failures never stop a request. */
-async function madeToFit(context: TurnContext, { draft, isOff }: OpenTurn): Promise<Fitted> {
+/** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
+async function madeToFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
+  const { draft, isOff, isLeftOpen } = begun;
   if (isOff === true) return untouched(context, draft);
   try {
     return await fitTurn(context, draft);
   } catch (error) {
+    if (isSpoilt(error) && isLeftOpen !== true) throw error;
     reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
     return untouched(context, draft);
   }

@@ -65,6 +65,8 @@ export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
 /** A blob stands for itself by its hash. An absent column and NULL are the same to a database. */
 function plain(value: SqlValue | undefined): unknown {
   if (value === undefined || value === null) return null;
+  // As a database keeps it: half a character has no place in UTF-8.
+  if (typeof value === "string") return value.toWellFormed();
   return typeof value === "object" ? { sha256: hash("sha256", value, "base64") } : value;
 }
 

@@ -5,7 +5,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
-import { checkSeal, isSealed, type SealedTable, sealedColumns } from "./seal.ts";
+import { checkSeal, isSealed, type SealedTable, sealedColumns, spoiltRow } from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,
@@ -252,12 +252,22 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
     sql: `SELECT ${nodeColumns} FROM messages WHERE session = ? ORDER BY seq`,
     values: [id],
   });
-  return {
+  return whole({
     session: record,
     branches: branches.map(readBranch),
     nodes: nodes.map(readNode),
     edits: await readEdits(driver, id),
-  };
+  });
+}
+
+/** A page that was spoilt may hide rows: messages are numbered from one on, and branches end with one of them. */
+function whole(snapshot: SessionSnapshot): SessionSnapshot {
+  const { session, nodes, branches } = snapshot;
+  const isNumbered = nodes.every(({ seq }, index) => seq === index + 1);
+  const isEnded = branches.every(({ tipSeq }) => (tipSeq ?? 0) <= nodes.length);
+  const hasBranch = nodes.length === 0 || branches.length > 0;
+  if (isNumbered && isEnded && hasBranch) return snapshot;
+  throw spoiltRow("messages", session.id);
 }
 
 async function readMessages(

@@ -152,8 +152,10 @@ const rowsPerStep = 100;
 const maxSkipped = 100_000;
 
 function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> {
-  if (keyed.has(table)) {
-    yield* attempt(() => old.prepare(`SELECT * FROM ${table}`).all() as SqlRow[]) ?? [];
+  const key = keyed.get(table);
+  if (key !== undefined) {
+    yield* attempt(() => old.prepare(`SELECT * FROM ${table}`).all() as SqlRow[]) ??
+      rowsByKey(old, table, key);
     return;
   }
   const page = attempt(() =>
@@ -184,6 +186,20 @@ function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> 
     }
     last = from + rowsPerStep;
   }
+}
+
+/** One session after the other, as far as other tables name them. */
+function* rowsByKey(old: Database.Database, table: Table, key: string): Generator<SqlRow> {
+  const named = ["messages", "branches"].flatMap(
+    (other) =>
+      attempt(
+        () => old.prepare(`SELECT DISTINCT session FROM ${other}`).pluck().all() as string[],
+      ) ?? [],
+  );
+  for (const session of new Set(named))
+    yield* attempt(
+      () => old.prepare(`SELECT * FROM ${table} WHERE ${key} = ?`).all(session) as SqlRow[],
+    ) ?? [];
 }
 
 function attempt<T>(read: () => T): T | undefined {

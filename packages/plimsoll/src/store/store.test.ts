@@ -231,9 +231,15 @@ for (const [name, opener] of Object.entries(openers)) {
         tipSeq: 1,
         createdAt: 1,
       } as const;
-      await store.commit([session("ses_a"), { kind: "branch", session: "ses_a", branch }]);
+      await store.commit([
+        session("ses_a"),
+        { kind: "branch", session: "ses_a", branch },
+        await message("ses_a", 1, "one"),
+      ]);
+      const more = [2, 3, 4].map((seq) => message("ses_a", seq, `number ${seq}`));
       await store.commit([
         session("ses_a", { updatedAt: 9 }),
+        ...(await Promise.all(more)),
         { kind: "branch", session: "ses_a", branch: { ...branch, tipSeq: 4 } },
       ]);
       expect(await store.snapshot("ses_a")).toMatchObject({

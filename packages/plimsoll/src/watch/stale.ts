@@ -17,6 +17,7 @@ const table: Partial<Record<PlimsollEventType, readonly Kind[]>> = {
   overflow: ["errors"],
   "guard-enforced": ["errors"],
   "store-error": ["errors"],
+  "store-spoilt": ["errors"],
 };
 
 export function staleAfter(event: PlimsollEvent): readonly Kind[] {

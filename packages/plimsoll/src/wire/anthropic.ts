@@ -27,15 +27,18 @@ import { namedTool } from "./named-tool.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
 
+/** Where a call has its arguments. */
+const argumentKeys: ReadonlySet<string> = new Set(["input"]);
+
 export const anthropicWire: Wire = {
   name: "anthropic",
   messagesField: "messages",
   readRequest,
   asMessage: (json) => (isObject(json) ? json : undefined),
-  identity: (message, long) =>
+  identity: (message, { long, isOld = false } = {}) =>
     canonicalJson(
       { ...withoutCacheMarks(message), content: plainContent(message["content"]) },
-      long,
+      isOld ? { long } : { long, exactKeys: argumentKeys },
     ),
   decode,
   replacePart: replaceAnthropicPart,

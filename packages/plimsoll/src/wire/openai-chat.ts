@@ -28,7 +28,7 @@ export const openaiChatWire: Wire = {
   messagesField: "messages",
   readRequest,
   asMessage: (json) => (isObject(json) ? json : undefined),
-  identity: (message, long) => canonicalJson(plainMessage(message), long),
+  identity: (message, { long } = {}) => canonicalJson(plainMessage(message), { long }),
   decode,
   replacePart: replaceChatPart,
   ownMessage: ownChatMessage,

@@ -37,7 +37,7 @@ export const openaiResponsesWire: Wire = {
   messagesField: "input",
   readRequest,
   asMessage,
-  identity: (message, long) => canonicalJson(plainItem(message), long),
+  identity: (message, { long } = {}) => canonicalJson(plainItem(message), { long }),
   decode,
   replacePart: replaceResponsesPart,
   ownMessage: ownResponsesMessage,

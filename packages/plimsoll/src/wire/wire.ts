@@ -138,6 +138,12 @@ export interface NativeDeferral {
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
+export interface IdentityRules {
+  readonly long?: LongText;
+  /** As earlier versions did: null fields are dropped from the arguments of calls, too. */
+  readonly isOld?: boolean;
+}
+
 export interface Wire {
   readonly name: WireName;
   /** The array of a body that holds the conversation. */
@@ -150,7 +156,7 @@ export interface Wire {
    * Canonical text of a message: equal for two spellings that mean the same to the provider, whatever
    * cache marks, null fields and wrappers a client adds from turn to turn.
    */
-  identity(message: JsonObject, long?: LongText): string;
+  identity(message: JsonObject, rules?: IdentityRules): string;
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
   /**

@@ -1,0 +1,167 @@
+/**
+ * What becomes of a session, or of a whole database, that the disk has spoilt. Nothing that does not match its hash is
+ * used: a spoilt session is put aside, and the next request of its client, which carries the whole history, begins a new
+ * one. A database with pages that cannot be read is made anew of the sessions that are whole.
+ */
+
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import type { Rebuilt, Store, Write } from "../store/store.ts";
+import type { EventBus } from "./event-bus.ts";
+
+export interface Mender {
+  /** The store, watched: whatever it finds spoilt is remembered. */
+  readonly store: Store;
+  /** Whether something of this session was found spoilt and it was not put aside yet. */
+  isSpoilt(session: string): boolean;
+  /** After a failure: true when it was damage, and has been dealt with. Contract: never rejects. */
+  mend(error: unknown): Promise<boolean>;
+  /** Looks at the whole database, and makes a new one where that is needed. Contract: never rejects. */
+  check(): Promise<void>;
+  /** When nothing is being mended. */
+  idle(): Promise<void>;
+}
+
+export interface MendWorld {
+  readonly store: Store;
+  readonly bus: EventBus;
+  readonly now: () => number;
+  /** The sessions in memory are no longer what the store has. */
+  readonly forget: (sessions: readonly string[]) => void;
+}
+
+/** The same database is not made anew again and again: a disk that spoils it so fast needs a person. */
+const rebuildsMax = 3;
+
+export function createMender(world: MendWorld): Mender {
+  const spoilt = new Set<string>();
+  /** When an error was met: before how many rebuilds. */
+  const metAt = new WeakMap<object, number>();
+  let last: Promise<unknown> = Promise.resolve();
+  let rebuilds = 0;
+
+  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = last.then(work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+
+  const rebuild = async (reason: string): Promise<boolean> => {
+    if (rebuilds >= rebuildsMax) return false;
+    rebuilds++;
+    const rebuilt = await world.store.rebuild();
+    spoilt.clear();
+    world.forget(rebuilt.lost);
+    await announce(world, "", rebuiltText(rebuilt, reason));
+    return true;
+  };
+
+  const putAside = async (session: string, reason: string): Promise<boolean> => {
+    world.forget([session]);
+    try {
+      const file = await world.store.putAside(session);
+      spoilt.delete(session);
+      await announce(world, session, asideText(session, file, reason));
+      return true;
+    } catch (error) {
+      if (codeOf(error) !== "STORE_CORRUPT") throw error;
+      return rebuild(errorMessage(error));
+    }
+  };
+
+  const mend: Mender["mend"] = (error) =>
+    oneByOne(async () => {
+      if (codeOf(error) !== "STORE_CORRUPT") return false;
+      const session = sessionIn(error);
+      // It may have been mended while this one waited.
+      const isMended =
+        session === undefined
+          ? (metAt.get(error as object) ?? rebuilds) < rebuilds
+          : !spoilt.has(session);
+      if (isMended) return true;
+      return session === undefined
+        ? rebuild(errorMessage(error))
+        : putAside(session, errorMessage(error));
+    }).catch(async (failure: unknown) => {
+      await announce(
+        world,
+        "",
+        `The store is spoilt and could not be mended: ${errorMessage(failure)}`,
+      );
+      return false;
+    });
+
+  const note = (error: unknown): void => {
+    if (codeOf(error) !== "STORE_CORRUPT") return;
+    const session = sessionIn(error);
+    metAt.set(error as object, rebuilds);
+    if (session === undefined) void mend(error);
+    else spoilt.add(session);
+  };
+
+  return {
+    store: watched(world.store, note),
+    isSpoilt: (session) => spoilt.has(session),
+    mend,
+    check: async () => {
+      const problems = await world.store.check().catch((error: unknown) => [errorMessage(error)]);
+      const [first] = problems;
+      if (first === undefined) return;
+      await mend(new PlimsollError("STORE_CORRUPT", first));
+    },
+    idle: async () => {
+      await last;
+    },
+  };
+}
+
+/** Every call that fails is shown to `note`, and fails all the same. */
+function watched(store: Store, note: (error: unknown) => void): Store {
+  const seen = new Map<PropertyKey, unknown>();
+  return new Proxy(store, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      const known = seen.get(name);
+      if (known !== undefined) return known;
+      const call = async (...given: unknown[]): Promise<unknown> => {
+        try {
+          return await (member as (...all: unknown[]) => unknown).apply(target, given);
+        } catch (error) {
+          note(error);
+          throw error;
+        }
+      };
+      seen.set(name, call);
+      return call;
+    },
+  });
+}
+
+/** For whoever watches, and for the list of errors. The store may not take it: then it is only said. */
+async function announce(world: MendWorld, session: string, message: string): Promise<void> {
+  const at = world.now();
+  const event = { type: "store-spoilt", session, at, message } as const;
+  world.bus.emit({ tenant: "", event });
+  const writes: readonly Write[] = [
+    { kind: "error", tenant: "", error: { session, code: "STORE_CORRUPT", message, at } },
+  ];
+  await world.store.commit(writes).catch(() => undefined);
+}
+
+function asideText(session: string, file: string, reason: string): string {
+  return `${session} was spoilt and put aside in ${file}: ${reason} Its conversation goes on in a new session; look after the disk.`;
+}
+
+function rebuiltText({ aside, kept, lost }: Rebuilt, reason: string): string {
+  const gone = lost.length === 0 ? "none was lost" : `${lost.length} were not whole`;
+  return `The database could not be read (${reason}): it was put aside as ${aside}, and ${kept} sessions went into a new one; ${gone}. Look after the disk.`;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return PlimsollError.is(error) ? error.code : undefined;
+}
+
+function sessionIn(error: unknown): string | undefined {
+  const session = PlimsollError.is(error) ? error.fields["session"] : undefined;
+  return typeof session === "string" ? session : undefined;
+}
