@@ -57,6 +57,8 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
+  // A complaint that nobody reads is no reason to stop.
+  process.stderr.on("error", () => undefined);
   try {
     await program().parseAsync([...argv]);
   } catch (error) {

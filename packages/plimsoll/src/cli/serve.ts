@@ -10,6 +10,7 @@ import { refuseSecondService, removeServiceFile, writeServiceFile } from "./runn
 import { harmless } from "./terminal.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
+  outliveReaders();
   const settings = loadSettings(flags, process.env);
   const folder = openDataFolder(settings.data);
   const { config, host, port } = settings;
@@ -38,8 +39,6 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   writeServiceFile(settings.data, server.url);
-  // Whoever reads the first line may close the pipe: that must not end the service.
-  process.stdout.on("error", () => undefined);
   console.log(`plimsoll ready on ${server.url}\ndashboard ${server.url}/#token=${token}`);
 
   await new Promise<void>((resolve) => {
@@ -51,4 +50,10 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   await plimsoll.close();
   // An exporter that still tries to reach its collector must not hold the process.
   if ((await telemetry.close()) === "unsent") process.exit();
+}
+
+/** Other commands end when their reader has seen enough; whoever reads the first line of a service must not end it. */
+function outliveReaders(): void {
+  process.stdout.removeAllListeners("error");
+  process.stdout.on("error", () => undefined);
 }
