@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { migrateSqlite } from "./migrate-sqlite.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-migrate-"));
@@ -51,4 +51,49 @@ test("a newer database is left alone", () => {
   migrateSqlite(database, file, [first, second]);
   expect(() => migrateSqlite(database, file, [first])).toThrowError(/update Plimsoll/);
   expect(versionOf(database)).toBe(2);
+});
+
+test("a step that another process takes in between is not taken twice", () => {
+  const file = join(folder, "raced.db");
+  const database = new Database(file);
+  const other = new Database(file);
+  const read = database.pragma.bind(database);
+  // The other one is done with everything as soon as this one has seen that there is something to do.
+  vi.spyOn(database, "pragma").mockImplementationOnce((...question) => {
+    const version = read(...question);
+    migrateSqlite(other, file, [first, second]);
+    return version;
+  });
+  migrateSqlite(database, file, [first, second]);
+  expect(versionOf(database)).toBe(2);
+  expect(database.prepare("SELECT * FROM notes").all()).toEqual([]);
+});
+
+test("a step may do in code what SQL cannot, and a failure of that leaves nothing of the step", () => {
+  const file = join(folder, "code.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first]);
+  database.exec("INSERT INTO notes VALUES ('abc')");
+  const reversing = {
+    ...second,
+    run: (opened: Database.Database): void => {
+      for (const { text } of opened.prepare<[], { text: string }>("SELECT text FROM notes").all())
+        opened
+          .prepare("UPDATE notes SET text = ? WHERE text = ?")
+          .run([...text].reverse().join(""), text);
+    },
+  };
+  const failing = {
+    ...second,
+    run: (): never => {
+      throw new Error("no way");
+    },
+  };
+  expect(() => migrateSqlite(database, file, [first, failing])).toThrowError("no way");
+  expect([versionOf(database), database.prepare("SELECT * FROM notes").all()]).toEqual([
+    1,
+    [{ text: "abc" }],
+  ]);
+  migrateSqlite(database, file, [first, reversing]);
+  expect(database.prepare("SELECT * FROM notes").all()).toEqual([{ text: "cba", author: "me" }]);
 });

@@ -4,6 +4,10 @@ import { existsSync } from "node:fs";
 import type { Database } from "better-sqlite3";
 import { PlimsollError } from "../message/error.ts";
 import type { Migration } from "./migrations.ts";
+import { whileBusy } from "./while-busy.ts";
+
+/** Another process may be at the same step, in a large database. */
+const migrationWaitMs = 60_000;
 
 /** Contract: throws STORE_NEWER when the database knows more than this program. */
 export function migrateSqlite(
@@ -14,7 +18,7 @@ export function migrateSqlite(
   const version = schemaVersionOf(database, file, migrations);
   const steps = migrations.filter((step) => step.version > version);
   if (steps.length > 0 && version > 0) backUp(database, file, version);
-  for (const step of steps) apply(database, step);
+  for (const step of steps) apply(database, file, migrations, step);
 }
 
 export function schemaVersionOf(
@@ -31,14 +35,23 @@ export function schemaVersionOf(
   );
 }
 
-/** One transaction each: a crash leaves either the old version or the new one. */
-function apply(database: Database, step: Migration): void {
+/**
+ * One transaction each: a crash leaves either the old version or the new one. The version is read again in it: another
+ * process may have taken the step since, and one that takes it now is waited for.
+ */
+function apply(
+  database: Database,
+  file: string,
+  migrations: readonly Migration[],
+  step: Migration,
+): void {
   const run = database.transaction(() => {
+    if (schemaVersionOf(database, file, migrations) >= step.version) return;
     for (const statement of step.statements) database.exec(statement);
     step.run?.(database);
     database.pragma(`user_version = ${step.version}`);
   });
-  run.immediate();
+  whileBusy(() => run.immediate(), migrationWaitMs);
 }
 
 function backUp(database: Database, file: string, version: number): void {

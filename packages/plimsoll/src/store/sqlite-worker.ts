@@ -8,12 +8,15 @@ import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
 import { putSessionAside, quickCheck, rebuildDatabase } from "./sqlite-repair.ts";
+import { whileBusy } from "./while-busy.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
 
 /** Statements are few and fixed, but for lists of marks whose length varies. */
 const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
+/** How long a start waits for a process that has the database to itself. */
+const openWaitMs = 5000;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
 /** Sent together when everything that has arrived is done. */
@@ -25,10 +28,10 @@ const sendReplies = (): void => {
 
 function open(options: SqliteOptions): Database.Database {
   const isReadOnly = options.isReadOnly === true;
-  const opened = new Database(options.file, { readonly: isReadOnly, timeout: 5000 });
+  const opened = new Database(options.file, { readonly: isReadOnly, timeout: openWaitMs });
   schemaVersionOf(opened, options.file, migrations);
   if (isReadOnly) return opened;
-  opened.pragma("journal_mode = WAL");
+  whileBusy(() => opened.pragma("journal_mode = WAL"), openWaitMs);
   opened.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
   migrateSqlite(opened, options.file, migrations);
   return opened;
