@@ -4,7 +4,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errorMessage } from "../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../session/config.ts";
-import { databaseName } from "../session/data-folder.ts";
+import { databaseName, noticesOf } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import { withProgress } from "./progress.ts";
@@ -57,15 +57,10 @@ function checkFolder({ data }: Settings): Finding {
   const check = "data folder";
   if (!existsSync(data))
     return { check, isGood: true, message: `${data} will be made by \`plimsoll serve\`` };
-  const isPrivate = (statSync(data).mode & 0o077) === 0;
-  const token = join(data, "token");
-  return isPrivate
-    ? {
-        check,
-        isGood: true,
-        message: `${data}; the owner's token is in ${process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : token}`,
-      }
-    : { check, isGood: false, message: `${data} can be read by other users: chmod 700 ${data}` };
+  const [notice] = noticesOf(data, statSync(data));
+  if (notice !== undefined) return { check, isGood: false, message: notice };
+  const token = process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : join(data, "token");
+  return { check, isGood: true, message: `${data}; the owner's token is in ${token}` };
 }
 
 async function checkStore({ data }: Settings): Promise<Finding> {

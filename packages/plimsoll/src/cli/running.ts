@@ -1,9 +1,11 @@
 /** Where the service of a data folder runs, if one does: two of them would write over each other's sessions. */
 
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { PlimsollError } from "../message/error.ts";
 import { isObject, parseObject } from "../message/json.ts";
+import { type FolderLock, takeLock } from "../store/folder-lock.ts";
+import { isAlive, writeWhole } from "../store/whole-file.ts";
 
 export interface RunningService {
   readonly pid: number;
@@ -11,6 +13,7 @@ export interface RunningService {
 }
 
 const fileName = "service.json";
+const lockName = "service.lock";
 const timeoutMs = 2000;
 
 /** The service that this folder's file names, if it is alive: after a crash the file names a dead one. */
@@ -21,35 +24,36 @@ export async function findService(data: string): Promise<RunningService | undefi
     : undefined;
 }
 
-export async function refuseSecondService(data: string): Promise<void> {
-  const running = await findService(data);
-  if (running === undefined) return;
+/**
+ * The right to be the service of this folder, until the process ends: held by the system, so neither a service that stands
+ * still nor one that starts in the same moment is overlooked. Commands and the library do not ask for it.
+ */
+export function takeService(data: string): FolderLock {
+  const lock = takeLock(join(data, lockName), 0);
+  if (lock !== undefined) return lock;
+  const named = readServiceFile(data);
+  const where =
+    named !== undefined && isAlive(named.pid) ? `, at ${named.url} (process ${named.pid})` : "";
   throw new PlimsollError(
     "SERVICE_RUNNING",
-    `A service already runs on ${data}, at ${running.url} (process ${running.pid}): use that one, or choose another folder with --data.`,
+    `A service already runs on ${data}${where}: use that one, or choose another folder with --data.`,
   );
 }
 
+/** For other commands: they find the service by it. */
 export function writeServiceFile(data: string, url: string): void {
-  writeFileSync(join(data, fileName), JSON.stringify({ pid: process.pid, url }), { mode: 0o600 });
+  writeWhole(join(data, fileName), JSON.stringify({ pid: process.pid, url }));
 }
 
+/** In a folder that was put in the place of ours, it is another service's. */
 export function removeServiceFile(data: string): void {
-  rmSync(join(data, fileName), { force: true });
+  if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
 }
 
 function readServiceFile(data: string): RunningService | undefined {
   const file = join(data, fileName);
   const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 async function answers(url: string): Promise<boolean> {

@@ -6,7 +6,7 @@ import { type Flags, loadSettings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
-import { refuseSecondService, removeServiceFile, writeServiceFile } from "./running.ts";
+import { removeServiceFile, takeService, writeServiceFile } from "./running.ts";
 import { harmless } from "./terminal.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
@@ -15,12 +15,12 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const folder = openDataFolder(settings.data);
   const { config, host, port } = settings;
   const token = settings.token ?? folder.token;
-  await refuseSecondService(settings.data);
+  const lock = takeService(settings.data);
   const plimsoll = await openPlimsoll({ data: settings.data, config });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
   plimsoll.on("store-spoilt", ({ message }) => warn(message));
-  for (const sentence of raisedLimits(config)) warn(sentence);
+  for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
   plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
   const upstreams = upstreamsOf(config);
   const telemetry = await openTelemetry({ plimsoll, upstreams, version, env: process.env, warn });
@@ -48,6 +48,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   removeServiceFile(settings.data);
   await server.close();
   await plimsoll.close();
+  lock.release();
   // An exporter that still tries to reach its collector must not hold the process.
   if ((await telemetry.close()) === "unsent") process.exit();
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -96,4 +96,20 @@ test("a step may do in code what SQL cannot, and a failure of that leaves nothin
   ]);
   migrateSqlite(database, file, [first, reversing]);
   expect(database.prepare("SELECT * FROM notes").all()).toEqual([{ text: "cba", author: "me" }]);
+});
+
+test("half a backup that an older program left is replaced by a whole one, which is private", () => {
+  const file = join(folder, "torn.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first]);
+  const insert = database.prepare("INSERT INTO notes VALUES (?)");
+  for (let row = 0; row < 200; row++) insert.run(`${row} `.repeat(100));
+  database.prepare("VACUUM INTO ?").run(`${file}.v1.bak`);
+  truncateSync(`${file}.v1.bak`, 3 * 4096 + 100);
+  migrateSqlite(database, file, [first, second]);
+  const backup = new Database(`${file}.v1.bak`, { readonly: true });
+  expect(backup.pragma("quick_check", { simple: true })).toBe("ok");
+  expect(backup.prepare("SELECT count(*) AS rows FROM notes").all()).toEqual([{ rows: 200 }]);
+  expect(statSync(`${file}.v1.bak`).mode & 0o777).toBe(0o600);
+  expect(readdirSync(folder).filter((name) => name.endsWith(".tmp"))).toEqual([]);
 });

@@ -1,10 +1,11 @@
 /** Brings a SQLite database to the newest schema, step by step, after a backup of what was there. */
 
-import { existsSync } from "node:fs";
-import type { Database } from "better-sqlite3";
+import { existsSync, rmSync } from "node:fs";
+import SqliteDatabase, { type Database } from "better-sqlite3";
 import { PlimsollError } from "../message/error.ts";
 import type { Migration } from "./migrations.ts";
 import { whileBusy } from "./while-busy.ts";
+import { createPrivate, moveIntoPlace, temporaryName } from "./whole-file.ts";
 
 /** Another process may be at the same step, in a large database. */
 const migrationWaitMs = 60_000;
@@ -54,7 +55,39 @@ function apply(
   whileBusy(() => run.immediate(), migrationWaitMs);
 }
 
+/** Contract: afterwards there is a whole backup of this version, or another process has gone on to a later one. */
 function backUp(database: Database, file: string, version: number): void {
   const target = `${file}.v${version}.bak`;
-  if (!existsSync(target)) database.prepare("VACUUM INTO ?").run(target);
+  if (isBackup(target, version)) return;
+  const written = createPrivate(temporaryName(target));
+  try {
+    database.prepare("VACUUM INTO ?").run(written);
+    // Another process that was quicker has made its own backup first.
+    if (database.pragma("user_version", { simple: true }) !== version) return;
+    moveIntoPlace(written, target, () => isBackup(written, version));
+  } finally {
+    rmSync(written, { force: true });
+  }
+}
+
+/** A whole database of that version. Half a one can be there: older programs wrote it in its place. */
+function isBackup(file: string, version: number): boolean {
+  if (!existsSync(file)) return false;
+  const backup = new SqliteDatabase(file, { readonly: true });
+  try {
+    return (
+      backup.pragma("quick_check", { simple: true }) === "ok" &&
+      backup.pragma("user_version", { simple: true }) === version
+    );
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    return false;
+  } finally {
+    backup.close();
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code.startsWith("SQLITE_CORRUPT") || code === "SQLITE_NOTADB";
 }

@@ -1,0 +1,37 @@
+/**
+ * A process of its own that opens Plimsoll on the folders that it is told, one per line of its input, says how that went,
+ * and closes it again. Started by `startOpeners`, several at once.
+ */
+
+import { argv, stdin, stdout } from "node:process";
+import { createInterface } from "node:readline";
+import { openPlimsoll } from "../../src/index.ts";
+
+/** What it says of each folder. */
+export interface Opened {
+  readonly data: string;
+  /** The sentence of the failure. */
+  readonly error?: string;
+  /** What the folder's key makes of a text: the same in all processes that have the same key. */
+  readonly signature?: string;
+}
+
+const say = (line: string): void => void stdout.write(`${line}\n`);
+
+async function open(data: string): Promise<Opened> {
+  try {
+    const plimsoll = await openPlimsoll({ data });
+    const signature = Buffer.from(plimsoll.sign("text")).toString("hex");
+    await plimsoll.close();
+    return { data, signature };
+  } catch (error) {
+    return { data, error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+if (argv[1] === import.meta.filename) {
+  // Everything is loaded before the first folder, so that several of them open it at the same moment.
+  await (await openPlimsoll({ store: "memory" })).close();
+  say("ready");
+  for await (const data of createInterface({ input: stdin })) say(JSON.stringify(await open(data)));
+}
