@@ -159,8 +159,12 @@ const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",
   env: { ...process.env, PATH: path },
 });
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// A signal to npm ends its shell, which does not hand it on: then this process has another parent than before.
+// A terminal sends Ctrl-C to everybody in it, npm and the child included, and npm hands it on to this process once more. So
+// what arrives here is handed on as SIGTERM: a child ends in order by that, however often it comes, and only a second Ctrl-C
+// of the terminal itself ends it at once.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => child.kill("SIGTERM"));
+// A signal to npm may end its shell, which does not hand it on: then this process has another parent than before.
 const parent = process.ppid;
 if (process.env.npm_lifecycle_event !== undefined) {
   setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();

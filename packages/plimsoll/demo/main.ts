@@ -5,6 +5,7 @@
 
 import { once } from "node:events";
 import { stderr, stdout } from "node:process";
+import { onStopSignals, signalCodes } from "../src/cli/stop-signals.ts";
 import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
 import { type Flags, readFlags, usage } from "./flags.ts";
 import { type PlayedSession, playSession } from "./player.ts";
@@ -51,10 +52,12 @@ async function main(): Promise<number> {
 }
 
 async function run(flags: Flags, isTerminal: boolean): Promise<number> {
-  const stop = stopOnSignals();
   const screen = createScreen(isTerminal);
   const scripts = sessionScripts(flags);
   const data = makeFolder(flags.data);
+  const stop = stopOnSignals(() => {
+    if (!flags.isKept) removeFolder(data);
+  });
   const closers: (() => Promise<void>)[] = [];
   try {
     const upstream = await startUpstream({ scripts, windows });
@@ -79,15 +82,17 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
   }
 }
 
-/** The reason is the exit code, as shells count it. A second signal ends everything at once. */
-function stopOnSignals(): AbortController {
+/** The reason is the exit code, as shells count it. A second Ctrl-C ends everything at once, the service included. */
+function stopOnSignals(cleanUp: () => void): AbortController {
   const stop = new AbortController();
-  const codes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-  for (const [name, code] of Object.entries(codes))
-    process.on(name, () => {
-      if (stop.signal.aborted) process.exit(code);
-      stop.abort(code);
-    });
+  onStopSignals(
+    (signal) => stop.abort(signalCodes[signal]),
+    (signal) => {
+      // Last, when the service has been killed.
+      process.on("exit", cleanUp);
+      process.exit(signalCodes[signal]);
+    },
+  );
   return stop;
 }
 

@@ -43,8 +43,9 @@ export function makeFolder(named: string | undefined): string {
   return folder;
 }
 
+/** A service that was killed a moment ago may still be writing. */
 export function removeFolder(folder: string): void {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 }
 
 /** The usual port where it is free, else any. */

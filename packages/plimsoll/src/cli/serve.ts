@@ -1,5 +1,6 @@
 /** `plimsoll serve`: the service, until it is told to stop. */
 
+import { errorMessage } from "../message/error.ts";
 import { startServer, upstreamsOf } from "../server/server.ts";
 import { openTelemetry } from "../server/telemetry.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
@@ -7,6 +8,7 @@ import { openDataFolder } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "./running.ts";
+import { onStopSignals, signalCodes } from "./stop-signals.ts";
 import { harmless } from "./terminal.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
@@ -38,19 +40,38 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     version,
     warn,
   });
-  writeServiceFile(settings.data, server.url);
+  announce(settings.data, server.url, warn);
   console.log(`plimsoll ready on ${server.url}\ndashboard ${server.url}/#token=${token}`);
 
-  await new Promise<void>((resolve) => {
-    process.once("SIGINT", () => resolve());
-    process.once("SIGTERM", () => resolve());
-  });
+  await toldToStop(warn);
   removeServiceFile(settings.data);
   await server.close();
   await plimsoll.close();
   lock.release();
   // An exporter that still tries to reach its collector must not hold the process.
   if ((await telemetry.close()) === "unsent") process.exit();
+}
+
+/** A disk that does not take the file is no reason not to serve. */
+function announce(data: string, url: string, warn: (message: string) => void): void {
+  try {
+    writeServiceFile(data, url);
+  } catch (error) {
+    warn(`other commands will not find this service: ${errorMessage(error)}`);
+  }
+}
+
+function toldToStop(warn: (message: string) => void): Promise<void> {
+  return new Promise((resolve) =>
+    onStopSignals(
+      (signal) => {
+        if (signal === "SIGINT" && process.stderr.isTTY === true)
+          warn("stopping when the running answers are stored; Ctrl-C again ends at once.");
+        resolve();
+      },
+      (signal) => process.exit(signalCodes[signal]),
+    ),
+  );
 }
 
 /** Other commands end when their reader has seen enough; whoever reads the first line of a service must not end it. */

@@ -25,6 +25,9 @@ export interface PseudoTerminal {
 }
 
 export interface TerminalOptions {
+  /** What is run with the words; absent: the program. */
+  readonly command?: readonly [string, ...string[]];
+  readonly cwd?: string;
   readonly columns?: number;
   readonly rows?: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -32,14 +35,17 @@ export interface TerminalOptions {
 
 export function runInTerminal(
   words: readonly string[],
-  { columns = 80, rows = 24, env = {} }: TerminalOptions = {},
+  options: TerminalOptions = {},
 ): PseudoTerminal {
+  const { columns = 80, rows = 24, env = {}, cwd } = options;
+  const [file, ...first] = options.command ?? [process.execPath, PROGRAM];
   // Every escape sequence that xterm knows is obeyed, as a user's terminal would.
   const screen = new headless.Terminal({ cols: columns, rows, allowProposedApi: true });
-  const child = spawn(process.execPath, [PROGRAM, ...words], {
+  const child = spawn(file, [...first, ...words], {
     name: "xterm-256color",
     cols: columns,
     rows,
+    ...(cwd === undefined ? {} : { cwd }),
     env: { PATH: process.env["PATH"], PLIMSOLL_TOKEN: OWNER_TOKEN, ...env },
   });
   let written = "";
