@@ -63,6 +63,13 @@ test("a bomb is refused before it has unfolded", async () => {
   expect(await send(bomb, "gzip")).toEqual({ status: 413, text: "BODY_TOO_LARGE" });
 });
 
+test("a few kilobytes that unpack to 32 MiB are refused, six at once as well", async () => {
+  const bomb = zstdCompressSync(Buffer.alloc(32 * 1024 * 1024, " "));
+  expect(bomb.length).toBeLessThan(10_000);
+  const answers = await Promise.all(Array.from({ length: 6 }, () => send(bomb, "zstd")));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 413));
+});
+
 test("what a client declares is refused at once when it is too much", async () => {
   const { port } = server.address() as AddressInfo;
   const socket = connect(port, "127.0.0.1");

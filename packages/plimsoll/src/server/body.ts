@@ -1,9 +1,9 @@
 /** Reads a request body: bounded, and unpacked if need be. */
 
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { gunzip, zstdDecompress } from "node:zlib";
 import { PlimsollError } from "../message/error.ts";
+import { type BytesInFlight, bytesInFlight, type HeldBytes } from "./held-bytes.ts";
+import { isUnpackable, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
   /** As it came: what goes upstream when nothing is edited. */
@@ -12,86 +12,62 @@ export interface ReadBody {
   readonly json: Uint8Array;
 }
 
-const maxBodyBytes: number = 256 * 1024 * 1024;
-/** All bodies being read or held at once. */
-const maxBytesInFlight = 1024 * 1024 * 1024;
+export interface BodyBounds {
+  /** Of one body, packed and unpacked alike. */
+  readonly maxBytes: number;
+  /** All bodies being read or held at once. */
+  readonly inFlight: BytesInFlight;
+}
+
+const bodyBounds: BodyBounds = { maxBytes: 256 * 1024 * 1024, inFlight: bytesInFlight };
 /** What a client declares is not yet sent: the buffer grows with what arrives. */
 const firstBufferBytes = 1024 * 1024;
 
-type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
-const unpackers: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
-  ["gzip", promisify(gunzip)],
-  ["zstd", promisify(zstdDecompress)],
-]);
-
-let bytesInFlight = 0;
-
 /** Contract: call `release` when the body is no longer needed; it counts against what others may hold. */
-export async function readBody(request: IncomingMessage): Promise<ReadBody & { release(): void }> {
+export async function readBody(
+  request: IncomingMessage,
+  { maxBytes, inFlight }: BodyBounds = bodyBounds,
+): Promise<ReadBody & { release(): void }> {
   const declared = Number(request.headers["content-length"] ?? 0);
-  if (declared > maxBodyBytes) throw tooLarge();
+  if (declared > maxBytes) throw tooLarge(maxBytes);
   const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
-  if (encoding !== "identity" && !unpackers.has(encoding)) {
+  if (encoding !== "identity" && !isUnpackable(encoding)) {
     throw new PlimsollError(
       "UNSUPPORTED_MEDIA_TYPE",
-      "Send the body as it is, or packed by gzip or zstd.",
-      {
-        status: 415,
-      },
+      "Send the body as it is, or packed by gzip, deflate, br or zstd.",
+      { status: 415 },
     );
   }
-  const held = holdBytes();
+  const held = inFlight.hold();
   try {
-    const raw = await collect(request, declared, held);
-    const json = encoding === "identity" ? raw : await unpack(raw, encoding);
-    if (json !== raw) held.take(json.length);
-    return { raw, json, release: held.release };
+    const raw = await collect(request, { declared, maxBytes, held });
+    if (encoding === "identity") return { raw, json: raw, release: held.release };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of unpackPieces(raw, encoding, { maxBytes, held })) pieces.push(piece);
+    return { raw, json: Buffer.concat(pieces), release: held.release };
   } catch (error) {
     held.release();
     throw error;
   }
 }
 
-interface HeldBytes {
-  take(bytes: number): void;
-  release(): void;
-}
-
-function holdBytes(): HeldBytes {
-  let own = 0;
-  return {
-    take: (bytes) => {
-      own += bytes;
-      bytesInFlight += bytes;
-      if (bytesInFlight > maxBytesInFlight) {
-        throw new PlimsollError(
-          "OVERLOADED",
-          "Too many large requests at once: try again shortly.",
-          {
-            status: 503,
-          },
-        );
-      }
-    },
-    release: () => {
-      bytesInFlight -= own;
-      own = 0;
-    },
-  };
+interface Collecting {
+  readonly declared: number;
+  readonly maxBytes: number;
+  readonly held: HeldBytes;
 }
 
 async function collect(
   request: IncomingMessage,
-  declared: number,
-  held: HeldBytes,
+  { declared, maxBytes, held }: Collecting,
 ): Promise<Uint8Array> {
   let buffer = Buffer.allocUnsafe(Math.min(declared || 64 * 1024, firstBufferBytes));
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
-    if (length + chunk.length > maxBodyBytes) throw tooLarge();
+    if (length + chunk.length > maxBytes) throw tooLarge(maxBytes);
     held.take(chunk.length);
     if (length + chunk.length > buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.min(maxBodyBytes, (length + chunk.length) * 2));
+      const larger = Buffer.allocUnsafe(Math.min(maxBytes, (length + chunk.length) * 2));
       buffer.copy(larger, 0, 0, length);
       buffer = larger;
     }
@@ -99,28 +75,4 @@ async function collect(
     length += chunk.length;
   }
   return buffer.subarray(0, length);
-}
-
-async function unpack(raw: Uint8Array, encoding: string): Promise<Uint8Array> {
-  try {
-    return (await unpackers.get(encoding)?.(raw, { maxOutputLength: maxBodyBytes })) ?? raw;
-  } catch (cause) {
-    const isBomb =
-      cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE";
-    if (isBomb) throw tooLarge();
-    throw new PlimsollError("BODY_INVALID", `The body is not valid ${encoding}.`, {
-      status: 400,
-      cause,
-    });
-  }
-}
-
-function tooLarge(): PlimsollError {
-  return new PlimsollError(
-    "BODY_TOO_LARGE",
-    `The body is larger than ${maxBodyBytes} bytes: send less.`,
-    {
-      status: 413,
-    },
-  );
 }

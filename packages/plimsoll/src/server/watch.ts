@@ -1,8 +1,6 @@
 /** Connects an answer that goes by with the turn that it ends. */
 
 import type { IncomingHttpHeaders } from "node:http";
-import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from "node:zlib";
 import type { TurnStatus } from "../message/event.ts";
 import type { Turn } from "../session/turn.ts";
 import {
@@ -12,16 +10,9 @@ import {
   maxAnswerBytes,
 } from "../wire/answer-reader.ts";
 import type { Answer, Wire } from "../wire/wire.ts";
+import { bytesInFlight } from "./held-bytes.ts";
 import { type Ending, isStream, type Watch } from "./relay.ts";
-
-type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
-const unpackers: ReadonlyMap<string, Unpack> = new Map<string, Unpack>([
-  ["gzip", promisify(gunzip)],
-  ["x-gzip", promisify(gunzip)],
-  ["deflate", promisify(inflate)],
-  ["br", promisify(brotliDecompress)],
-  ["zstd", promisify(zstdDecompress)],
-]);
+import { unpackPieces } from "./unpack.ts";
 
 export function watchAnswer(
   turn: Turn,
@@ -70,20 +61,28 @@ function packedSource(reader: AnswerReader, encoding: string): Source {
       return { passBytes: 0, isTerminal: false };
     },
     finish: async () => {
-      const bytes =
-        size > maxAnswerBytes ? undefined : await unpack(Buffer.concat(pieces), encoding);
-      if (bytes === undefined) return { outcome: "unread", choices: [] };
-      reader.push(bytes);
-      return reader.finish();
+      const isRead = size <= maxAnswerBytes && (await unpackInto(reader, pieces, encoding));
+      return isRead ? reader.finish() : { outcome: "unread", choices: [] };
     },
   };
 }
 
-async function unpack(bytes: Uint8Array, encoding: string): Promise<Uint8Array | undefined> {
+/** False: it is no such thing, or too much; it has passed by unread then. */
+async function unpackInto(
+  reader: AnswerReader,
+  pieces: readonly Uint8Array[],
+  encoding: string,
+): Promise<boolean> {
+  const held = bytesInFlight.hold();
   try {
-    return await unpackers.get(encoding)?.(bytes, { maxOutputLength: maxAnswerBytes });
+    const bound = { maxBytes: maxAnswerBytes, held };
+    for await (const piece of unpackPieces(Buffer.concat(pieces), encoding, bound))
+      reader.push(piece);
+    return true;
   } catch {
-    return undefined;
+    return false;
+  } finally {
+    held.release();
   }
 }
 
