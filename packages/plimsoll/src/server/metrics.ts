@@ -52,6 +52,11 @@ export function createMetrics(plimsoll: Plimsoll, providers: ReadonlySet<string>
   };
 }
 
+/** A counter takes no step back, and throws when it is asked to: what is no figure counts as none. */
+function amount(figure: number | undefined): number {
+  return figure !== undefined && Number.isFinite(figure) ? Math.max(0, figure) : 0;
+}
+
 /** Turns in which something of ours failed and that have not ended: more than ever run at once. */
 const maxUnended = 10_000;
 
@@ -108,15 +113,15 @@ function countTokens(plimsoll: Plimsoll, registry: Registry): void {
     registers,
   });
   plimsoll.on("turn-end", ({ measurement, tokensBefore, usage }) => {
-    saved.inc(Math.max(0, tokensBefore - measurement.total));
+    saved.inc(amount(tokensBefore - measurement.total));
     for (const component of ["system", "skills", "tools", "conversation"] as const) {
       context.set({ component }, measurement[component]);
     }
     if (usage === undefined) return;
-    tokens.inc({ kind: "input" }, usage.inputTokens);
-    tokens.inc({ kind: "output" }, usage.outputTokens);
-    tokens.inc({ kind: "cache_read" }, usage.cacheReadTokens ?? 0);
-    tokens.inc({ kind: "cache_write" }, usage.cacheWriteTokens ?? 0);
+    tokens.inc({ kind: "input" }, amount(usage.inputTokens));
+    tokens.inc({ kind: "output" }, amount(usage.outputTokens));
+    tokens.inc({ kind: "cache_read" }, amount(usage.cacheReadTokens));
+    tokens.inc({ kind: "cache_write" }, amount(usage.cacheWriteTokens));
   });
 }
 
@@ -144,12 +149,12 @@ function countMoney(plimsoll: Plimsoll, registry: Registry): void {
     help: "What compactions cost more than the same requests without them, in US dollars: an estimate, where the cache is known.",
     registers,
   });
-  plimsoll.on("compaction-end", ({ worth }) => spent.inc(Math.max(0, worth?.priceUsd ?? 0)));
-  plimsoll.on("turn-end", ({ model, usd, savedUsd = 0 }) => {
-    saved.inc(savedUsd);
+  plimsoll.on("compaction-end", ({ worth }) => spent.inc(amount(worth?.priceUsd)));
+  plimsoll.on("turn-end", ({ model, usd, savedUsd }) => {
+    saved.inc(amount(savedUsd));
     const label = modelOf(model);
     if (usd === undefined) unpriced.inc();
-    else money.inc({ model: label }, usd);
+    else money.inc({ model: label }, amount(usd));
   });
 }
 
@@ -173,11 +178,13 @@ function countCompactions(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["by"],
     registers,
   });
-  plimsoll.on("tools-loaded", ({ rereadTokens }) => reread.inc({ by: "tools" }, rereadTokens));
+  plimsoll.on("tools-loaded", ({ rereadTokens }) =>
+    reread.inc({ by: "tools" }, amount(rereadTokens)),
+  );
   plimsoll.on("compaction-end", ({ reason, tokensAfter, receipt }) => {
     compactions.inc({ reason });
     duration.observe(receipt.milliseconds / 1000);
-    reread.inc({ by: "compaction" }, tokensAfter);
+    reread.inc({ by: "compaction" }, amount(tokensAfter));
   });
 }
 
@@ -194,7 +201,7 @@ function countTools(plimsoll: Plimsoll, registry: Registry): void {
     help: "Tools that were held back, one count per conversation and tool.",
     registers,
   });
-  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(count));
+  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(amount(count)));
   plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
 }
 

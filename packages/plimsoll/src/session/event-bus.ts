@@ -1,4 +1,4 @@
-/** Hands events to subscribers. One that falls behind is let go: it can catch up from the store. */
+/** Hands events to subscribers, until they want no more. */
 
 import { errorMessage } from "../message/error.ts";
 import type { EmittedEvent } from "../message/event.ts";
@@ -9,36 +9,45 @@ export interface EventBus {
   readonly size: number;
 }
 
+type Handler = (event: EmittedEvent) => void;
+
+interface Subscriber {
+  readonly handler: Handler;
+  /** It threw at the last event: that was said, and is not said again until it has heard one without throwing. */
+  isThrowing: boolean;
+}
+
 const maxSubscribers = 1000;
 
 export function createEventBus(): EventBus {
-  const handlers = new Set<(event: EmittedEvent) => void>();
+  const subscribers = new Set<Subscriber>();
   return {
     emit: (event) => {
-      for (const handler of [...handlers]) deliver(handlers, handler, event);
+      for (const subscriber of [...subscribers]) deliver(subscriber, event);
     },
     subscribe: (handler) => {
-      if (handlers.size >= maxSubscribers)
+      if (subscribers.size >= maxSubscribers)
         throw new RangeError(`More than ${maxSubscribers} subscribers.`);
-      handlers.add(handler);
-      return () => handlers.delete(handler);
+      const subscriber = { handler, isThrowing: false };
+      subscribers.add(subscriber);
+      return () => subscribers.delete(subscriber);
     },
     get size() {
-      return handlers.size;
+      return subscribers.size;
     },
   };
 }
 
-/** A subscriber that throws must not take the turn with it, nor be called again. */
-function deliver(
-  handlers: Set<(event: EmittedEvent) => void>,
-  handler: (event: EmittedEvent) => void,
-  event: EmittedEvent,
-): void {
+/** A subscriber that throws must not take the turn with it. One event that it cannot read is no reason to keep the next from it. */
+function deliver(subscriber: Subscriber, event: EmittedEvent): void {
   try {
-    handler(event);
+    subscriber.handler(event);
+    subscriber.isThrowing = false;
   } catch (error) {
-    handlers.delete(handler);
-    process.emitWarning(`An event subscriber was removed because it threw: ${errorMessage(error)}`);
+    if (!subscriber.isThrowing)
+      process.emitWarning(
+        `An event subscriber threw at "${event.event.type}": ${errorMessage(error)}`,
+      );
+    subscriber.isThrowing = true;
   }
 }

@@ -175,17 +175,19 @@ test("a branch is stored as it stood with its messages, wherever it has moved si
   });
 });
 
-test("a subscriber that throws is let go, and the others still hear", () => {
+test("a subscriber that throws still hears what comes next, and so do the others", () => {
   const bus = createEventBus();
   const heard: string[] = [];
+  let calls = 0;
   bus.subscribe(() => {
+    calls += 1;
     throw new Error("mine");
   });
   bus.subscribe(({ event }) => heard.push(event.type));
   const event = { type: "session-start", session: "s", at: 1, wire: "w" } as const;
   bus.emit({ tenant: "t", event });
   bus.emit({ tenant: "t", event });
-  expect([heard.length, bus.size]).toEqual([2, 1]);
+  expect([heard.length, calls, bus.size]).toEqual([2, 2, 2]);
 });
 
 test("edits that a disk took after it had hung hold from then on, and nothing is numbered or stored twice", async () => {

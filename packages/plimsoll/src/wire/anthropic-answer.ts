@@ -10,6 +10,7 @@ import {
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import { parsePartialJson } from "./partial-json.ts";
+import { usageFrom } from "./usage.ts";
 import type { Answer, AnswerAccumulator, Progress } from "./wire.ts";
 
 type Block = Record<string, JsonValue | undefined>;
@@ -184,15 +185,14 @@ function readMessage(response: JsonObject): Omit<Answer, "outcome"> {
 /** `input_tokens` leaves out what was read from or written to the cache; the neutral figure has all of it. */
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
-  const read = numberOr(usage["cache_read_input_tokens"], undefined);
-  const written = numberOr(usage["cache_creation_input_tokens"], undefined);
+  const cacheRead = usage["cache_read_input_tokens"];
+  const cacheWrite = usage["cache_creation_input_tokens"];
   const { cache_creation: detail } = usage;
-  const long = isObject(detail) ? numberOr(detail["ephemeral_1h_input_tokens"], 0) : 0;
-  return {
-    inputTokens: numberOr(usage["input_tokens"], 0) + (read ?? 0) + (written ?? 0),
-    outputTokens: numberOr(usage["output_tokens"], 0),
-    ...(read === undefined ? {} : { cacheReadTokens: read }),
-    ...(written === undefined ? {} : { cacheWriteTokens: written }),
-    ...(long === 0 ? {} : { cacheWriteLongTokens: long }),
-  };
+  return usageFrom({
+    input: [usage["input_tokens"], cacheRead, cacheWrite],
+    output: usage["output_tokens"],
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong: isObject(detail) ? detail["ephemeral_1h_input_tokens"] : undefined,
+  });
 }

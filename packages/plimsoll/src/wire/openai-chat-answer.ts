@@ -10,6 +10,7 @@ import {
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
 import { type CallSorter, createCallSorter } from "./openai-chat-calls.ts";
+import { tokenFigure, usageFrom } from "./usage.ts";
 import type { Answer, AnswerAccumulator, Progress } from "./wire.ts";
 
 type Fields = Record<string, JsonValue | undefined>;
@@ -193,10 +194,10 @@ function readUsage(usage: JsonValue | undefined): Usage | undefined {
   const completion = isObject(usage["completion_tokens_details"])
     ? usage["completion_tokens_details"]
     : {};
-  return {
-    inputTokens: numberOr(usage["prompt_tokens"], 0),
-    outputTokens: numberOr(usage["completion_tokens"], 0),
-    cacheReadTokens: numberOr(prompt["cached_tokens"], 0),
-    reasoningTokens: numberOr(completion["reasoning_tokens"], 0),
-  };
+  return usageFrom({
+    input: [usage["prompt_tokens"]],
+    output: usage["completion_tokens"],
+    cacheRead: tokenFigure(prompt["cached_tokens"]) ?? 0,
+    reasoning: tokenFigure(completion["reasoning_tokens"]) ?? 0,
+  });
 }

@@ -9,6 +9,7 @@ import {
   stringOr,
 } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
+import { tokenFigure, usageFrom } from "./usage.ts";
 import type { Answer, AnswerAccumulator, AnswerError, Progress } from "./wire.ts";
 
 type Fields = Record<string, JsonValue | undefined>;
@@ -296,12 +297,11 @@ function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const input = isObject(usage["input_tokens_details"]) ? usage["input_tokens_details"] : {};
   const output = isObject(usage["output_tokens_details"]) ? usage["output_tokens_details"] : {};
-  const cacheWriteTokens = numberOr(input["cache_write_tokens"], undefined);
-  return {
-    inputTokens: numberOr(usage["input_tokens"], 0),
-    outputTokens: numberOr(usage["output_tokens"], 0),
-    cacheReadTokens: numberOr(input["cached_tokens"], 0),
-    ...(cacheWriteTokens === undefined ? {} : { cacheWriteTokens }),
-    reasoningTokens: numberOr(output["reasoning_tokens"], 0),
-  };
+  return usageFrom({
+    input: [usage["input_tokens"]],
+    output: usage["output_tokens"],
+    cacheRead: tokenFigure(input["cached_tokens"]) ?? 0,
+    cacheWrite: input["cache_write_tokens"],
+    reasoning: tokenFigure(output["reasoning_tokens"]) ?? 0,
+  });
 }
