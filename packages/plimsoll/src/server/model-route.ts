@@ -5,6 +5,7 @@ import type { Agent } from "undici";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Plimsoll } from "../session/plimsoll.ts";
 import type { ReceivedTurn, Turn } from "../session/turn.ts";
+import { credentialsOf } from "../wire/credentials.ts";
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { type ReadBody, readBody } from "./body.ts";
@@ -163,6 +164,7 @@ async function receive(
       hints: readHints(request.headers),
       ...readWishes(request.headers),
       headers: betaHeaders(request),
+      credentials: credentialsOf(request.rawHeaders, request.url ?? ""),
     });
   } catch (error) {
     if (PlimsollError.is(error) && error.status < 500) {

@@ -9,6 +9,7 @@ import { cutBlocks, joinIds, nameOfBlock } from "../store/blocks.ts";
 import { packBody } from "../store/body.ts";
 import { shortHash } from "../store/chain.ts";
 import type { TurnRecord, Write } from "../store/store.ts";
+import { withoutCredentials, withoutCredentialsInside } from "../wire/credentials.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
@@ -47,7 +48,8 @@ export async function endTurn(
 ): Promise<Saved> {
   const { placed, fitted, draft } = sent;
   const { log, branch } = placed;
-  const { answerTokens, result } = await recordAnswer(context, sent, given);
+  const harmless = withoutSecrets(given, draft.credentials ?? []);
+  const { answerTokens, result } = await recordAnswer(context, sent, harmless);
   branch.inFlight--;
   context.sessions.noteAnswers(log);
   const usage = usageOf(sent, result);
@@ -98,6 +100,44 @@ export async function endTurn(
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
   return context.saver.save(log);
+}
+
+/** Said of what went wrong; a longer text is no sentence. */
+const maxErrorChars = 16 * 1024;
+
+/**
+ * The one place where texts of an upstream's failure come in. An answer that is whole stays as it came: the client sends it
+ * back, and it must be known then.
+ */
+function withoutSecrets(result: TurnResult, credentials: readonly string[]): TurnResult {
+  const { error, answer, status } = result;
+  // Cut first far behind the end, so that nothing is left of a credential that the cut would go through.
+  const clean = (text: string): string =>
+    withoutCredentials(text.slice(0, 4 * maxErrorChars), credentials).slice(0, maxErrorChars);
+  const isWhole = status === "complete" || answer === undefined;
+  return {
+    ...result,
+    ...(error === undefined ? {} : { error: clean(error) }),
+    ...(isWhole ? {} : { answer: harmlessAnswer(answer, credentials, clean) }),
+  };
+}
+
+function harmlessAnswer(
+  answer: Answer,
+  credentials: readonly string[],
+  clean: (text: string) => string,
+): Answer {
+  const { error, stopReason, choices } = answer;
+  return {
+    ...answer,
+    choices: choices.map((choice) =>
+      choice.map((message) => withoutCredentialsInside(message, credentials)),
+    ),
+    ...(stopReason === undefined ? {} : { stopReason: clean(stopReason) }),
+    ...(error === undefined
+      ? {}
+      : { error: { type: clean(error.type), message: clean(error.message) } }),
+  };
 }
 
 /** The client is shown the last round's input; what was paid for is the sum. */

@@ -76,6 +76,7 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
       return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
     },
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
+    ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
     hasLongMarks: wire.hasLongMarks(body),

@@ -97,6 +97,8 @@ export interface Incoming {
   /** Recorded and measured, but sent as it came. */
   readonly isOff?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Values that came with it and must not be kept, should an upstream quote them. */
+  readonly credentials?: readonly string[];
 }
 
 export interface Turn {

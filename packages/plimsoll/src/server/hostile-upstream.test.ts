@@ -1,0 +1,201 @@
+/** Upstreams that report figures which are none, and upstreams that quote the key which they refuse. */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openPlimsoll, type Plimsoll } from "../session/plimsoll.ts";
+import type { WireName } from "../wire/wire.ts";
+import { type RunningServer, startServer } from "./server.ts";
+
+type Script = (request: IncomingMessage, response: ServerResponse) => void;
+
+let upstream: Server;
+let script: Script;
+let folder: string;
+let plimsoll: Plimsoll;
+let service: RunningServer;
+let events: unknown[];
+let warnings: string[];
+
+beforeEach(async () => {
+  upstream = createServer((request, response) => {
+    request.resume();
+    request.once("end", () => script(request, response));
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  folder = mkdtempSync(join(tmpdir(), "plimsoll-hostile-"));
+  const config = {
+    providers: { anthropic: { baseUrl }, openai: { baseUrl: `${baseUrl}/v1` } },
+  };
+  plimsoll = await openPlimsoll({ data: folder, config });
+  events = [];
+  warnings = [];
+  plimsoll.subscribe((event) => events.push(event));
+  service = await startServer({
+    plimsoll,
+    config,
+    host: "127.0.0.1",
+    port: 0,
+    token: "owner-token",
+    storeKey: new Uint8Array(32),
+    configFile: join(folder, "config.yaml"),
+    version: "0",
+    warn: (message) => warnings.push(message),
+  });
+});
+
+afterEach(async () => {
+  await service.close();
+  await plimsoll.close();
+  upstream.closeAllConnections();
+  await new Promise((resolve) => upstream.close(resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const paths: Readonly<Record<WireName, string>> = {
+  anthropic: "/v1/messages",
+  "openai-chat": "/v1/chat/completions",
+  "openai-responses": "/v1/responses",
+};
+const wireNames = Object.keys(paths) as readonly WireName[];
+const ways = wireNames.flatMap((wire) => [
+  { name: `${wire}, whole`, wire, isStreamed: false },
+  { name: `${wire}, streamed`, wire, isStreamed: true },
+]);
+type Way = (typeof ways)[number];
+
+interface Asked {
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+async function ask({ wire, isStreamed }: Way, asked: Asked = {}): Promise<[number, string]> {
+  const said = [{ role: "user", content: "Is the ship laden?" }];
+  const conversation = wire === "openai-responses" ? { input: said } : { messages: said };
+  const model = wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o";
+  const response = await fetch(`${service.url}${paths[wire]}${asked.query ?? ""}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      ...(wire === "anthropic" ? { "anthropic-version": "2023-06-01" } : {}),
+      ...asked.headers,
+    },
+    body: JSON.stringify({ model, max_tokens: 100, stream: isStreamed, ...conversation }),
+  });
+  return [response.status, await response.text()];
+}
+
+function reply(response: ServerResponse, isStreamed: boolean, body: string, status = 200): void {
+  const type = isStreamed ? "text/event-stream" : "application/json";
+  response.writeHead(status, { "content-type": type }).end(body);
+}
+
+/** One answer as a wire writes it, with this text as its usage. */
+function answerWith({ wire, isStreamed }: Way, figure: string): string {
+  const usage =
+    wire === "openai-chat"
+      ? `{"prompt_tokens":${figure},"completion_tokens":${figure},"prompt_tokens_details":{"cached_tokens":${figure}}}`
+      : `{"input_tokens":${figure},"output_tokens":${figure}}`;
+  if (wire === "openai-chat" && isStreamed)
+    return `data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}],"usage":${usage}}\n\ndata: [DONE]\n\n`;
+  if (wire === "openai-chat")
+    return `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":${usage}}`;
+  if (wire === "openai-responses") {
+    const whole = `{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}],"usage":${usage}}`;
+    return isStreamed ? `data: {"type":"response.completed","response":${whole}}\n\n` : whole;
+  }
+  if (!isStreamed)
+    return `{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"usage":${usage}}`;
+  return [
+    `event: message_start\ndata: {"type":"message_start","message":{"type":"message","role":"assistant","content":[],"usage":${usage}}}\n\n`,
+    `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Yes."}}\n\n`,
+    `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}\n\n`,
+    `event: message_stop\ndata: {"type":"message_stop"}\n\n`,
+  ].join("");
+}
+
+async function metric(name: string): Promise<number> {
+  const page = await fetch(`${service.url}/metrics`, {
+    headers: { authorization: "Bearer owner-token" },
+  });
+  const line = (await page.text()).split("\n").find((text) => text.startsWith(`${name} `));
+  return Number(line?.slice(name.length + 1) ?? 0);
+}
+
+describe("figures of usage that are none", () => {
+  test.each(ways)("$name: tokens and money are counted on", async (way) => {
+    const input = 'plimsoll_tokens_total{kind="input"}';
+    for (const figure of ["-5", "1e999", '"9"', "null", "10"]) {
+      script = (_request, response) => reply(response, way.isStreamed, answerWith(way, figure));
+      expect((await ask(way))[0]).toBe(200);
+    }
+    expect(await metric(input)).toBe(10);
+    const model = way.wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4o";
+    expect(await metric(`plimsoll_cost_usd_total{model="${model}"}`)).toBeGreaterThan(0);
+    expect(await metric("plimsoll_unpriced_turns_total")).toBe(4);
+  });
+});
+
+const canary = "sk-canary-Zq7/9+vX4w2";
+
+function failureWith({ wire, isStreamed }: Way, message: string): string {
+  const error = { type: "authentication_error", message };
+  if (!isStreamed) return JSON.stringify({ type: "error", error });
+  if (wire === "anthropic")
+    return `event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`;
+  if (wire === "openai-chat") return `data: ${JSON.stringify({ error })}\n\n`;
+  return `event: error\ndata: ${JSON.stringify({ ...error, type: "error", code: "auth" })}\n\n`;
+}
+
+/** Everything that was kept or told of all turns, as one text. */
+async function kept(): Promise<string> {
+  const authorization = "Bearer owner-token";
+  const api = async (path: string): Promise<string> =>
+    (await fetch(`${service.url}/api/${path}`, { headers: { authorization } })).text();
+  const sessions = JSON.parse(await api("sessions")) as { items: readonly { id: string }[] };
+  const views = sessions.items.flatMap(({ id }) =>
+    ["log", "turns", "messages"].map((view) => api(`sessions/${id}/${view}`)),
+  );
+  const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+  return [JSON.stringify(events), ...warnings, ...files, ...(await Promise.all(views))].join("\n");
+}
+
+describe("an upstream that quotes the key which it refuses", () => {
+  const places: readonly (Asked & { readonly place: string })[] = [
+    { place: "x-api-key", headers: { "x-api-key": canary } },
+    { place: "a bearer", headers: { authorization: `Bearer ${canary}` } },
+    { place: "basic", headers: { authorization: `Basic ${btoa(`someone:${canary}`)}` } },
+    { place: "a cookie", headers: { cookie: `a=b; sid=${canary}` } },
+    { place: "the address", query: `?key=${encodeURIComponent(canary)}` },
+  ];
+
+  test.each(ways.flatMap((way) => places.map((asked) => ({ ...way, ...asked, way }))))(
+    "$name: the key in $place reaches the client, and nobody else",
+    async ({ way, ...asked }) => {
+      const message = `invalid key: ${canary} (${encodeURIComponent(canary)}, ${btoa(`someone:${canary}`)})`;
+      const body = failureWith(way, message);
+      script = (_request, response) =>
+        reply(response, way.isStreamed, body, way.isStreamed ? 200 : 401);
+      expect(await ask(way, asked)).toEqual([way.isStreamed ? 200 : 401, body]);
+      const text = await kept();
+      expect(text).toContain("invalid key: [credential]");
+      const traces = [canary, encodeURIComponent(canary)].filter((form) => text.includes(form));
+      expect(traces).toEqual([]);
+    },
+  );
+
+  test("a refusal in the form of an answer is not kept with the key in it", async () => {
+    const way: Way = { name: "", wire: "openai-chat", isStreamed: false };
+    const content = `Your key ${canary} is not valid.`;
+    const choices = [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }];
+    script = (_request, response) => reply(response, false, JSON.stringify({ choices }), 401);
+    const [, text] = await ask(way, { headers: { authorization: `Bearer ${canary}` } });
+    expect(text).toContain(canary);
+    expect(await kept()).toContain("Your key [credential] is not valid.");
+    expect(await kept()).not.toContain(canary);
+  });
+});
