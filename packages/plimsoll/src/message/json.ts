@@ -44,21 +44,25 @@ export interface CanonicalRules {
  */
 export function canonicalJson(
   value: JsonValue | undefined,
-  { long, exactKeys }: CanonicalRules = {},
+  rules: CanonicalRules = {},
+  isExact = false,
 ): string {
-  const write = (one: JsonValue | undefined, isExact: boolean): string => {
-    if (one === undefined) return "null";
-    if (typeof one === "string" && long !== undefined && one.length >= longFrom) return long(one);
-    if (Array.isArray(one)) return `[${one.map((item) => write(item, isExact)).join(",")}]`;
-    if (!isObject(one)) return JSON.stringify(one);
-    const fields: string[] = [];
-    for (const key of Object.keys(one).sort()) {
-      const field = one[key];
-      if (field === undefined || (field === null && !isExact)) continue;
-      const isExactField = isExact || exactKeys?.has(key) === true;
-      fields.push(`${JSON.stringify(key)}:${write(field, isExactField)}`);
-    }
-    return `{${fields.join(",")}}`;
-  };
-  return write(value, false);
+  const { long } = rules;
+  if (value === undefined) return "null";
+  if (typeof value === "string" && long !== undefined && value.length >= longFrom)
+    return long(value);
+  if (Array.isArray(value))
+    return `[${value.map((item) => canonicalJson(item, rules, isExact)).join(",")}]`;
+  return isObject(value) ? canonicalObject(value, rules, isExact) : JSON.stringify(value);
+}
+
+function canonicalObject(value: JsonObject, rules: CanonicalRules, isExact: boolean): string {
+  const fields: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const field = value[key];
+    if (field === undefined || (field === null && !isExact)) continue;
+    const isExactField = isExact || rules.exactKeys?.has(key) === true;
+    fields.push(`${JSON.stringify(key)}:${canonicalJson(field, rules, isExactField)}`);
+  }
+  return `{${fields.join(",")}}`;
 }

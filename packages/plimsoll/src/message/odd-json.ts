@@ -30,21 +30,24 @@ export function repeatsKey(text: string): boolean {
   const open: (Set<string> | undefined)[] = [];
   let isKeyNext = false;
   for (const [part] of text.matchAll(token)) {
-    if (part === "{" || part === "[") {
-      isKeyNext = part === "{";
-      open.push(isKeyNext ? new Set() : undefined);
-    } else if (part === "}" || part === "]") {
-      open.pop();
+    if (part.startsWith('"')) {
+      if (isKeyNext && !addKey(open.at(-1), part)) return true;
       isKeyNext = false;
-    } else if (part === ",") isKeyNext = open.at(-1) !== undefined;
-    else if (isKeyNext) {
-      const keys = open.at(-1);
-      // Two spellings of one key are one key.
-      const key = part.includes("\\") ? (JSON.parse(part) as string) : part.slice(1, -1);
-      if (keys?.has(key) === true) return true;
-      keys?.add(key);
-      isKeyNext = false;
+      continue;
     }
+    const isEnd = part === "}" || part === "]";
+    if (isEnd) open.pop();
+    else if (part !== ",") open.push(part === "{" ? new Set() : undefined);
+    // Behind an opening brace or a comma.
+    isKeyNext = !isEnd && open.at(-1) !== undefined;
   }
   return false;
+}
+
+/** False: it is there already. Two spellings of one key are one key. */
+function addKey(keys: Set<string> | undefined, quoted: string): boolean {
+  const key = quoted.includes("\\") ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+  if (keys?.has(key) === true) return false;
+  keys?.add(key);
+  return true;
 }

@@ -263,20 +263,17 @@ function endedBranch(
   { messages }: RequestShape,
   { common, path, agent }: KnownPart,
 ): Nearest | undefined {
-  const seq = path.at(-1)?.seq ?? null;
+  const last = path.at(-1);
   const hasAnswer = path.some(({ source }) => source === "answer");
+  const mayGoOn = (branch: BranchState, ahead: readonly NodeRecord[]): boolean => {
+    if (ahead.length > 0) return repeatsOne(messages.slice(common), ahead);
+    if (last?.source === "answer") return true;
+    return branch.inFlight === 0 && (hasAnswer || messages.length === common);
+  };
   for (const branch of [...log.branches.values()].toReversed().slice(0, maxCompared)) {
     if (branch.record.agent !== agent) continue;
-    const ahead = answersAhead(log, branch, seq);
-    if (ahead === undefined) continue;
-    if (ahead.length > 0) {
-      if (repeatsOne(messages.slice(common), ahead)) return { branch, ahead };
-      continue;
-    }
-    const isAnswered = path.at(-1)?.source === "answer";
-    const isFree = branch.inFlight === 0;
-    if (isAnswered || (isFree && (hasAnswer || messages.length === common)))
-      return { branch, ahead };
+    const ahead = answersAhead(log, branch, last?.seq ?? null);
+    if (ahead !== undefined && mayGoOn(branch, ahead)) return { branch, ahead };
   }
   return undefined;
 }

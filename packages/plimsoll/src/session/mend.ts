@@ -13,6 +13,8 @@ export interface Mender {
   readonly store: Store;
   /** Whether something of this session was found spoilt and it was not put aside yet. */
   isSpoilt(session: string): boolean;
+  /** conflict: a log of this session met rows in the store that are not in it. Another process may have written them. */
+  noteOutcome(session: string, outcome: "stored" | "conflict"): void;
   /** After a failure: true when it was damage, and has been dealt with. Contract: never rejects. */
   mend(error: unknown): Promise<boolean>;
   /** Looks at the whole database, and makes a new one where that is needed. Contract: never rejects. */
@@ -29,11 +31,19 @@ export interface MendWorld {
   readonly forget: (sessions: readonly string[]) => void;
 }
 
+/**
+ * A session that was read anew after a conflict and meets the next one at once is not another process's: rows of it are
+ * there that no index leads to.
+ */
+const conflictsMax = 3;
+const conflictsKept = 1000;
 /** The same database is not made anew again and again: a disk that spoils it so fast needs a person. */
 const rebuildsMax = 3;
 
 export function createMender(world: MendWorld): Mender {
   const spoilt = new Set<string>();
+  const triedAside = new Set<string>();
+  const conflicts = createConflictCount();
   /** When an error was met: before how many rebuilds. */
   const metAt = new WeakMap<object, number>();
   let last: Promise<unknown> = Promise.resolve();
@@ -57,6 +67,9 @@ export function createMender(world: MendWorld): Mender {
 
   const putAside = async (session: string, reason: string): Promise<boolean> => {
     world.forget([session]);
+    // An index that was spoilt leads to it all the same.
+    if (triedAside.has(session)) return rebuild(reason);
+    triedAside.add(session);
     try {
       const file = await world.store.putAside(session);
       spoilt.delete(session);
@@ -101,6 +114,9 @@ export function createMender(world: MendWorld): Mender {
   return {
     store: watched(world.store, note),
     isSpoilt: (session) => spoilt.has(session),
+    noteOutcome: (session, outcome) => {
+      if (conflicts(session, outcome) >= conflictsMax) spoilt.add(session);
+    },
     mend,
     check: async () => {
       const problems = await world.store.check().catch((error: unknown) => [errorMessage(error)]);
@@ -111,6 +127,19 @@ export function createMender(world: MendWorld): Mender {
     idle: async () => {
       await last;
     },
+  };
+}
+
+/** How many conflicts in a row a session has met. */
+function createConflictCount(): (session: string, outcome: "stored" | "conflict") => number {
+  const counts = new Map<string, number>();
+  return (session, outcome) => {
+    if (outcome === "stored") counts.delete(session);
+    else {
+      if (counts.size > conflictsKept) counts.clear();
+      counts.set(session, (counts.get(session) ?? 0) + 1);
+    }
+    return counts.get(session) ?? 0;
   };
 }
 

@@ -11,9 +11,6 @@ import type { JsonObject } from "../message/json.ts";
 import { answeredResults } from "../offload/answered-results.ts";
 import type { Embedder } from "../search/embed.ts";
 import type { WordVectors } from "../search/vectors.ts";
-import { createMemoryStore } from "../store/memory.ts";
-import { openSqliteStore } from "../store/sqlite.ts";
-import { putDatabaseAside } from "../store/sqlite-repair.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -23,15 +20,17 @@ import { createBackground } from "./background.ts";
 import { createCalibrations } from "./calibrations.ts";
 import { checkConfig } from "./config.ts";
 import type { Config } from "./config-schema.ts";
-import { type DataFolder, openDataFolder } from "./data-folder.ts";
+import { openDataFolder } from "./data-folder.ts";
 import { createDebug } from "./debug.ts";
 import { createEventBus } from "./event-bus.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
-import { createMender } from "./mend.ts";
+import type { Mender } from "./mend.ts";
 import { createFactsReader } from "./message-facts.ts";
 import { loadMiniLm } from "./minilm.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
+import { openStore } from "./open-store.ts";
+import { type ClosableTurns, createOpenTurns } from "./open-turns.ts";
 import { createOwnAnswers, type OwnAnswers } from "./own-answers.ts";
 import { createOfferReader } from "./own-offer.ts";
 import { peekBody } from "./peek.ts";
@@ -53,14 +52,7 @@ import { createSummariser, type SummariserSettings } from "./summariser.ts";
 import { createTargets, type Targets } from "./target.ts";
 import { createPrices } from "./timing.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./token-counter.ts";
-import {
-  type Incoming,
-  type OpenTurns,
-  type ReceivedTurn,
-  receiveTurn,
-  type TurnContext,
-  type Unended,
-} from "./turn.ts";
+import { type Incoming, type ReceivedTurn, receiveTurn, type TurnContext } from "./turn.ts";
 import { pointOf } from "./turn-points.ts";
 import { createPictures, type Pictures } from "./window-picture.ts";
 import { loadWordVectors } from "./word-vectors.ts";
@@ -144,48 +136,8 @@ const usualTokenizer = "tiktoken:o200k_base";
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
   const config = checkConfig(options.config ?? {}, "config");
-  const folder =
-    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
-  const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
-  const counter = options.parts?.counter ?? createTokenCounter();
-  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
-  const vectors = await loadWordVectors();
-  const count = countWith(counter);
-  const chosen = strategiesFor(config.context_config?.breaking_strategy, {
-    count,
-    now: () => performance.now(),
-    ...(vectors === undefined ? {} : { vectors }),
-    ...embedderOf(config),
-  });
-  const closing = new AbortController();
-  const bus = createEventBus();
-  const now = options.parts?.now ?? Date.now;
-  const { store: plain, problem } = await openOrReplace(config, folder, options.parts?.store);
-  let forget: (sessions: readonly string[]) => void = () => undefined;
-  const mender = createMender({ store: plain, bus, now, forget: (lost) => forget(lost) });
-  const opened = mender.store;
-  const context = assemble({
-    config,
-    closing: closing.signal,
-    store: opened,
-    own: createOwnAnswers({
-      store: opened,
-      count,
-      ready: () => counter.prepare(usualTokenizer),
-      ...(vectors === undefined ? {} : { vectors }),
-    }),
-    counter,
-    count,
-    vectors,
-    sign: (text) => createHmac("sha256", key).update(text).digest(),
-    strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
-    validate: options.parts?.validate ?? newViolations,
-    now,
-    bus,
-    mender,
-  });
-  forget = context.sessions.abandon;
-  const { store, sign, openTurns, saver, own } = context;
+  const { context, counter, closing, mender } = await openContext(options, config);
+  const { bus, store, sign, openTurns, saver, own } = context;
 
   return {
     store,
@@ -215,10 +167,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     subscribe: bus.subscribe,
     retrying: (tool, work) => retrying(retryPolicyOf(config, tool), work),
     warmUp: () => counter.prepare(usualTokenizer),
-    checkStore: async () => {
-      if (problem !== undefined) bus.emit({ tenant: "", event: problem(now()) });
-      await mender.check();
-    },
+    checkStore: mender.check,
     close: async () => {
       closing.abort();
       await mender.idle();
@@ -230,6 +179,65 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       await store.close();
     },
   };
+}
+
+interface OpenedContext {
+  readonly context: Assembled;
+  readonly counter: SessionTokenCounter;
+  readonly mender: Mender;
+  readonly closing: AbortController;
+}
+
+async function openContext(options: PlimsollOptions, config: Config): Promise<OpenedContext> {
+  const folder =
+    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
+  const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
+  const counter = options.parts?.counter ?? createTokenCounter();
+  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
+  const vectors = await loadWordVectors();
+  const count = countWith(counter);
+  const chosen = strategiesFor(config.context_config?.breaking_strategy, {
+    count,
+    now: () => performance.now(),
+    ...(vectors === undefined ? {} : { vectors }),
+    ...embedderOf(config),
+  });
+  const closing = new AbortController();
+  const bus = createEventBus();
+  const now = options.parts?.now ?? Date.now;
+  const {
+    store: opened,
+    mender,
+    onLost,
+  } = await openStore({
+    config,
+    folder,
+    given: options.parts?.store,
+    bus,
+    now,
+  });
+  const context = assemble({
+    config,
+    closing: closing.signal,
+    store: opened,
+    own: createOwnAnswers({
+      store: opened,
+      count,
+      ready: () => counter.prepare(usualTokenizer),
+      ...(vectors === undefined ? {} : { vectors }),
+    }),
+    counter,
+    count,
+    vectors,
+    sign: (text) => createHmac("sha256", key).update(text).digest(),
+    strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
+    validate: options.parts?.validate ?? newViolations,
+    now,
+    bus,
+    mender,
+  });
+  onLost(context.sessions.abandon);
+  return { context, counter, mender, closing };
 }
 
 function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
@@ -280,44 +288,9 @@ function countWith(counter: SessionTokenCounter): (text: string) => number {
   return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
 }
 
-interface OpenedStore {
-  readonly store: Store;
-  /** What was wrong with the file that was there. */
-  readonly problem?: (at: number) => PlimsollEvent;
-}
-
-/** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
-async function openOrReplace(
-  config: Config,
-  folder: DataFolder | undefined,
-  given: Store | undefined,
-): Promise<OpenedStore> {
-  if (given !== undefined) return { store: given };
-  try {
-    return { store: await openStore(config, folder) };
-  } catch (error) {
-    const isSpoilt = PlimsollError.is(error) && error.code === "STORE_CORRUPT";
-    if (folder === undefined || !isSpoilt) throw error;
-    const aside = putDatabaseAside(folder.database);
-    const message = `${errorMessage(error)} It was put aside as ${aside}, and Plimsoll goes on with an empty database: look after the disk.`;
-    return {
-      store: await openStore(config, folder),
-      problem: (at) => ({ type: "store-spoilt", session: "", at, message }),
-    };
-  }
-}
-
-function openStore(config: Config, folder: DataFolder | undefined): Promise<Store> {
-  if (folder === undefined) return Promise.resolve(createMemoryStore());
-  const { durability } = config;
-  return openSqliteStore({
-    file: folder.database,
-    ...(durability === undefined ? {} : { durability }),
-  });
-}
-
 type Assembly = Parts &
-  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own" | "bus" | "mender"> & {
+  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own" | "bus"> & {
+    readonly mender: Mender;
     readonly vectors?: WordVectors | undefined;
   };
 
@@ -341,7 +314,13 @@ function assemble(parts: Assembly): Assembled {
     areas,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
-    saver: createLogSaver({ store, bus, now, forget: sessions.forget }),
+    saver: createLogSaver({
+      store,
+      bus,
+      now,
+      forget: sessions.forget,
+      onOutcome: ({ record }, outcome) => parts.mender.noteOutcome(record.id, outcome),
+    }),
     openTurns: createOpenTurns(),
     tokenizers: tokenizersOf(config),
     heads: createHeadReader(facts),
@@ -371,31 +350,6 @@ function summariserOf(config: Config, now: () => number): Pick<TurnContext, "sum
 function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as unknown as SummariserSettings;
-}
-
-type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };
-
-function createOpenTurns(): ClosableTurns {
-  const open = new Set<Unended>();
-  let onLast: () => void = () => undefined;
-  return {
-    add: (turn) => void open.add(turn),
-    delete: (turn) => {
-      open.delete(turn);
-      if (open.size === 0) onLast();
-    },
-    close: async (timeoutMs) => {
-      await Promise.all([...open].map(({ abort }) => abort?.()));
-      if (open.size === 0) return;
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs);
-        onLast = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    },
-  };
 }
 
 /** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */

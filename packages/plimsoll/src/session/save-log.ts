@@ -27,6 +27,8 @@ export interface SaverWorld {
   readonly now: () => number;
   /** The session is to be read from the store again: what is in memory does not fit it any more. */
   readonly forget: (log: SessionLog) => void;
+  /** conflict: a batch met rows that are already there. */
+  readonly onOutcome?: (log: SessionLog, outcome: "stored" | "conflict") => void;
 }
 
 /** A store that stays away must not fill the memory: beyond this, a session is let go. */
@@ -127,6 +129,7 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   try {
     const writes = await Promise.all(batch);
     const receipt = await world.store.commit([...frame, ...writes]);
+    world.onOutcome?.(log, "stored");
     for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);
     return "stored";
   } catch (error) {
@@ -151,6 +154,7 @@ function abandon(log: SessionLog, world: SaverWorld): void {
   log.isAbandoned = true;
   log.unsaved = [];
   world.forget(log);
+  world.onOutcome?.(log, "conflict");
 }
 
 function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: string): void {

@@ -47,30 +47,9 @@ const maxPerKey = 4;
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   /** In order of use: the first is the one to let go. */
   const held = new Map<string, Held>();
-  const idsByKey = new Map<string, Set<string>>();
-  const idsByTip = new Map<string, Set<string>>();
+  const index = createAnswerIndex();
   const idByClientKey = new Map<string, string>();
-  let keyCount = 0;
   let messageCount = 0;
-
-  const noteKey = (entry: Held, key: string): void => {
-    const { id, tenant } = entry.log.record;
-    const name = keyOf(tenant, key);
-    const ids = idsByKey.get(name);
-    if (entry.keys.has(name) || (ids?.size ?? 0) >= maxPerKey) return;
-    entry.keys.add(name);
-    keyCount++;
-    addId(idsByKey, name, id);
-  };
-
-  const noteTips = (entry: Held): void => {
-    const { id, tenant } = entry.log.record;
-    const names = new Set(tipKeysOf(entry.log).map((key) => keyOf(tenant, key)));
-    for (const name of entry.tips) if (!names.has(name)) dropId(idsByTip, name, id);
-    for (const name of names) addId(idsByTip, name, id);
-    entry.tips.clear();
-    for (const name of names) entry.tips.add(name);
-  };
 
   const noteAnswers: SessionShelf["noteAnswers"] = (log) => {
     const entry = held.get(log.record.id);
@@ -78,29 +57,21 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     messageCount += log.nodes.size - entry.messages;
     entry.messages = log.nodes.size;
     // Whoever has a name is found by it.
-    if (log.record.clientKey !== undefined) return;
-    for (let seq = entry.noted + 1; seq < log.nextSeq; seq++) {
-      const node = log.nodes.get(seq);
-      if (node?.answerKey !== undefined) noteKey(entry, node.answerKey);
-    }
-    entry.noted = log.nextSeq - 1;
-    noteTips(entry);
+    if (log.record.clientKey === undefined) index.note(entry);
   };
 
-  const remove = (id: string, { log, keys, tips, messages }: Held): void => {
+  const remove = (id: string, entry: Held): void => {
     held.delete(id);
-    const { tenant, wire, clientKey } = log.record;
+    const { tenant, wire, clientKey } = entry.log.record;
     if (clientKey !== undefined && idByClientKey.get(keyOf(tenant, wire, clientKey)) === id)
       idByClientKey.delete(keyOf(tenant, wire, clientKey));
-    keyCount -= keys.size;
-    messageCount -= messages;
-    for (const key of keys) dropId(idsByKey, key, id);
-    for (const key of tips) dropId(idsByTip, key, id);
+    messageCount -= entry.messages;
+    index.drop(entry);
   };
 
   const isFull = (): boolean =>
     held.size > limits.maxSessions ||
-    keyCount > limits.maxKeys ||
+    index.size > limits.maxKeys ||
     messageCount > limits.maxMessages;
   /** Not at once: whoever was given a session must first have marked it as busy. */
   const letGoSoon = (): void => {
@@ -136,7 +107,59 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       return entry.log;
     },
     byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
-    byAnswers: ({ tenant, keys, max }) => {
+    byAnswers: index.find,
+  };
+}
+
+interface AnswerIndex {
+  readonly size: number;
+  note(entry: Held): void;
+  drop(entry: Held): void;
+  find(query: ShelfQuery): ReadonlySet<string>;
+}
+
+/** Which sessions recorded an answer, and which of them still stand at it. */
+function createAnswerIndex(): AnswerIndex {
+  const idsByKey = new Map<string, Set<string>>();
+  const idsByTip = new Map<string, Set<string>>();
+  let size = 0;
+
+  const noteKey = (entry: Held, key: string): void => {
+    const { id, tenant } = entry.log.record;
+    const name = keyOf(tenant, key);
+    if (entry.keys.has(name) || (idsByKey.get(name)?.size ?? 0) >= maxPerKey) return;
+    entry.keys.add(name);
+    size++;
+    addId(idsByKey, name, id);
+  };
+  const noteTips = (entry: Held): void => {
+    const { id, tenant } = entry.log.record;
+    const names = new Set(tipKeysOf(entry.log).map((key) => keyOf(tenant, key)));
+    for (const name of entry.tips) if (!names.has(name)) dropId(idsByTip, name, id);
+    for (const name of names) addId(idsByTip, name, id);
+    entry.tips.clear();
+    for (const name of names) entry.tips.add(name);
+  };
+
+  return {
+    get size() {
+      return size;
+    },
+    note: (entry) => {
+      const { log } = entry;
+      for (let seq = entry.noted + 1; seq < log.nextSeq; seq++) {
+        const key = log.nodes.get(seq)?.answerKey;
+        if (key !== undefined) noteKey(entry, key);
+      }
+      entry.noted = log.nextSeq - 1;
+      noteTips(entry);
+    },
+    drop: ({ log, keys, tips }) => {
+      size -= keys.size;
+      for (const key of keys) dropId(idsByKey, key, log.record.id);
+      for (const key of tips) dropId(idsByTip, key, log.record.id);
+    },
+    find: ({ tenant, keys, max }) => {
       const found = new Set<string>();
       for (const key of keys) {
         const name = keyOf(tenant, key);

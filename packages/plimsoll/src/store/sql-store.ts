@@ -126,13 +126,13 @@ export function createSqlStore(driver: SqlDriver): Store {
   };
 }
 
-/** A page that cannot be read while a session is read is that session's damage, as far as anybody knows. */
+/** What cannot be read while a session is read is its damage, whatever the row itself says: that may be what was spoilt. */
 async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    const isNamed = !PlimsollError.is(error) || error.fields["session"] !== undefined;
-    if (isNamed || error.code !== "STORE_CORRUPT") throw error;
+    if (!PlimsollError.is(error) || error.code !== "STORE_CORRUPT") throw error;
+    if (error.fields["session"] === session) throw error;
     throw new PlimsollError("STORE_CORRUPT", error.message, {
       cause: error,
       fields: { ...error.fields, session },

@@ -3,7 +3,16 @@
  * is. A database with pages that cannot be read is put aside whole, and every session in it that is whole goes into a new one.
  */
 
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { migrateSqlite } from "./migrate-sqlite.ts";
@@ -68,9 +77,84 @@ export function putSessionAside(
 /** Sentences of SQLite itself; at most so many. */
 const maxProblems = 5;
 
-export function quickCheck(database: Database.Database): readonly string[] {
-  const rows = database.pragma(`quick_check(${maxProblems})`) as { quick_check: string }[];
-  return rows.map((row) => row.quick_check).filter((text) => text !== "ok");
+/** Also whether indexes lead to what is in their tables: a row that no index leads to is lost without a word. */
+export function checkDatabase(database: Database.Database): readonly string[] {
+  const rows = database.pragma(`integrity_check(${maxProblems})`) as { integrity_check: string }[];
+  return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
+}
+
+/** Contract: throws SQLITE_CORRUPT when the tables are not those that the migrations make: their very names may be spoilt. */
+export function checkSchema(database: Database.Database): void {
+  const wanted = new Database(":memory:");
+  try {
+    migrateSqlite(wanted, ":memory:", migrations);
+    if (schemaOf(database) === schemaOf(wanted)) return;
+  } finally {
+    wanted.close();
+  }
+  throw Object.assign(new Error("the tables are not those that Plimsoll made"), {
+    code: "SQLITE_CORRUPT",
+  });
+}
+
+/** Root pages differ from file to file. */
+function schemaOf(database: Database.Database): string {
+  const sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
+  return JSON.stringify(database.prepare(sql).raw().all());
+}
+
+/**
+ * Makes a new database, where there is none any more, of one that was put aside because it could not be opened. Its list of
+ * tables is put right first, as far as it can be read: that is what keeps a database from opening. Gives undefined
+ * when nothing could be read.
+ */
+export function salvageDatabase(aside: string, file: string): Rebuilt | undefined {
+  const copy = `${file}.salvage`;
+  removeDatabase(copy);
+  try {
+    copyFileSync(aside, copy);
+    if (existsSync(`${aside}-wal`)) copyFileSync(`${aside}-wal`, `${copy}-wal`);
+    chmodSync(copy, 0o600);
+    const old = new Database(copy);
+    mendSchema(old);
+    old.close();
+    const mended = new Database(copy);
+    const fresh = `${file}.new`;
+    const counts = fillNew(mended, fresh);
+    mended.close();
+    renameSync(fresh, file);
+    syncFolder(file);
+    return { aside, ...counts };
+  } catch {
+    return undefined;
+  } finally {
+    removeDatabase(copy);
+    removeDatabase(`${file}.new`);
+  }
+}
+
+function mendSchema(database: Database.Database): void {
+  const wanted = new Database(":memory:");
+  migrateSqlite(wanted, ":memory:", migrations);
+  const rows = wanted
+    .prepare("SELECT rowid, type, name, tbl_name, sql FROM sqlite_schema")
+    .all() as {
+    readonly rowid: number;
+    readonly type: string;
+    readonly name: string;
+    readonly tbl_name: string;
+    readonly sql: string | null;
+  }[];
+  wanted.close();
+  database.unsafeMode(true);
+  database.pragma("writable_schema = ON");
+  // They were made in the same order in every database, so each has the same row.
+  const mend = database.prepare(
+    "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE rowid = ?",
+  );
+  for (const { rowid, type, name, tbl_name, sql } of rows)
+    mend.run(type, name, tbl_name, sql, rowid);
+  database.pragma(`user_version = ${schemaVersion}`);
 }
 
 /**
@@ -79,23 +163,27 @@ export function quickCheck(database: Database.Database): readonly string[] {
  */
 export function rebuildDatabase(old: Database.Database, file: string): Rebuilt {
   const fresh = `${file}.new`;
-  removeDatabase(fresh);
-  createPrivately(fresh);
-  const copy = new Database(fresh);
-  let lost: ReadonlySet<string>;
-  let kept = 0;
-  try {
-    migrateSqlite(copy, fresh, migrations);
-    lost = copyWhole(old, copy);
-    kept = Number(copy.prepare("SELECT count(*) FROM sessions").pluck().get());
-  } finally {
-    copy.close();
-  }
+  const counts = fillNew(old, fresh);
   old.close();
   const aside = putDatabaseAside(file);
   renameSync(fresh, file);
   syncFolder(file);
-  return { aside, kept, lost: [...lost] };
+  return { aside, ...counts };
+}
+
+/** A new file with everything that is whole in the old one. */
+function fillNew(old: Database.Database, fresh: string): Omit<Rebuilt, "aside"> {
+  removeDatabase(fresh);
+  createPrivately(fresh);
+  const copy = new Database(fresh);
+  try {
+    migrateSqlite(copy, fresh, migrations);
+    const lost = copyWhole(old, copy);
+    const kept = Number(copy.prepare("SELECT count(*) FROM sessions").pluck().get());
+    return { kept, lost: [...lost] };
+  } finally {
+    copy.close();
+  }
 }
 
 /** The file and its journal under another name. Gives that name. */
@@ -153,23 +241,21 @@ const maxSkipped = 100_000;
 
 function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> {
   const key = keyed.get(table);
-  if (key !== undefined) {
-    yield* attempt(() => old.prepare(`SELECT * FROM ${table}`).all() as SqlRow[]) ??
-      rowsByKey(old, table, key);
+  if (key === undefined) {
+    yield* rowsByNumber(old, table);
     return;
   }
-  const page = attempt(() =>
-    old.prepare(
-      `SELECT rowid AS row_number, * FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ${rowsPerStep}`,
-    ),
-  );
-  const one = attempt(() =>
-    old.prepare(`SELECT rowid AS row_number, * FROM ${table} WHERE rowid = ?`),
-  );
+  const all = attempt(() => old.prepare(`SELECT * FROM ${table}`).all() as SqlRow[]);
+  yield* all ?? rowsByKey(old, table, key);
+}
+
+/** A step at a time; where one cannot be read, each row of it by itself, and on behind it. */
+function* rowsByNumber(old: Database.Database, table: Table): Generator<SqlRow> {
+  const select = `SELECT rowid AS row_number, * FROM ${table} WHERE rowid`;
+  const page = attempt(() => old.prepare(`${select} > ? ORDER BY rowid LIMIT ${rowsPerStep}`));
+  const one = attempt(() => old.prepare(`${select} = ?`));
   if (page === undefined || one === undefined) return;
-  let last = 0;
-  let skipped = 0;
-  while (skipped <= maxSkipped) {
+  for (let last = 0, skipped = 0; skipped <= maxSkipped; ) {
     const from = last;
     const rows = attempt(() => page.all(from) as SqlRow[]);
     if (rows !== undefined) {
@@ -178,14 +264,20 @@ function* readableRows(old: Database.Database, table: Table): Generator<SqlRow> 
       last = Number(rows.at(-1)?.["row_number"]);
       continue;
     }
-    // Something in this step cannot be read: each row by itself, and on behind it.
-    for (let rowid = from + 1; rowid <= from + rowsPerStep; rowid++) {
-      const row = attempt(() => one.get(rowid) as SqlRow | undefined);
-      if (row === undefined) skipped++;
-      else yield row;
-    }
     last = from + rowsPerStep;
+    const found = eachOf(one, from + 1, last);
+    skipped += rowsPerStep - found.length;
+    yield* found;
   }
+}
+
+function eachOf(one: Database.Statement, first: number, last: number): readonly SqlRow[] {
+  const found: SqlRow[] = [];
+  for (let rowid = first; rowid <= last; rowid++) {
+    const row = attempt(() => one.get(rowid) as SqlRow | undefined);
+    if (row !== undefined) found.push(row);
+  }
+  return found;
 }
 
 /** One session after the other, as far as other tables name them. */

@@ -7,7 +7,7 @@ import { migrations } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
-import { putSessionAside, quickCheck, rebuildDatabase } from "./sqlite-repair.ts";
+import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
 import { whileBusy } from "./while-busy.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
@@ -34,6 +34,7 @@ function open(options: SqliteOptions): Database.Database {
   whileBusy(() => opened.pragma("journal_mode = WAL"), openWaitMs);
   opened.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
   migrateSqlite(opened, options.file, migrations);
+  checkSchema(opened);
   return opened;
 }
 
@@ -142,7 +143,7 @@ function rowsFor(request: Exclude<WorkerRequest, Transaction>): readonly SqlRow[
     case "aside":
       return [{ file: putSessionAside(database, options.file, request.session) }];
     case "check":
-      return quickCheck(database).map((problem) => ({ problem }));
+      return checkDatabase(database).map((problem) => ({ problem }));
     case "rebuild": {
       prepared.clear();
       try {

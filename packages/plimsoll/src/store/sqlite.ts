@@ -172,12 +172,6 @@ function storeError(error: { code: string; message: string }, file: string): Pli
   switch (error.code) {
     case "STORE_NEWER":
       return new PlimsollError("STORE_NEWER", error.message);
-    case "SQLITE_NOTADB":
-    case "SQLITE_CORRUPT":
-      return new PlimsollError(
-        "STORE_CORRUPT",
-        `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
-      );
     case "SQLITE_CANTOPEN":
       return new PlimsollError(
         "STORE_FAILED",
@@ -186,6 +180,12 @@ function storeError(error: { code: string; message: string }, file: string): Pli
     case "SQLITE_FULL":
       return new PlimsollError("STORE_FAILED", `The disk of ${file} is full: free some space.`);
     default:
+      if (error.code === "SQLITE_NOTADB" || error.code.startsWith("SQLITE_CORRUPT")) {
+        return new PlimsollError(
+          "STORE_CORRUPT",
+          `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
+        );
+      }
       if (error.code.startsWith("SQLITE_CONSTRAINT")) {
         return new PlimsollError(
           "STORE_CONFLICT",

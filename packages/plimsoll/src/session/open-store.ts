@@ -1,0 +1,76 @@
+/** The store that the product works on: opened, replaced where it cannot be read, and watched for damage. */
+
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import { createMemoryStore } from "../store/memory.ts";
+import { openSqliteStore } from "../store/sqlite.ts";
+import { putDatabaseAside, salvageDatabase } from "../store/sqlite-repair.ts";
+import type { Store } from "../store/store.ts";
+import type { Config } from "./config-schema.ts";
+import type { DataFolder } from "./data-folder.ts";
+import type { EventBus } from "./event-bus.ts";
+import { createMender, type Mender } from "./mend.ts";
+
+export interface StoreToOpen {
+  readonly config: Config;
+  /** Absent: nothing is kept beyond the process. */
+  readonly folder: DataFolder | undefined;
+  /** One of the caller's. */
+  readonly given: Store | undefined;
+  readonly bus: EventBus;
+  readonly now: () => number;
+}
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly mender: Mender;
+  /** Who is told of sessions that the store has no more. */
+  readonly onLost: (forget: (sessions: readonly string[]) => void) => void;
+}
+
+export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
+  const { bus, now } = wanted;
+  const { store, problem } = await openOrReplace(wanted);
+  let forget: (sessions: readonly string[]) => void = () => undefined;
+  const mender = createMender({ store, bus, now, forget: (lost) => forget(lost) });
+  return {
+    store: mender.store,
+    mender: {
+      ...mender,
+      check: async () => {
+        const event = { type: "store-spoilt", session: "", at: now() } as const;
+        if (problem !== undefined) bus.emit({ tenant: "", event: { ...event, message: problem } });
+        await mender.check();
+      },
+    },
+    onLost: (handler) => {
+      forget = handler;
+    },
+  };
+}
+
+/** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
+async function openOrReplace({
+  config,
+  folder,
+  given,
+}: StoreToOpen): Promise<{ readonly store: Store; readonly problem?: string }> {
+  if (given !== undefined) return { store: given };
+  if (folder === undefined) return { store: createMemoryStore() };
+  const { durability } = config;
+  const open = (): Promise<Store> =>
+    openSqliteStore({
+      file: folder.database,
+      ...(durability === undefined ? {} : { durability }),
+    });
+  try {
+    return { store: await open() };
+  } catch (error) {
+    const isSpoilt = PlimsollError.is(error) && error.code === "STORE_CORRUPT";
+    if (!isSpoilt) throw error;
+    const aside = putDatabaseAside(folder.database);
+    const salvaged = salvageDatabase(aside, folder.database);
+    const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} sessions of it`;
+    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll goes on with ${rest}: look after the disk.`;
+    return { store: await open(), problem };
+  }
+}
