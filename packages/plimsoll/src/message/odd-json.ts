@@ -30,18 +30,18 @@ export function repeatsKey(text: string): boolean {
   const open: (Set<string> | undefined)[] = [];
   let isKeyNext = false;
   for (const [part] of text.matchAll(token)) {
-    if (part.startsWith('"')) {
-      if (isKeyNext && !addKey(open.at(-1), part)) return true;
-      isKeyNext = false;
-      continue;
-    }
-    const isEnd = part === "}" || part === "]";
-    if (isEnd) open.pop();
-    else if (part !== ",") open.push(part === "{" ? new Set() : undefined);
-    // Behind an opening brace or a comma.
-    isKeyNext = !isEnd && open.at(-1) !== undefined;
+    const isString = part.startsWith('"');
+    if (isString && isKeyNext && !addKey(open.at(-1), part)) return true;
+    if (!isString) nest(open, part);
+    // Behind an opening brace or a comma of an object.
+    isKeyNext = (part === "{" || part === ",") && open.at(-1) !== undefined;
   }
   return false;
+}
+
+function nest(open: (Set<string> | undefined)[], part: string): void {
+  if (part === "}" || part === "]") open.pop();
+  else if (part !== ",") open.push(part === "{" ? new Set() : undefined);
 }
 
 /** False: it is there already. Two spellings of one key are one key. */
