@@ -78,12 +78,18 @@ async function checkStore({ data }: Settings): Promise<Finding> {
 }
 
 async function checkService({ data }: Settings): Promise<Finding> {
+  const check = "service";
   const running = await findService(data);
-  return running === undefined
-    ? {
-        check: "service",
-        isGood: false,
-        message: "none on this data folder: start it with `plimsoll serve`",
-      }
-    : { check: "service", isGood: true, message: `process ${running.pid} on ${running.url}` };
+  if (running === undefined)
+    return {
+      check,
+      isGood: false,
+      message: "none on this data folder: start it with `plimsoll serve`",
+    };
+  const { pid, url, problems } = running;
+  return {
+    check,
+    isGood: problems.length === 0,
+    message: [`process ${pid} on ${url}`, ...problems].join(". "),
+  };
 }

@@ -7,9 +7,14 @@ import { isObject, parseObject } from "../message/json.ts";
 import { type FolderLock, takeLock } from "../store/folder-lock.ts";
 import { isAlive, writeWhole } from "../store/whole-file.ts";
 
-export interface RunningService {
+interface NamedService {
   readonly pid: number;
   readonly url: string;
+}
+
+export interface RunningService extends NamedService {
+  /** What is wrong with its store, a sentence each. */
+  readonly problems: readonly string[];
 }
 
 const fileName = "service.json";
@@ -19,9 +24,9 @@ const timeoutMs = 2000;
 /** The service that this folder's file names, if it is alive: after a crash the file names a dead one. */
 export async function findService(data: string): Promise<RunningService | undefined> {
   const named = readServiceFile(data);
-  return named !== undefined && isAlive(named.pid) && (await answers(named.url))
-    ? named
-    : undefined;
+  if (named === undefined || !isAlive(named.pid)) return undefined;
+  const problems = await problemsAt(named.url);
+  return problems === undefined ? undefined : { ...named, problems };
 }
 
 /**
@@ -50,18 +55,20 @@ export function removeServiceFile(data: string): void {
   if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
 }
 
-function readServiceFile(data: string): RunningService | undefined {
+function readServiceFile(data: string): NamedService | undefined {
   const file = join(data, fileName);
   const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
   return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
 }
 
-async function answers(url: string): Promise<boolean> {
+/** undefined: no service answers there. */
+async function problemsAt(url: string): Promise<readonly string[] | undefined> {
   try {
     const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
     const health: unknown = await response.json();
-    return isObject(health) && health["status"] === "ok";
+    if (!isObject(health) || typeof health["status"] !== "string") return undefined;
+    return Array.isArray(health["problems"]) ? health["problems"].map(String) : [];
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -225,6 +225,13 @@ function checkReading(request: IncomingMessage): void {
   throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
 }
 
+/** Requests are answered all the same; what is said is not stored while it is not ok. */
+function sendHealth({ plimsoll, version }: Service, response: ServerResponse): void {
+  const { problems } = plimsoll.health;
+  if (problems.length === 0) sendJson(response, 200, { status: "ok", version });
+  else sendJson(response, 503, { status: "failing", version, problems });
+}
+
 async function answer(
   service: Service,
   { route, query, pathToken }: Routed,
@@ -253,7 +260,7 @@ async function answer(
         route,
       );
     case "health":
-      return sendJson(response, 200, { status: "ok", version: service.version });
+      return sendHealth(service, response);
     case "metrics":
       checkOwner(checkBearer(request, access));
       return sendText(response, await metrics.render(), metrics.contentType);

@@ -1,4 +1,4 @@
-/** Turns that have begun and not ended: whoever closes waits for them. */
+/** Turns that are under way: when the product closes, they are ended and stored as far as they came. */
 
 import type { OpenTurns, Unended } from "./turn.ts";
 

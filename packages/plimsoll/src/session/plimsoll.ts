@@ -48,6 +48,7 @@ import {
 import { createSessionCache } from "./session-cache.ts";
 import { type CostOf, type CostReport, costOf } from "./session-cost.ts";
 import { createSteering, type Steering } from "./steer.ts";
+import { createStoreHealth, type StoreHealth } from "./store-health.ts";
 import { createSummariser, type SummariserSettings } from "./summariser.ts";
 import { createTargets, type Targets } from "./target.ts";
 import { createPrices } from "./timing.ts";
@@ -90,6 +91,8 @@ export interface SessionOptions {
 
 export interface Plimsoll {
   readonly store: Store;
+  /** What is wrong with the store right now. */
+  readonly health: Pick<StoreHealth, "problems">;
   readonly targets: Targets;
   readonly sign: Sign;
   /** A new session, or an earlier one by its id. */
@@ -141,6 +144,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
 
   return {
     store,
+    health: context.health,
     targets: context.targets,
     sign,
     own,
@@ -298,12 +302,14 @@ type Assembled = Omit<SessionContext, "config"> & {
   /** Limits may change while the product is open. */
   config: Config;
   readonly openTurns: ClosableTurns;
+  readonly health: StoreHealth;
 };
 
 function assemble(parts: Assembly): Assembled {
   const { config, store, counter, sign, bus, now } = parts;
   const facts = createFactsReader(counter);
   const sessions = createSessionCache(store, now);
+  const health = createStoreHealth();
   const targets = createTargets(config, now);
   const areas = config.priority_areas ?? [];
   return {
@@ -314,7 +320,9 @@ function assemble(parts: Assembly): Assembled {
     areas,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
+    health,
     saver: createLogSaver({
+      health,
       store,
       bus,
       now,

@@ -18,6 +18,7 @@ import {
 } from "./log.ts";
 import { announce, appendMessages, startNewBranch } from "./record.ts";
 import { createLogSaver } from "./save-log.ts";
+import { createStoreHealth } from "./store-health.ts";
 
 /** A store whose disk is full until told otherwise. */
 function failingStore(): { store: Store; commits: (readonly Write[])[]; repair: () => void } {
@@ -65,15 +66,17 @@ function oneTurn(
 test("turns that could not be stored are stored with the next one, in order, and announced only then", async () => {
   const { store, commits, repair } = failingStore();
   const bus = createEventBus();
+  const health = createStoreHealth();
   const seen: EmittedEvent[] = [];
   bus.subscribe((event) => seen.push(event));
   const log = emptyLog({ id: "ses_1", tenant: "t", wire: "anthropic", createdAt: 1, updatedAt: 1 });
-  const saver = createLogSaver({ store, bus, now: () => 1, forget: () => undefined });
+  const saver = createLogSaver({ store, bus, health, now: () => 1, forget: () => undefined });
 
   const branch = startNewBranch(log, { relation: "new", forkSeq: null, at: 1 });
   const first = oneTurn(log, { seq: null, link: rootLink("anthropic") }, "a");
   moveTip(branch, first.seq);
   expect(await saver.save(log)).toBe("unsaved");
+  expect(health.problems).toEqual(["The disk is full."]);
   expect(seen.map(({ event }) => event.type)).toEqual(["store-error"]);
   expect(log.unsaved.length).toBeGreaterThan(0);
 
@@ -82,6 +85,7 @@ test("turns that could not be stored are stored with the next one, in order, and
   moveTip(branch, second.seq);
   announce(log, { type: "session-start", session: "ses_1", at: 2, wire: "anthropic" });
   expect(await saver.save(log)).toBe("stored");
+  expect(health.problems).toEqual([]);
   expect(commits).toHaveLength(1);
   expect(log.unsaved).toHaveLength(0);
   expect(seen.map(({ seq, event }) => [seq, event.type])).toEqual([
@@ -106,6 +110,7 @@ test("a commit writes the messages of turns that still run: no stored message la
   await createLogSaver({
     store,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: () => undefined,
   }).save(log);
@@ -118,6 +123,7 @@ test("what failed is tried again without another turn, and at the latest on clos
   const saver = createLogSaver({
     store,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: () => undefined,
   });
@@ -135,6 +141,7 @@ test("a log that the store has gone past is given up, once, and forgotten", asyn
   const saver = createLogSaver({
     store: memory,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: (log) => forgotten.push(log),
   });
@@ -154,6 +161,7 @@ test("a branch is stored as it stood with its messages, wherever it has moved si
   const saver = createLogSaver({
     store,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: () => undefined,
   });

@@ -5,6 +5,7 @@ import type { EmittedEvent } from "../message/event.ts";
 import type { Store, Write } from "../store/store.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { BranchState, SessionLog } from "./log.ts";
+import type { StoreHealth } from "./store-health.ts";
 
 /** unsaved: announced as a store-error, kept in memory, and tried again. */
 export type Saved = "stored" | "unsaved";
@@ -25,6 +26,8 @@ export interface SaverWorld {
   readonly store: Store;
   readonly bus: EventBus;
   readonly now: () => number;
+  /** Told of every commit: how the store is shows when it is used. */
+  readonly health: StoreHealth;
   /** The session is to be read from the store again: what is in memory does not fit it any more. */
   readonly forget: (log: SessionLog) => void;
   /** conflict: a batch met rows that are already there. */
@@ -70,7 +73,9 @@ export function createLogSaver(world: SaverWorld): LogSaver {
     const saved = await inTime(commit, timeoutMs, () => {
       hanging++;
       void commit.finally(() => hanging--);
-      announceFailure(log, world, `the store has not answered for ${timeoutMs / 1000} s`);
+      const sentence = `The store has not answered for ${timeoutMs / 1000} s.`;
+      world.health.report("commit", sentence);
+      announceFailure(log, world, sentence);
     });
     if (saved === "stored") {
       failed.delete(log);
@@ -130,11 +135,13 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
     const writes = await Promise.all(batch);
     const receipt = await world.store.commit([...frame, ...writes]);
     world.onOutcome?.(log, "stored");
+    world.health.clear("commit");
     for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);
     return "stored";
   } catch (error) {
     for (const branch of moved) branch.isChanged = true;
     log.unsaved = [...batch, ...log.unsaved];
+    if (!isConflict(error)) world.health.report("commit", errorMessage(error));
     if (isHopeless(log, error)) abandon(log, world);
     announceFailure(log, world, errorMessage(error));
     return "unsaved";
@@ -145,8 +152,12 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
 
 /** Another writer was there before us, or there is too much: the same batch would fail for ever. */
 function isHopeless(log: SessionLog, error: unknown): boolean {
-  const isConflict = PlimsollError.is(error) && error.code === "STORE_CONFLICT";
-  return isConflict || log.unsaved.length > maxUnsavedWrites;
+  return isConflict(error) || log.unsaved.length > maxUnsavedWrites;
+}
+
+/** The store is well; it holds something else than this process thinks. */
+function isConflict(error: unknown): boolean {
+  return PlimsollError.is(error) && error.code === "STORE_CONFLICT";
 }
 
 /** Every request brings its whole history along: with the next one the session is put together again. */

@@ -2,13 +2,14 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
+import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
 import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
-import { whileBusy } from "./while-busy.ts";
+import { isBusy, whileBusy } from "./while-busy.ts";
 
 type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
 
@@ -17,6 +18,12 @@ const maxPrepared = 500;
 const eventsBetweenTrims = 1000;
 /** How long a start waits for a process that has the database to itself. */
 const openWaitMs = 5000;
+/**
+ * How long a commit waits for another writer. Those behind it do not wait as long once more, one after the other: while the
+ * database stays locked, each is tried for a moment, and again later by whoever asked for it.
+ */
+const busyWaitMs = 2000;
+const lockedWaitMs = 50;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
 /** Sent together when everything that has arrived is done. */
@@ -39,6 +46,9 @@ function open(options: SqliteOptions): Database.Database {
 }
 
 let database = openOrReport();
+let checkPlace = keptPlace((workerData as SqliteOptions).file);
+let isLocked = false;
+waitForLock(busyWaitMs);
 const prepared = new Map<string, Database.Statement>();
 let eventsSinceTrim = 0;
 
@@ -81,6 +91,7 @@ function commit(transactions: readonly Transaction[]): void {
   const done: WorkerReply[] = [];
   const isShared = transactions.length > 1;
   try {
+    checkPlace();
     run({ sql: "BEGIN IMMEDIATE", values: [] });
     for (const transaction of transactions) {
       done.push(isShared ? runGuarded(transaction) : runAll(transaction));
@@ -88,10 +99,21 @@ function commit(transactions: readonly Transaction[]): void {
     trimEvents(transactions);
     run({ sql: "COMMIT", values: [] });
     replies.push(...done);
+    noteLock(false);
   } catch (error) {
     if (database.inTransaction) database.exec("ROLLBACK");
+    noteLock(isBusy(error));
     for (const { id } of transactions) replies.push({ id, error: describe(error) });
   }
+}
+
+function noteLock(isLockedNow: boolean): void {
+  if (isLocked !== isLockedNow) waitForLock(isLockedNow ? lockedWaitMs : busyWaitMs);
+  isLocked = isLockedNow;
+}
+
+function waitForLock(mostMs: number): void {
+  database.pragma(`busy_timeout = ${mostMs}`);
 }
 
 function runAll(transaction: Transaction): WorkerReply {
@@ -151,6 +173,7 @@ function rowsFor(request: Exclude<WorkerRequest, Transaction>): readonly SqlRow[
         return [{ aside, kept, lost: JSON.stringify(lost) }];
       } finally {
         if (!database.open) database = open(options);
+        checkPlace = keptPlace(options.file);
       }
     }
     case "close":

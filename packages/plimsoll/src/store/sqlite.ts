@@ -5,7 +5,7 @@
 
 import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { PlimsollError } from "../message/error.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
 import type { Store } from "./store.ts";
@@ -106,6 +106,7 @@ async function openThread(options: SqliteOptions): Promise<Thread> {
   const outbox: WorkerRequest[] = [];
   let lastId: number = openReply;
   let failure: PlimsollError | undefined;
+  let isOpen = false;
   const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), {
     workerData: options,
   });
@@ -125,7 +126,9 @@ async function openThread(options: SqliteOptions): Promise<Thread> {
     }
     if (waiting.size === 0) worker.unref();
   });
-  worker.on("error", (cause) => fail(storeStopped(options.file, cause)));
+  worker.on("error", (cause) =>
+    fail(isOpen ? storeStopped(options.file, cause) : storeNotStarted(options.file, cause)),
+  );
   worker.on("exit", () => fail(storeStopped(options.file)));
 
   const wait = (id: number): Promise<Rows> =>
@@ -142,6 +145,7 @@ async function openThread(options: SqliteOptions): Promise<Thread> {
     return wait(id);
   };
   await wait(openReply);
+  isOpen = true;
   return {
     ask,
     close: async () => {
@@ -162,6 +166,14 @@ function createPrivately(file: string): void {
   if (file !== ":memory:" && !existsSync(file)) closeSync(openSync(file, "a", 0o600));
 }
 
+function storeNotStarted(file: string, cause: unknown): PlimsollError {
+  return new PlimsollError(
+    "STORE_FAILED",
+    `The thread for ${file} could not start: ${errorMessage(cause)}. Look at the options that node was started with.`,
+    { cause },
+  );
+}
+
 function storeStopped(file: string, cause?: unknown): PlimsollError {
   return new PlimsollError("STORE_FAILED", `The store ${file} is closed: start Plimsoll again.`, {
     cause,
@@ -169,9 +181,18 @@ function storeStopped(file: string, cause?: unknown): PlimsollError {
 }
 
 function storeError(error: { code: string; message: string }, file: string): PlimsollError {
-  switch (error.code) {
+  // Of SQLITE_READONLY_DIRECTORY and its like, what kind they are.
+  const kind = /^SQLITE_[A-Z]+|.*/.exec(error.code)?.[0];
+  switch (kind) {
     case "STORE_NEWER":
-      return new PlimsollError("STORE_NEWER", error.message);
+    case "STORE_FAILED":
+      return new PlimsollError(kind, error.message);
+    case "SQLITE_NOTADB":
+    case "SQLITE_CORRUPT":
+      return new PlimsollError(
+        "STORE_CORRUPT",
+        `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
+      );
     case "SQLITE_CANTOPEN":
       return new PlimsollError(
         "STORE_FAILED",
@@ -179,13 +200,17 @@ function storeError(error: { code: string; message: string }, file: string): Pli
       );
     case "SQLITE_FULL":
       return new PlimsollError("STORE_FAILED", `The disk of ${file} is full: free some space.`);
+    case "SQLITE_BUSY":
+      return new PlimsollError(
+        "STORE_FAILED",
+        `${file} is locked by another process: close what has it open.`,
+      );
+    case "SQLITE_READONLY":
+      return new PlimsollError(
+        "STORE_FAILED",
+        `${file} cannot be written to: check that neither it nor its disk is read-only.`,
+      );
     default:
-      if (error.code === "SQLITE_NOTADB" || error.code.startsWith("SQLITE_CORRUPT")) {
-        return new PlimsollError(
-          "STORE_CORRUPT",
-          `${file} is not a readable database (${error.message}): move it away or restore a backup, or choose another folder with --data.`,
-        );
-      }
       if (error.code.startsWith("SQLITE_CONSTRAINT")) {
         return new PlimsollError(
           "STORE_CONFLICT",
