@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 export interface Program {
   readonly url: string;
   readonly token: string;
-  /** What it printed when it was ready: its address, and the dashboard's. */
+  /** Its address, and the dashboard's with the token: it opens made-up data only, and goes with them. */
   readonly greeting: string;
   /** Rejects when it ends before it was told to. */
   readonly failed: Promise<never>;
@@ -29,7 +29,7 @@ export interface ProgramWish {
 const file = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 const readyMs = 30_000;
 const stopMs = 5_000;
-const greetingPattern = /^plimsoll ready on (\S+)\ndashboard \S+#token=(\S+)$/m;
+const readyPattern = /^plimsoll ready on (\S+)\n/m;
 /** What it said last, for the error message. */
 const keptChars = 4_000;
 
@@ -84,12 +84,13 @@ export async function startProgram(wish: ProgramWish): Promise<Program> {
     });
   });
   failed.catch(() => undefined);
-  const [greeting = "", url = "", token = ""] = await Promise.race([ready(child, said), failed]);
+  const [, url = ""] = await Promise.race([ready(child, said), failed]);
+  const token = readFileSync(join(wish.data, "token"), "utf8").trim();
   isReady = true;
   return {
     url,
     token,
-    greeting,
+    greeting: `plimsoll ready on ${url}\ndashboard ${url}/#token=${token}`,
     failed,
     stop: async () => {
       isStopping = true;
@@ -129,7 +130,7 @@ function ready(child: ChildProcess, said: Said): Promise<RegExpExecArray> {
       readyMs,
     );
     child.stdout?.on("data", () => {
-      const found = greetingPattern.exec(said.text);
+      const found = readyPattern.exec(said.text);
       if (found === null) return;
       clearTimeout(timer);
       resolve(found);

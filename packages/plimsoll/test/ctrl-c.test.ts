@@ -156,6 +156,8 @@ describe.concurrent("Ctrl-C", () => {
   test("pressed again ends the service at once, whatever runs", () =>
     inFolder(async (data) => {
       const terminal = await start(data, [process.execPath, PROGRAM, "serve"]);
+      // Whoever sits at a terminal gets the address with its token.
+      expect(terminal.written).toMatch(/^dashboard http:\S+\/#token=[\w-]{43}\r$/m);
       await beginTurn(terminal, "Tell me without end.");
       terminal.press(CTRL_C);
       await terminal.shows("Ctrl-C again ends at once");

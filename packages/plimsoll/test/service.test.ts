@@ -213,6 +213,25 @@ test("a client's credential is nowhere in what is kept", async () => {
   expect(upstream.requests.at(-1)?.headers["x-api-key"]).toBe(secret);
 });
 
+test.each([
+  ["PLIMSOLL_TOKEN", OWNER_TOKEN, () => "PLIMSOLL_TOKEN"],
+  ["the data folder", "", (data: string) => join(data, "token")],
+])(
+  "the owner's token, from %s, is not in what is printed for a file or a journal, but where it is",
+  async (_, token, place) => {
+    const own = await startService({ upstreams: {}, env: { PLIMSOLL_TOKEN: token } });
+    try {
+      await eventually(5000, "the second line", async () => /^dashboard/m.exec(own.stdout)?.[0]);
+      const made = (await readFile(join(own.data, "token"), "utf8")).trim();
+      expect(own.stdout).toContain(`dashboard ${own.url}/ (its token is in ${place(own.data)})\n`);
+      for (const secret of [made, OWNER_TOKEN])
+        expect(own.stdout + own.stderr).not.toContain(secret);
+    } finally {
+      await own.stop();
+    }
+  },
+);
+
 test("a redirect is handed on, not followed", async () => {
   const elsewhere = createServer((_request, response) =>
     response.writeHead(302, { location: `${upstream.url}/v1/messages` }).end(),

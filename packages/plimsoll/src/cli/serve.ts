@@ -1,9 +1,10 @@
 /** `plimsoll serve`: the service, until it is told to stop. */
 
+import { join } from "node:path";
 import { errorMessage } from "../message/error.ts";
 import { startServer, upstreamsOf } from "../server/server.ts";
 import { openTelemetry } from "../server/telemetry.ts";
-import { type Flags, loadSettings } from "../session/config.ts";
+import { type Flags, loadSettings, type Settings } from "../session/config.ts";
 import { openDataFolder } from "../session/data-folder.ts";
 import { raisedLimits } from "../session/limits.ts";
 import { openPlimsoll } from "../session/plimsoll.ts";
@@ -41,7 +42,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
     warn,
   });
   announce(settings.data, server.url, warn);
-  console.log(`plimsoll ready on ${server.url}\ndashboard ${server.url}/#token=${token}`);
+  console.log(`plimsoll ready on ${server.url}\n${dashboardLine(server.url, settings, token)}`);
 
   await toldToStop(warn);
   removeServiceFile(settings.data);
@@ -50,6 +51,13 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   lock.release();
   // An exporter that still tries to reach its collector must not hold the process.
   if ((await telemetry.close()) === "unsent") process.exit();
+}
+
+/** The owner's token is for the eyes of whoever sits there: what is not a terminal is kept, in journals and files. */
+function dashboardLine(url: string, settings: Settings, token: string): string {
+  if (process.stdout.isTTY === true) return `dashboard ${url}/#token=${token}`;
+  const place = settings.token === undefined ? join(settings.data, "token") : "PLIMSOLL_TOKEN";
+  return `dashboard ${url}/ (its token is in ${place})`;
 }
 
 /** A disk that does not take the file is no reason not to serve. */
