@@ -52,8 +52,12 @@ function isNoise(text: string): boolean {
   return count > text.length * mostDebris;
 }
 
+const none: ReadonlyMap<string, AtomKind> = new Map();
+
 /** Contract: linear in the length of the text. A path has no leading "./" or "/". */
 export function atomsIn(text: string): ReadonlyMap<string, AtomKind> {
+  // A text may be a million blank lines, and each is asked.
+  if (text.length < shortest || text.trim() === "") return none;
   const found = new Map<string, AtomKind>();
   if (isNoise(text)) return found;
   const names = text.replaceAll(quotedBreak, " ").replaceAll(dataRun, " ");

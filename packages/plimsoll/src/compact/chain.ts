@@ -11,6 +11,7 @@ import { excerpt } from "./excerpt.ts";
 import { mediaToHandles } from "./media.ts";
 import { type PrioritizeRecentSettings, prioritizeRecent } from "./prioritize-recent.ts";
 import { createRelevance, type Relevance, type RelevanceParts } from "./relevance.ts";
+import type { Pause } from "./steps.ts";
 import type { Strategy } from "./strategy.ts";
 import { type SummarizeOldSettings, summarizeOld } from "./summarize-old.ts";
 import type { CountTokens } from "./summary.ts";
@@ -35,6 +36,10 @@ export interface ChainSettings {
 export interface ChainParts extends RelevanceParts {
   /** Tokens of a text. Contract: synchronous and cheap. */
   readonly count: CountTokens;
+  /** Between two steps of long work. */
+  readonly pause?: Pause;
+  /** Where excerpts are made; absent: here. */
+  readonly excerpt?: Strategy;
 }
 
 const allNamed: readonly NamedStrategy[] = [
@@ -52,7 +57,8 @@ export function strategiesFor(
 ): readonly Strategy[] {
   const lossless = [mediaToHandles, duplicateReads(parts)];
   const order = settings?.chain_order ?? [];
-  if (settings === undefined || order.length === 0) return [...lossless, excerpt, truncate];
+  if (settings === undefined || order.length === 0)
+    return [...lossless, parts.excerpt ?? excerpt, truncate];
   const making = { settings, count: parts.count, relevance: createRelevance(parts) };
   const named: Strategy[] = [];
   const before: NamedStrategy[] = [];

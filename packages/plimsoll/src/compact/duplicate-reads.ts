@@ -10,6 +10,7 @@ import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file
 import { fixedUnits } from "./keep.ts";
 import { noticeTokens, sharedNotice } from "./notice.ts";
 import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
+import { type InSteps, inSteps, type Pause, Steps } from "./steps.ts";
 import type { Proposal, SeenConversation, SeenMessage, Strategy } from "./strategy.ts";
 import type { CountTokens } from "./summary.ts";
 
@@ -26,23 +27,37 @@ const recentShare = 0.15;
 /** Written again, a number beyond 2^53 would be another one. */
 const hugeNumber = /[0-9]{16}/;
 
-export function duplicateReads({ count }: { readonly count: CountTokens }): Strategy {
+export interface DuplicateReadsParts {
+  readonly count: CountTokens;
+  /** Between two steps of the work. */
+  readonly pause?: Pause;
+}
+
+export function duplicateReads({ count, pause }: DuplicateReadsParts): Strategy {
   return {
     name: "duplicate_reads",
-    propose: (conversation, goal) => {
-      if (conversation.tokens <= goal.tokens) return [];
-      const copies = copiesIn(conversation);
-      const runs = repeatedRuns(copies, count);
-      let saved = 0;
-      const proposals = copies.flatMap((copy, index): readonly Proposal[] => {
-        const text = rendered(conversation, copies, index, runs[index] ?? []);
-        if (text === copy.now) return [];
-        saved += count(copy.now) - count(text);
-        return [replacement(copy, text)];
-      });
-      return saved <= noticeTokens ? [] : [sharedNotice(conversation, reason), ...proposals];
-    },
+    propose: (conversation, goal) =>
+      conversation.tokens <= goal.tokens ? [] : inSteps(proposed(conversation, count), pause),
   };
+}
+
+function* proposed(
+  conversation: SeenConversation,
+  count: CountTokens,
+): InSteps<readonly Proposal[]> {
+  const steps = new Steps();
+  const copies = yield* copiesIn(conversation, steps);
+  const runs = yield* repeatedRuns(copies, count);
+  let saved = 0;
+  const proposals: Proposal[] = [];
+  for (const [index, copy] of copies.entries()) {
+    if (steps.isOver(copy.lines.length)) yield;
+    const text = rendered(conversation, copies, index, runs[index] ?? []);
+    if (text === copy.now) continue;
+    saved += count(copy.now) - count(text);
+    proposals.push(replacement(copy, text));
+  }
+  return saved <= noticeTokens ? [] : [sharedNotice(conversation, reason), ...proposals];
 }
 
 interface Copy extends LinedText {
@@ -62,7 +77,7 @@ type Found = Omit<Copy, "message" | "mayGo" | "lines"> & {
   readonly isMention?: true;
 };
 
-function copiesIn(conversation: SeenConversation): readonly Copy[] {
+function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readonly Copy[]> {
   const { messages, units } = conversation;
   const all = messages.map(({ message }) => message);
   const calls = readCalls(all);
@@ -70,17 +85,20 @@ function copiesIn(conversation: SeenConversation): readonly Copy[] {
   const exchanges = units.filter(({ isExchange }) => isExchange);
   const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
   const recentFrom = startOfRecent(messages);
-  return units.flatMap(({ first, last, priority }, unit) =>
-    messages.slice(first, last + 1).flatMap((seen, offset) => {
+  const copies: Copy[] = [];
+  for (const [unit, { first, last, priority }] of units.entries())
+    for (const [offset, seen] of messages.slice(first, last + 1).entries()) {
       const message = first + offset;
       const isRecent = message >= recentFrom;
       const isKept = isFixed(unit) || priority === 1 || seen.isPinned || isRecent;
-      return foundIn(seen, all, calls).map((found): Copy => {
+      for (const found of foundIn(seen, all, calls)) {
         const isExact = found.argument !== undefined && (message >= exactFrom || isSigned(seen));
-        return { ...found, message, ...linesOf(found, isKept || isExact) };
-      });
-    }),
-  );
+        const copy = { ...found, message, ...linesOf(found, isKept || isExact) };
+        copies.push(copy);
+        if (steps.isOver(copy.lines.length)) yield;
+      }
+    }
+  return copies;
 }
 
 function startOfRecent(messages: readonly SeenMessage[]): number {

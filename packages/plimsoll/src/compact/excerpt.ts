@@ -14,34 +14,65 @@ import { ownMessage, Scales } from "./scales.ts";
 import { type Change, gapText, render, type Shown } from "./shown.ts";
 import { readSlots, type Slots } from "./slots.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "./strategy.ts";
-import { isSpoken } from "./truncate.ts";
+import { isSpoken, type TruncationRange } from "./truncate.ts";
 
 /** So often is the choice weighed and mended. */
 const rounds = 8;
 /** Less than this is not worth another round. */
 const slack = { tokens: 8, share: 0.004 };
 
-export const excerpt: Strategy = {
-  name: "excerpt",
-  propose: async (conversation, goal) => {
-    const room = await roomOf(conversation, goal);
-    if (room.tokens < smallestRoom || room.headLength >= conversation.messages.length) return [];
-    const slots = readSlots(conversation, {
-      headLength: room.headLength,
-      exactFrom: exactCallsFrom(conversation, room),
-      oversizedTokens: oversizedTokens(room),
-    });
-    let made: Excerpt | undefined;
-    for (const strictness of ["usual", "least"] as const) {
-      const choice = new Choice({ ...slots, weights: slots.ledger.weights });
-      keepDuties(choice, conversation, slots, { ...room, strictness });
-      made = await chooseWithin(choice, conversation, slots, room);
-      if (made.left >= 0) break;
-    }
-    const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
-    return made !== undefined && isSmaller ? proposalsFor(conversation, made, room) : [];
-  },
+/** What an excerpt comes to: plain data, so that it can be made in another thread. */
+export interface MadeExcerpt {
+  readonly headLength: number;
+  readonly changes: readonly (Change & { readonly message: number })[];
+  readonly gone: readonly TruncationRange[];
+  /** The text behind the head, without its handle. */
+  readonly digest: string;
+}
+
+/** Undefined: there is none that would be smaller. */
+export type MakeExcerpt = (
+  conversation: SeenConversation,
+  goal: Goal,
+) => Promise<MadeExcerpt | undefined>;
+
+export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
+  const room = await roomOf(conversation, goal);
+  const { headLength } = room;
+  if (room.tokens < smallestRoom || headLength >= conversation.messages.length) return undefined;
+  const slots = readSlots(conversation, {
+    headLength,
+    exactFrom: exactCallsFrom(conversation, room),
+    oversizedTokens: oversizedTokens(room),
+  });
+  let made: Excerpt | undefined;
+  for (const strictness of ["usual", "least"] as const) {
+    const choice = new Choice({ ...slots, weights: slots.ledger.weights });
+    keepDuties(choice, conversation, slots, { ...room, strictness });
+    made = await chooseWithin(choice, conversation, slots, room);
+    if (made.left >= 0) break;
+  }
+  const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
+  if (made === undefined || !isSmaller) return undefined;
+  const { messages, gone } = made.shown;
+  const changes = [...messages].flatMap(([message, { changes: own }]) =>
+    own.map((change) => ({ ...change, message })),
+  );
+  return { headLength, changes, gone, digest: made.digest };
 };
+
+/** `make`: here, or wherever else there is time for it. */
+export function excerptBy(make: MakeExcerpt): Strategy {
+  return {
+    name: "excerpt",
+    propose: async (conversation, goal) => {
+      const made = await make(conversation, goal);
+      return made === undefined ? [] : proposalsFor(conversation, made);
+    },
+  };
+}
+
+export const excerpt: Strategy = excerptBy(makeExcerpt);
 
 /** With less room than this there is nothing to choose. */
 const smallestRoom = 60;
@@ -106,8 +137,7 @@ const reason =
 
 function proposalsFor(
   conversation: SeenConversation,
-  { shown: { messages, gone }, digest }: Excerpt,
-  { headLength }: Room,
+  { headLength, changes, gone, digest }: MadeExcerpt,
 ): readonly Proposal[] {
   const removals = gone.map(
     (range): Proposal => ({
@@ -118,24 +148,23 @@ function proposalsFor(
       textFor: () => gapText(conversation, range),
     }),
   );
-  const replacements = [...messages].flatMap(([index, { changes }]) =>
-    changes.flatMap((change): readonly Proposal[] => {
-      const now = textNow(conversation.messages[index]?.message, change);
-      if (now === change.text) return [];
-      return [
-        {
-          kind: "replace",
-          message: index,
-          part: change.part,
-          ...(change.inner === undefined ? {} : { inner: change.inner }),
-          place: placeOf(change),
-          reason,
-          handle: "shared",
-          textFor: () => change.text,
-        },
-      ];
-    }),
-  );
+  const replacements = changes.flatMap((change): readonly Proposal[] => {
+    const { message, part, inner, text } = change;
+    const now = textNow(conversation.messages[message]?.message, change);
+    if (now === text) return [];
+    return [
+      {
+        kind: "replace",
+        message,
+        part,
+        ...(inner === undefined ? {} : { inner }),
+        place: placeOf(change),
+        reason,
+        handle: "shared",
+        textFor: () => text,
+      },
+    ];
+  });
   const edits = [...removals, ...replacements];
   if (edits.length === 0) return [];
   const summary: Proposal = {

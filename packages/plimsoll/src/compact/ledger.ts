@@ -80,7 +80,9 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
     kinds.push(kind);
     return names.length - 1;
   };
+  const nothing: readonly number[] = [];
   const mentions = utterances.map(({ text, voice }) => {
+    if (text.trim() === "") return nothing;
     const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
     const words = voice === "agent" || voice === "user" ? wordsIn(text) : [];
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));

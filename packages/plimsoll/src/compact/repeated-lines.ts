@@ -1,5 +1,7 @@
 /** Lines that a later text shows again: found from the newest text to the oldest, so that what is referred to is there. */
 
+import { type InSteps, Steps } from "./steps.ts";
+
 /** A text in lines. */
 export interface LinedText {
   readonly lines: readonly string[];
@@ -27,15 +29,16 @@ const placesMax = 16;
  * For each text, in the order given (oldest first), the runs that may be left out of it. Invariant: every line of a run
  * stands in the later text in a place that no run covers. Line numbers in front of lines do not matter.
  */
-export function repeatedRuns(
+export function* repeatedRuns(
   texts: readonly LinedText[],
   count: (text: string) => number,
-): readonly (readonly RepeatedRun[])[] {
+): InSteps<readonly (readonly RepeatedRun[])[]> {
   const finder = new RunFinder(texts, count);
+  yield* finder.read();
   const runs = texts.map((): readonly RepeatedRun[] => []);
   for (let index = texts.length - 1; index >= 0; index--) {
-    runs[index] = finder.runsOf(index);
-    finder.add(index);
+    runs[index] = yield* finder.runsOf(index);
+    yield* finder.add(index);
   }
   return runs;
 }
@@ -48,10 +51,11 @@ interface Place {
 class RunFinder {
   readonly #texts: readonly LinedText[];
   readonly #count: (text: string) => number;
+  readonly #steps = new Steps();
   readonly #names = new Map<string, number>();
   /** Each line by the number of its content. */
-  readonly #exact: readonly Int32Array[];
-  readonly #bare: readonly Int32Array[];
+  readonly #exact: Int32Array[] = [];
+  readonly #bare: Int32Array[] = [];
   readonly #isLeftOut: readonly Uint8Array[];
   readonly #byLine = new Map<string, Place[]>();
   readonly #byBlock = new Map<string, Place[]>();
@@ -59,28 +63,36 @@ class RunFinder {
   constructor(texts: readonly LinedText[], count: (text: string) => number) {
     this.#texts = texts;
     this.#count = count;
-    this.#exact = texts.map(({ lines }) => this.#named(lines));
-    this.#bare = texts.map(({ lines }, index) => {
-      const bare = withoutNumbers(lines);
-      return bare === lines ? (this.#exact[index] ?? new Int32Array()) : this.#named(bare);
-    });
     this.#isLeftOut = texts.map(({ lines }) => new Uint8Array(lines.length));
   }
 
-  #named(lines: readonly string[]): Int32Array {
-    return Int32Array.from(lines, (line) => {
-      const known = this.#names.get(line);
-      if (known !== undefined) return known;
-      this.#names.set(line, this.#names.size);
-      return this.#names.size - 1;
-    });
+  /** Once, before anything else. */
+  *read(): InSteps<void> {
+    for (const { lines } of this.#texts) this.#exact.push(yield* this.#named(lines));
+    for (const [index, { lines }] of this.#texts.entries()) {
+      const bare = yield* withoutNumbers(lines, this.#steps);
+      const exact = this.#exact[index] ?? new Int32Array();
+      this.#bare.push(bare === lines ? exact : yield* this.#named(bare));
+    }
   }
 
-  runsOf(index: number): readonly RepeatedRun[] {
+  *#named(lines: readonly string[]): InSteps<Int32Array> {
+    const numbers = new Int32Array(lines.length);
+    for (const [index, line] of lines.entries()) {
+      const known = this.#names.get(line);
+      numbers[index] = known ?? this.#names.size;
+      if (known === undefined) this.#names.set(line, this.#names.size);
+      if (this.#steps.isOver(1)) yield;
+    }
+    return numbers;
+  }
+
+  *runsOf(index: number): InSteps<readonly RepeatedRun[]> {
     const text = this.#texts[index];
     const runs: RepeatedRun[] = [];
     let line = 0;
     while (text !== undefined && line < text.lines.length) {
+      if (this.#steps.isOver(1)) yield;
       const run = text.mayGo(line) ? this.#bestRun(index, line, runs.at(-1)?.to ?? 0) : undefined;
       if (run === undefined) {
         line++;
@@ -139,11 +151,12 @@ class RunFinder {
   }
 
   /** From now on its lines that are there may be referred to. */
-  add(index: number): void {
+  *add(index: number): InSteps<void> {
     const { lines = [], files = [] } = this.#texts[index] ?? {};
     const isGone = this.#isLeftOut[index];
     let there = 0;
     for (let line = lines.length - 1; line >= 0; line--) {
+      if (this.#steps.isOver(1)) yield;
       there = isGone?.[line] === 1 ? 0 : there + 1;
       if (there === 0) continue;
       const bare = this.#bare[index]?.[line];
@@ -170,20 +183,25 @@ const numbered = /^(?: *(\d+)(?:\t|→)|(\d+)[:|] ?)/;
 /** So many of the lines must have one. */
 const numberedShare = 0.9;
 
+const padding = /^ +\d+(?:\t|→)|^\d{6,}\t|^\d+(?:→|[:|])/;
+
 /** The same lines when they are not numbered one after the other. */
-function withoutNumbers(lines: readonly string[]): readonly string[] {
-  const isPadded = lines.some((line) => /^ +\d+(?:\t|→)|^\d{6,}\t|^\d+(?:→|[:|])/.test(line));
-  if (!isPadded) return lines;
+function* withoutNumbers(lines: readonly string[], steps: Steps): InSteps<readonly string[]> {
+  let isPadded = false;
   let previous: number | undefined;
   let inOrder = 0;
+  let filled = 0;
   for (const line of lines) {
+    if (steps.isOver(1)) yield;
+    if (line.trim() === "") continue;
+    filled++;
+    isPadded ||= padding.test(line);
     const [, padded, bare] = numbered.exec(line) ?? [];
     const number = padded ?? bare;
     if (number === undefined) continue;
     if (previous === undefined || Number(number) === previous + 1) inOrder++;
     previous = Number(number);
   }
-  const filled = lines.filter((line) => line.trim() !== "").length;
-  const isNumbered = inOrder >= 3 && inOrder >= filled * numberedShare;
+  const isNumbered = isPadded && inOrder >= 3 && inOrder >= filled * numberedShare;
   return isNumbered ? lines.map((line) => line.replace(numbered, "")) : lines;
 }

@@ -110,6 +110,8 @@ export interface Strategy {
   readonly name: string;
   /** Tried only when what came before it did not save enough. */
   readonly isLastResort?: true;
+  /** It gives itself up when it takes too long, and may have to wait for its turn. */
+  readonly keepsTime?: true;
   propose(
     conversation: SeenConversation,
     goal: Goal,

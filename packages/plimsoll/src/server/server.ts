@@ -227,9 +227,10 @@ function checkReading(request: IncomingMessage): void {
 
 /** Requests are answered all the same; what is said is not stored while it is not ok. */
 function sendHealth({ plimsoll, version }: Service, response: ServerResponse): void {
-  const { problems } = plimsoll.health;
-  if (problems.length === 0) sendJson(response, 200, { status: "ok", version });
-  else sendJson(response, 503, { status: "failing", version, problems });
+  const { problems, notices } = plimsoll.health;
+  const said = { version, ...(notices.length === 0 ? {} : { notices }) };
+  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...said });
+  else sendJson(response, 503, { status: "failing", ...said, problems });
 }
 
 async function answer(

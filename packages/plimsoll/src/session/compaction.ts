@@ -3,13 +3,15 @@
  * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
  */
 
+import type { ReceiptWork } from "../compact/receipt-work.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Sign } from "../message/handle.ts";
+import type { Receipt } from "../message/receipt.ts";
 import type { PriorityArea } from "../message/unit.ts";
 import type { ArchiveRecord, Store } from "../store/store.ts";
-import type { Finding, Judged } from "../wire/validate/validate.ts";
+import type { Finding, Judged, JudgedTexts } from "../wire/validate/validate.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
 import { judge } from "./judge-view.ts";
 import { nextEditSeq } from "./log.ts";
@@ -30,8 +32,12 @@ export interface CompactionWorld {
   readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly validate: (judged: Judged) => readonly Finding[];
+  /** The same in another thread, where a body is large; absent: all of them are judged here. */
+  readonly validateAside?: (judged: JudgedTexts) => Promise<readonly Finding[]>;
   readonly areas: readonly PriorityArea[];
   readonly store: Pick<Store, "wordingSizes">;
+  /** Where receipts are made; absent: here. */
+  readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Whoever watches; nobody does where nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
 }
@@ -102,14 +108,15 @@ async function tryStrategy(
   try {
     const { conversation, seen } = await see(world, draft, state.sized);
     await announce(strategy, state, conversation);
-    const proposals = await inTime(strategy.propose(conversation, goal));
+    const work = strategy.propose(conversation, goal);
+    const proposals = await (strategy.keepsTime === true ? work : inTime(work));
     if (proposals.length === 0) return state;
     proposed = await propose(world, task, state, { strategy, seen, proposals });
   } catch (error) {
     return failed(errorMessage(error));
   }
   if (!isSmaller(goal, proposed.sized, state.sized)) return state;
-  const judgement = judge(world, draft, proposed.sized);
+  const judgement = await judge(world, draft, proposed.sized);
   // Truncation in whole units needs no second opinion when there is none to be had.
   if (judgement.kind === "unknown" && strategy.isLastResort) {
     return { ...proposed, failures: [...state.failures, judgement.reason] };

@@ -103,7 +103,7 @@ export async function addNote(
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const noted = await sizeView(world.facts, draft, view);
   // Where there is no room behind the last message, or nothing of ours may stand there, nothing is said.
-  if (!isRoomy(noted) || judge(world, draft, noted).kind !== "valid") return undefined;
+  if (!isRoomy(noted) || (await judge(world, draft, noted)).kind !== "valid") return undefined;
   const tokensAfter = Math.max(0, noted.measured.total - start.measured.total);
   const weighed = edits.map((edit) => ({ ...edit, tokensAfter }));
   const saved = await commitEdits(world, log, weighed);

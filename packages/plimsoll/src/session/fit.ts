@@ -91,7 +91,7 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   const sized = await sizeView(world.facts, draft, view);
   const isKnown = isSameView(branch.judged?.view, view);
   if (!mustJudge(branch, view)) return sized;
-  const judgement = isKnown ? judgeAgain(world, draft, sized) : judge(world, draft, sized);
+  const judgement = await (isKnown ? judgeAgain : judge)(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
   // It is looked at again with the next turn, whatever becomes of this one.
   delete branch.judged;

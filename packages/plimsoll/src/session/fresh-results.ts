@@ -128,7 +128,7 @@ async function tryEdits(
   const view = foldView(indexOn(path, log), [...log.edits, ...numbered]);
   const sized = await sizeView(world.facts, draft, view);
   const isSmaller = sized.measured.total < before.measured.total;
-  return isSmaller && judge(world, draft, sized).kind === "valid"
+  return isSmaller && (await judge(world, draft, sized)).kind === "valid"
     ? { edits: numbered, sized }
     : undefined;
 }

@@ -125,7 +125,7 @@ async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Pro
     const isGranted = shown.length === 0;
     const { verdict } = judgedNew(world, draft, sized, guardOf(world, draft));
     if (!isGranted && verdict.kind !== "fits") continue;
-    if (judge(world, draft, sized).kind !== "valid") continue;
+    if ((await judge(world, draft, sized)).kind !== "valid") continue;
     const saved = await commitEdits(world, log, made.edits, made);
     if (saved === "stored") branch.judged = { view: viewOf(log, branch, path), turns: 0 };
     return;

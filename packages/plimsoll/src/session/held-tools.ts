@@ -155,7 +155,7 @@ async function commitTelling(
     after: tokens,
   });
   const view = foldView(indexOn(path, log), [...log.edits, edit]);
-  const judgement = judge(world, draft, await sizeView(world.facts, draft, view));
+  const judgement = await judge(world, draft, await sizeView(world.facts, draft, view));
   if (judgement.kind === "invalid") {
     branch.undeferrable = catalogue;
     reportDegraded(draft, "view", `tools cannot be held back: ${judgement.reason}`);
@@ -318,7 +318,7 @@ export async function toldAnew(
   const edits = [...compaction.edits, edit];
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const sized = await sizeView(world.facts, draft, view);
-  return judge(world, draft, sized).kind === "invalid"
+  return (await judge(world, draft, sized)).kind === "invalid"
     ? compaction
     : { ...compaction, edits, sized };
 }

@@ -23,14 +23,17 @@ export type JobOutcome<A> =
   | { readonly kind: "failed" };
 
 export interface JobThread<A> {
-  /** Contract: never rejects; one job after the other. */
-  run(makeJob: MakeJob): Promise<JobOutcome<A>>;
+  /** Contract: never rejects; one job after the other. `onQuestion` answers what the thread asks while it works. */
+  run(makeJob: MakeJob, onQuestion?: OnQuestion): Promise<JobOutcome<A>>;
   close(): Promise<void>;
 }
 
-/** From the thread: first that it begins, then what came of it. */
+export type OnQuestion = (asked: unknown) => Promise<unknown>;
+
+/** From the thread: first that it begins, then what it must ask, then what came of it. */
 export type JobReply<A> =
   | { readonly kind: "begun"; readonly id: number }
+  | { readonly kind: "asks"; readonly id: number; readonly question: number; asked: unknown }
   | { readonly kind: "answered"; readonly id: number; readonly answer: A };
 
 export interface JobRequest {
@@ -38,8 +41,16 @@ export interface JobRequest {
   readonly job: unknown;
 }
 
+/** To the thread, in answer to a question; `answer` is undefined when there is none. */
+export interface JobTold {
+  readonly id: number;
+  readonly question: number;
+  readonly answer: unknown;
+}
+
 interface Waiting<A> {
   readonly makeJob: MakeJob;
+  readonly onQuestion: OnQuestion | undefined;
   readonly settle: (outcome: JobOutcome<A>) => void;
 }
 
@@ -58,9 +69,8 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
     const ended = worker;
     worker = undefined;
     clearTimeout(timer);
-    if (ended === undefined) return;
-    options.onEnd?.();
-    await ended.terminate();
+    if (ended !== undefined) options.onEnd?.();
+    await ended?.terminate();
   };
 
   const finish = (outcome: JobOutcome<A>): void => {
@@ -76,14 +86,18 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
     finish(outcome);
   };
 
+  const tell = (told: JobTold): void => {
+    if (current?.id === told.id) worker?.postMessage(told);
+  };
+
   const receive = (reply: JobReply<A>): void => {
     if (reply.id !== current?.id) return;
-    if (reply.kind === "answered") {
-      finish({ kind: "answered", answer: reply.answer });
-      return;
+    if (reply.kind === "answered") finish({ kind: "answered", answer: reply.answer });
+    else if (reply.kind === "asks") void answered(current.onQuestion, reply).then(tell);
+    else {
+      clearTimeout(timer);
+      timer = setTimeout(() => giveUp({ kind: "too-slow" }), options.timeoutMs);
     }
-    clearTimeout(timer);
-    timer = setTimeout(() => giveUp({ kind: "too-slow" }), options.timeoutMs);
   };
 
   const start = (): Worker => {
@@ -125,11 +139,11 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
   };
 
   return {
-    run: (makeJob) => {
+    run: (makeJob, onQuestion) => {
       if (isClosed || waiting.length >= options.waitingMax)
         return Promise.resolve({ kind: "failed" });
       return new Promise((settle) => {
-        waiting.push({ makeJob, settle });
+        waiting.push({ makeJob, onQuestion, settle });
         advance();
       });
     },
@@ -141,4 +155,11 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
       await ending;
     },
   };
+}
+
+async function answered(
+  onQuestion: OnQuestion | undefined,
+  { id, question, asked }: Extract<JobReply<never>, { kind: "asks" }>,
+): Promise<JobTold> {
+  return { id, question, answer: await onQuestion?.(asked).catch(() => undefined) };
 }

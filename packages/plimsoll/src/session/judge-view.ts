@@ -1,8 +1,8 @@
 /** The validator's word on a view: only what the client's own body does not break counts against it. */
 
 import { errorMessage } from "../message/error.ts";
-import type { JsonObject } from "../message/json.ts";
-import { type Finding, type Judged, rules } from "../wire/validate/validate.ts";
+import { parseJudged } from "../wire/validate/judged.ts";
+import { type Finding, type JudgedTexts, rules } from "../wire/validate/validate.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { type Draft, renderingOf, type Sized } from "./draft.ts";
 import { type Patch, renderView } from "./render.ts";
@@ -15,22 +15,25 @@ export type Judgement =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
+type Validator = Pick<CompactionWorld, "validate" | "validateAside">;
+
 /** Only for what the client's own body does not have. */
-export function judge(
-  { validate }: Pick<CompactionWorld, "validate">,
-  draft: Draft,
-  sized: Sized,
-): Judgement {
+export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
   return judgement(() => {
-    const originalText = decoder.decode(draft.compose({ patches: asSaid(draft, sized) }));
     const { headers } = draft;
-    return validate({
+    return findings(world, {
       ...sentBody(draft, sized),
-      original: JSON.parse(originalText) as JsonObject,
-      originalText,
+      originalText: decoder.decode(draft.compose({ patches: asSaid(draft, sized) })),
       ...(headers === undefined ? {} : { originalHeaders: headers }),
     });
   });
+}
+
+async function findings(
+  { validate, validateAside }: Validator,
+  texts: JudgedTexts,
+): Promise<readonly Finding[]> {
+  return validateAside === undefined ? validate(parseJudged(texts)) : validateAside(texts);
 }
 
 /** The client's messages, with answers as the model gave them where the view shows them so. */
@@ -45,21 +48,16 @@ function asSaid(draft: Draft, { view, tools: shown }: Sized): readonly Patch[] {
  * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
  * sends. Only what looks wrong is compared with the client's own body.
  */
-export function judgeAgain(
-  world: Pick<CompactionWorld, "validate">,
-  draft: Draft,
-  sized: Sized,
-): Judgement {
-  const alone = judgement(() => world.validate(sentBody(draft, sized)));
+export async function judgeAgain(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
+  const alone = await judgement(() => findings(world, sentBody(draft, sized)));
   return alone.kind === "valid" ? alone : judge(world, draft, sized);
 }
 
-function sentBody(draft: Draft, { patches, tools }: Sized): Judged {
+function sentBody(draft: Draft, { patches, tools }: Sized): JudgedTexts {
   const bodyText = decoder.decode(draft.compose({ patches, tools }));
   const [target] = draft.targets;
   return {
     wire: draft.wire.name,
-    body: JSON.parse(bodyText) as JsonObject,
     bodyText,
     ...(draft.headers === undefined ? {} : { headers: draft.headers }),
     ...(target.profile === undefined ? {} : { profile: target.profile }),
@@ -74,12 +72,12 @@ export function brokenRule(reason: string): string | undefined {
   return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;
 }
 
-function judgement(find: () => readonly Finding[]): Judgement {
+async function judgement(find: () => Promise<readonly Finding[]>): Promise<Judgement> {
   try {
-    const findings = find();
-    const [first] = findings;
+    const found = await find();
+    const [first] = found;
     if (first === undefined) return { kind: "valid" };
-    const more = findings.length === 1 ? "" : `, and ${findings.length - 1} more`;
+    const more = found.length === 1 ? "" : `, and ${found.length - 1} more`;
     return {
       kind: "invalid",
       reason: `rule ${first.rule} would be broken (${first.message})${more}`,

@@ -137,7 +137,7 @@ async function closingView(
   const { window, maxOutput } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
   const hasRoom = projection.tokens + added + maxOutput <= window;
-  return hasRoom && judge(world, draft, closing).kind !== "invalid" ? closing : sized;
+  return hasRoom && (await judge(world, draft, closing)).kind !== "invalid" ? closing : sized;
 }
 
 export interface Settled extends Omit<JudgedView, "verdict"> {

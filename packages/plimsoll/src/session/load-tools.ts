@@ -183,7 +183,7 @@ async function tell(
   });
   const view = foldView(indexOn(path, log), [...log.edits, edit]);
   const sized = await sizeView(world.facts, draft, view);
-  if (judge(world, draft, sized).kind === "invalid") return undefined;
+  if ((await judge(world, draft, sized)).kind === "invalid") return undefined;
   const saved = await commitEdits(world, log, [{ ...edit, tokensAfter: sized.measured.tools }]);
   return saved === "unsaved" ? undefined : sized;
 }

@@ -41,7 +41,7 @@ export async function withoutLookups(
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const sized = await sizeView(world.facts, draft, view);
   const isSmaller = sized.measured.total < start.measured.total;
-  if (!isSmaller || judge(world, draft, sized).kind === "invalid") return state;
+  if (!isSmaller || (await judge(world, draft, sized)).kind === "invalid") return state;
   return { ...state, edits, sized, strategies: [ownTools] };
 }
 

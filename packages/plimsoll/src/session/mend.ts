@@ -7,6 +7,7 @@
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Rebuilt, Store, Write } from "../store/store.ts";
 import type { EventBus } from "./event-bus.ts";
+import type { StoreHealth } from "./store-health.ts";
 
 export interface Mender {
   /** The store, watched: whatever it finds spoilt is remembered. */
@@ -26,6 +27,7 @@ export interface Mender {
 export interface MendWorld {
   readonly store: Store;
   readonly bus: EventBus;
+  readonly health: StoreHealth;
   readonly now: () => number;
   /** The sessions in memory are no longer what the store has. */
   readonly forget: (sessions: readonly string[]) => void;
@@ -61,6 +63,8 @@ export function createMender(world: MendWorld): Mender {
     const rebuilt = await world.store.rebuild();
     spoilt.clear();
     world.forget(rebuilt.lost);
+    world.health.clear("spoilt");
+    world.health.notice(rebuiltText(rebuilt, reason));
     await announce(world, "", rebuiltText(rebuilt, reason));
     return true;
   };
@@ -73,6 +77,7 @@ export function createMender(world: MendWorld): Mender {
     try {
       const file = await world.store.putAside(session);
       spoilt.delete(session);
+      world.health.notice(asideText(session, file, reason));
       await announce(world, session, asideText(session, file, reason));
       return true;
     } catch (error) {
@@ -95,11 +100,9 @@ export function createMender(world: MendWorld): Mender {
         ? rebuild(errorMessage(error))
         : putAside(session, errorMessage(error));
     }).catch(async (failure: unknown) => {
-      await announce(
-        world,
-        "",
-        `The store is spoilt and could not be mended: ${errorMessage(failure)}`,
-      );
+      const sentence = `The store is spoilt and could not be mended: ${errorMessage(failure)}`;
+      world.health.report("spoilt", sentence);
+      await announce(world, "", sentence);
       return false;
     });
 

@@ -9,6 +9,7 @@ import type { Config } from "./config-schema.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { EventBus } from "./event-bus.ts";
 import { createMender, type Mender } from "./mend.ts";
+import type { StoreHealth } from "./store-health.ts";
 
 export interface StoreToOpen {
   readonly config: Config;
@@ -17,6 +18,7 @@ export interface StoreToOpen {
   /** One of the caller's. */
   readonly given: Store | undefined;
   readonly bus: EventBus;
+  readonly health: StoreHealth;
   readonly now: () => number;
 }
 
@@ -28,10 +30,11 @@ export interface OpenedStore {
 }
 
 export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
-  const { bus, now } = wanted;
+  const { bus, health, now } = wanted;
   const { store, problem } = await openOrReplace(wanted);
+  if (problem !== undefined) health.notice(problem);
   let forget: (sessions: readonly string[]) => void = () => undefined;
-  const mender = createMender({ store, bus, now, forget: (lost) => forget(lost) });
+  const mender = createMender({ store, bus, health, now, forget: (lost) => forget(lost) });
   return {
     store: mender.store,
     mender: {

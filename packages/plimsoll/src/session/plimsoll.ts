@@ -1,15 +1,12 @@
 /** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
 
 import { createHmac } from "node:crypto";
-import { strategiesFor } from "../compact/chain.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import type { TurnPoint } from "../message/api.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "../message/event.ts";
 import type { Sign } from "../message/handle.ts";
 import type { JsonObject } from "../message/json.ts";
-import { answeredResults } from "../offload/answered-results.ts";
-import type { Embedder } from "../search/embed.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
@@ -18,6 +15,7 @@ import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
 import { createBackground } from "./background.ts";
 import { createCalibrations } from "./calibrations.ts";
+import { createCompactThreads } from "./compact-thread.ts";
 import { checkConfig } from "./config.ts";
 import type { Config } from "./config-schema.ts";
 import { openDataFolder } from "./data-folder.ts";
@@ -27,7 +25,6 @@ import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
 import { createFactsReader } from "./message-facts.ts";
-import { loadMiniLm } from "./minilm.ts";
 import { compactOnce, type OneOff, type OneOffTask } from "./one-off.ts";
 import { openStore } from "./open-store.ts";
 import { type ClosableTurns, createOpenTurns } from "./open-turns.ts";
@@ -55,6 +52,7 @@ import { createPrices } from "./timing.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./token-counter.ts";
 import { type Incoming, type ReceivedTurn, receiveTurn, type TurnContext } from "./turn.ts";
 import { pointOf } from "./turn-points.ts";
+import { countWith, usualChain, usualTokenizer } from "./usual-chain.ts";
 import { createPictures, type Pictures } from "./window-picture.ts";
 import { loadWordVectors } from "./word-vectors.ts";
 
@@ -92,7 +90,7 @@ export interface SessionOptions {
 export interface Plimsoll {
   readonly store: Store;
   /** What is wrong with the store right now. */
-  readonly health: Pick<StoreHealth, "problems">;
+  readonly health: Pick<StoreHealth, "problems" | "notices">;
   readonly targets: Targets;
   readonly sign: Sign;
   /** A new session, or an earlier one by its id. */
@@ -135,11 +133,10 @@ export interface Plimsoll {
 const libraryTenant = "library";
 /** Turns that are still running when the product closes get this long to end. */
 const closeTimeoutMs = 3000;
-const usualTokenizer = "tiktoken:o200k_base";
 
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
   const config = checkConfig(options.config ?? {}, "config");
-  const { context, counter, closing, mender } = await openContext(options, config);
+  const { context, counter, closing, mender, threads } = await openContext(options, config);
   const { bus, store, sign, openTurns, saver, own } = context;
 
   return {
@@ -178,6 +175,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
       await openTurns.close(closeTimeoutMs);
       await context.background.idle();
       await own.close();
+      await threads.close();
       await saver.close();
       await counter.close();
       await store.close();
@@ -189,6 +187,7 @@ interface OpenedContext {
   readonly context: Assembled;
   readonly counter: SessionTokenCounter;
   readonly mender: Mender;
+  readonly threads: ReturnType<typeof createCompactThreads>;
   readonly closing: AbortController;
 }
 
@@ -200,14 +199,11 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
   for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
-  const chosen = strategiesFor(config.context_config?.breaking_strategy, {
-    count,
-    now: () => performance.now(),
-    ...(vectors === undefined ? {} : { vectors }),
-    ...embedderOf(config),
-  });
+  const threads = createCompactThreads();
+  const usual = usualChain(config, { count, vectors, excerpt: threads.excerpt });
   const closing = new AbortController();
   const bus = createEventBus();
+  const health = createStoreHealth();
   const now = options.parts?.now ?? Date.now;
   const {
     store: opened,
@@ -218,6 +214,7 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
     folder,
     given: options.parts?.store,
     bus,
+    health,
     now,
   });
   const context = assemble({
@@ -234,14 +231,17 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
     count,
     vectors,
     sign: (text) => createHmac("sha256", key).update(text).digest(),
-    strategies: chainOf(options.parts?.strategies, [offloadFirst(config), ...chosen]),
+    strategies: chainOf(options.parts?.strategies, usual),
+    makeReceipt: threads.makeReceipt,
     validate: options.parts?.validate ?? newViolations,
+    ...(options.parts?.validate === undefined ? { validateAside: threads.validate } : {}),
     now,
     bus,
+    health,
     mender,
   });
   onLost(context.sessions.abandon);
-  return { context, counter, mender, closing };
+  return { context, counter, mender, threads, closing };
 }
 
 function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
@@ -260,26 +260,6 @@ function withLimits(config: Config, { context_config: limits, progress }: Config
   };
 }
 
-/** Loaded with its first use: a model that is not there is said then, and word vectors take its place. */
-function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
-  if (place === undefined) return {};
-  let loading: Promise<Embedder> | undefined;
-  const load = (): Promise<Embedder> => {
-    loading ??= loadMiniLm("folder" in place ? { folder: place.folder } : { model: place.model });
-    return loading;
-  };
-  return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };
-}
-
-function offloadFirst({ agent, context_config }: Config): Strategy {
-  const order = context_config?.breaking_strategy?.chain_order ?? [];
-  return answeredResults({
-    threshold: agent?.result_offload_threshold,
-    // Excerpts, the default, are chosen from the originals.
-    isAllOrNothing: order.length === 0,
-  });
-}
-
 function chainOf(
   wanted: NonNullable<PlimsollOptions["parts"]>["strategies"],
   usual: readonly Strategy[],
@@ -287,13 +267,12 @@ function chainOf(
   return typeof wanted === "function" ? wanted(usual) : (wanted ?? usual);
 }
 
-/** Exact where that is quick, else by the usual ratio: for texts that are compared, not sent. */
-function countWith(counter: SessionTokenCounter): (text: string) => number {
-  return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
-}
-
 type Assembly = Parts &
-  Pick<TurnContext, "config" | "sign" | "count" | "closing" | "own" | "bus"> & {
+  Pick<
+    TurnContext,
+    "config" | "sign" | "count" | "closing" | "own" | "bus" | "makeReceipt" | "validateAside"
+  > & {
+    readonly health: StoreHealth;
     readonly mender: Mender;
     readonly vectors?: WordVectors | undefined;
   };
@@ -309,7 +288,6 @@ function assemble(parts: Assembly): Assembled {
   const { config, store, counter, sign, bus, now } = parts;
   const facts = createFactsReader(counter);
   const sessions = createSessionCache(store, now);
-  const health = createStoreHealth();
   const targets = createTargets(config, now);
   const areas = config.priority_areas ?? [];
   return {
@@ -320,9 +298,8 @@ function assemble(parts: Assembly): Assembled {
     areas,
     picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
     sign,
-    health,
     saver: createLogSaver({
-      health,
+      health: parts.health,
       store,
       bus,
       now,

@@ -1,8 +1,7 @@
 /** What a compaction did, said afterwards: the event with its receipt. Made while the request is already on its way. */
 
-import { coherenceOf, type Seen } from "../compact/coherence.ts";
-import { readEvidence } from "../compact/evidence.ts";
-import { makeReceipt } from "../compact/receipt.ts";
+import type { Seen } from "../compact/coherence.ts";
+import { type ReceiptWork, receiptFrom } from "../compact/receipt-work.ts";
 import type { SeenConversation } from "../compact/strategy.ts";
 import { type Message, messageText } from "../message/message.ts";
 import type { Receipt } from "../message/receipt.ts";
@@ -67,16 +66,18 @@ export async function receiptOf(
 ): Promise<Receipt> {
   const { conversation: before } = await see(world, draft, start);
   const { conversation: after } = await see(world, draft, sized);
-  const shown = [...seenIn(after), ...ownTexts(draft, sized)];
-  return makeReceipt({
-    before: readEvidence(before.messages.map(readable)),
-    after: shown.map(({ text }) => text),
-    tokensBefore: told(start.measured.total, scale),
-    tokensAfter: told(sized.measured.total, scale),
-    milliseconds,
-    strategies,
-    coherence: coherenceOf(seenIn(before), inOrder(shown)),
-    handles: archive.map(({ handle }) => handle),
+  const make = world.makeReceipt ?? (async (work: ReceiptWork) => receiptFrom(work));
+  return make({
+    before: before.messages.map(readable),
+    seenBefore: seenIn(before),
+    shown: [...seenIn(after), ...ownTexts(draft, sized)],
+    figures: {
+      tokensBefore: told(start.measured.total, scale),
+      tokensAfter: told(sized.measured.total, scale),
+      milliseconds,
+      strategies,
+      handles: archive.map(({ handle }) => handle),
+    },
   });
 }
 
@@ -121,8 +122,4 @@ function ownTexts({ path }: Draft, { view }: Sized): readonly Seen[] {
       texts.map((text): Seen => ({ number: at(index) + 0.5, text, kind: "summary" })),
     ),
   ];
-}
-
-function inOrder(seen: readonly Seen[]): readonly Seen[] {
-  return seen.toSorted((one, other) => one.number - other.number);
 }

@@ -213,6 +213,7 @@ test("edits that a disk took after it had hung hold from then on, and nothing is
   const saver = createLogSaver({
     store,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: () => expect.unreachable("nobody else has written"),
   });
@@ -261,6 +262,7 @@ test("edits that a disk refused after it had hung are forgotten", async () => {
   const saver = createLogSaver({
     store,
     bus: createEventBus(),
+    health: createStoreHealth(),
     now: () => 1,
     forget: () => undefined,
   });

@@ -38,5 +38,19 @@ export interface Judged {
   readonly editedCalls?: readonly string[];
 }
 
+/** What is judged as texts alone: quickly handed to another thread. */
+export interface JudgedTexts extends Omit<Judged, "body" | "original"> {
+  readonly bodyText: string;
+}
+
+export function parseJudged(texts: JudgedTexts): Judged {
+  const { bodyText, originalText } = texts;
+  return {
+    ...texts,
+    body: JSON.parse(bodyText) as JsonObject,
+    ...(originalText === undefined ? {} : { original: JSON.parse(originalText) as JsonObject }),
+  };
+}
+
 export type Rule = (judged: Judged) => Iterable<Finding>;
 export type Rules = Readonly<Record<string, Rule>>;

@@ -20,7 +20,7 @@ import { chatProfileRules } from "./openai-chat-profiles.ts";
 import { responsesRules } from "./openai-responses.ts";
 import { responsesReasoningRules } from "./openai-responses-reasoning.ts";
 
-export type { Finding, Judged, ValidatedWire } from "./judged.ts";
+export type { Finding, Judged, JudgedTexts, ValidatedWire } from "./judged.ts";
 
 const everyWire: Rules = { ...crossWireHistoryRules, ...crossWireRules, ...crossWireKeptRules };
 
