@@ -13,6 +13,7 @@ import { coldBenchmark } from "./cold.ts";
 import { compactionBenchmark } from "./compaction.ts";
 import { compressorsBenchmark } from "./compressors.ts";
 import { dashboardBenchmark } from "./dashboard.ts";
+import { diskBenchmark } from "./disk.ts";
 import { incrementalBenchmark } from "./incremental.ts";
 import { memoryBenchmark } from "./memory.ts";
 import { outsideBenchmark } from "./outside.ts";
@@ -30,6 +31,7 @@ const benchmarks: readonly Benchmark[] = [
   compressorsBenchmark,
   outsideBenchmark,
   appendBenchmark,
+  diskBenchmark,
   memoryBenchmark,
   tokensBenchmark,
   dashboardBenchmark,

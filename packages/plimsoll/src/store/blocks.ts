@@ -12,9 +12,9 @@ export interface Block {
 }
 
 const idBytes = 8;
-/** On average a block has 256 bytes more than one in so many. */
-const boundaryMask = 0x3ff;
-const blockBytes = { min: 256, max: 8192 } as const;
+/** One place in 1,024 is a boundary, by the highest bits: those depend on the last 32 bytes, and on nothing before them. */
+const boundaryShift = 22;
+const blockBytes = { min: 256, max: 4096 } as const;
 
 /** Contract: the blocks put together again are the bytes. */
 export function cutBlocks(bytes: Uint8Array): readonly Block[] {
@@ -24,7 +24,7 @@ export function cutBlocks(bytes: Uint8Array): readonly Block[] {
   for (let at = 0; at < bytes.length; at++) {
     rolling = ((rolling << 1) + (gear[bytes[at] ?? 0] ?? 0)) | 0;
     const length = at + 1 - start;
-    const isBoundary = length >= blockBytes.min && (rolling & boundaryMask) === 0;
+    const isBoundary = length >= blockBytes.min && rolling >>> boundaryShift === 0;
     if (!isBoundary && length < blockBytes.max) continue;
     blocks.push(blockOf(bytes.subarray(start, at + 1)));
     start = at + 1;
