@@ -64,13 +64,19 @@ function readBranches(database: Database): ReadonlyMap<string, string> {
   const branches = new Map<string, string>();
   for (const row of database.prepare("SELECT session, id, record FROM turns").iterate()) {
     const { session, id, record } = row as { session: string; id: string; record: Uint8Array };
-    try {
-      branches.set(`${session}\0${id}`, unpackRecord<TurnRecord>(record).branch);
-    } catch {
-      // A turn that cannot be read tells nothing; its messages have no branch then.
-    }
+    const turn = readableTurn(record);
+    if (turn !== undefined) branches.set(`${session}\0${id}`, turn.branch);
   }
   return branches;
+}
+
+/** A turn that cannot be read tells nothing: its messages have no branch then. */
+function readableTurn(record: Uint8Array): TurnRecord | undefined {
+  try {
+    return unpackRecord<TurnRecord>(record);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Every row once, in the order in which they were written, with what it gains and its seal. */
