@@ -19,8 +19,8 @@ export function takeLock(file: string, waitMs: number): FolderLock | undefined {
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
   const database = new Database(file, { timeout: waitMs });
   try {
-    // Nothing is ever written, so nothing has to be taken back.
-    database.pragma("journal_mode = OFF");
+    // Nothing is ever written, so nothing has to be taken back from a file. (OFF is not allowed: then there would be one.)
+    database.pragma("journal_mode = MEMORY");
     database.exec("BEGIN EXCLUSIVE");
   } catch (error) {
     database.close();

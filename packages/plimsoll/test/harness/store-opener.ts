@@ -1,6 +1,6 @@
 /**
- * A process of its own that opens Plimsoll on the folders that it is told, one per line of its input, says how that went,
- * and closes it again. Started by `startOpeners`, several at once.
+ * A process of its own that opens Plimsoll on a folder, says how that went, and closes it again: on the one that is its
+ * argument (`breakStart`), or on one after the other, as the lines of its input name them (`startOpeners`, several at once).
  */
 
 import { argv, stdin, stdout } from "node:process";
@@ -29,7 +29,10 @@ async function open(data: string): Promise<Opened> {
   }
 }
 
-if (argv[1] === import.meta.filename) {
+const [, program, folder] = argv;
+if (program === import.meta.filename && folder !== undefined) {
+  say(JSON.stringify(await open(folder)));
+} else if (program === import.meta.filename) {
   // Everything is loaded before the first folder, so that several of them open it at the same moment.
   await (await openPlimsoll({ store: "memory" })).close();
   say("ready");
