@@ -40,7 +40,7 @@ export async function chooseSession(store: Store, id: string | undefined): Promi
       `There is no session ${id}: \`plimsoll sessions\` lists them.`,
     );
   }
-  const [newest] = await store.sessions({ limit: 1 });
+  const newest = await store.newestSession();
   if (newest === undefined)
     throw new PlimsollError(
       "NOT_FOUND",

@@ -331,15 +331,13 @@ async function answerSearch(
   const wanted = query.get("q")?.trim() ?? "";
   if (wanted === "") throw invalid("`q` must say what to look for.");
   const tenant = caller.isOwner ? undefined : caller.tenant;
-  const [newest, ...others] = await store.sessions({
-    ...(tenant === undefined ? {} : { tenant }),
-    limit: 2,
-  });
-  const id = query.get("session") ?? newest?.id;
-  if (tenant !== undefined && !query.has("session") && others.length > 0)
+  const several =
+    tenant === undefined || query.has("session") ? [] : await store.sessions({ tenant, limit: 2 });
+  if (several.length > 1)
     throw invalid(
       "Several sessions are recorded under this token: say in `session` which one is meant.",
     );
+  const id = query.get("session") ?? (await store.newestSession(tenant))?.id;
   const budgetTokens = countOf(query, "budget", searchBudget);
   if (id === undefined) return { items: [] };
   const isOwn = tenant === undefined || (await store.session(id))?.tenant === tenant;

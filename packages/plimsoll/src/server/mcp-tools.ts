@@ -15,7 +15,7 @@ import { type StatusStore, statusOf } from "./session-status.ts";
 
 /** What the tools work on. */
 export interface McpHome {
-  readonly store: StatusStore & Pick<Store, "session" | "sessions">;
+  readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession">;
   readonly own: Pick<OwnAnswers, "answer">;
   /** Contract: rejects with a PlimsollError that says what to do. */
   readonly compact: (session: string) => Promise<CompactionDone>;
@@ -222,12 +222,10 @@ async function chosenSession(call: McpCall): Promise<SessionRecord> {
   const { home, tenant, input } = call;
   const { session: id } = input;
   if (!isNamed(call)) {
-    const [newest, ...others] = await home.store.sessions({
-      ...(tenant === undefined ? {} : { tenant }),
-      limit: 2,
-    });
     // The newest may be somebody else's who has the same token.
-    if (tenant !== undefined && others.length > 0) throw whichSession();
+    const several = tenant === undefined ? [] : await home.store.sessions({ tenant, limit: 2 });
+    if (several.length > 1) throw whichSession();
+    const newest = await home.store.newestSession(tenant);
     if (newest !== undefined) return newest;
     throw new PlimsollError(
       "NOT_FOUND",

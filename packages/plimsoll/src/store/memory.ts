@@ -31,6 +31,8 @@ interface Kept {
   readonly heads: Map<string, Uint8Array>;
   readonly blocks: Map<string, StoredBody>;
   readonly turns: Map<string, TurnRecord>;
+  /** Turns of all sessions are numbered as they come; 0 before the first. */
+  lastTurn: number;
   readonly edits: Map<number, Edit>;
   readonly wordings: Map<number, Extract<Write, { kind: "wording" }>>;
 }
@@ -43,6 +45,7 @@ interface Memory {
   readonly answers: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
   lastEvent: number;
+  lastTurn: number;
   isClosed: boolean;
 }
 
@@ -59,6 +62,7 @@ export function createMemoryStore(): Store {
     answers: new Map(),
     events: [],
     lastEvent: 0,
+    lastTurn: 0,
     isClosed: false,
   };
   return {
@@ -85,7 +89,7 @@ export function createMemoryStore(): Store {
 
 function sessionReads(
   memory: Memory,
-): Pick<Store, "session" | "sessionByClientKey" | "sessions" | "snapshot"> {
+): Pick<Store, "session" | "sessionByClientKey" | "newestSession" | "sessions" | "snapshot"> {
   return {
     session: async (id) => memory.sessions.get(id)?.session,
     sessionByClientKey: async (tenant, wire, clientKey) =>
@@ -93,6 +97,14 @@ function sessionReads(
         (session) =>
           session.tenant === tenant && session.wire === wire && session.clientKey === clientKey,
       ),
+    newestSession: async (tenant) =>
+      [...memory.sessions.values()]
+        .filter(({ session }) => tenant === undefined || session.tenant === tenant)
+        .sort(
+          (one, other) =>
+            other.lastTurn - one.lastTurn || (isEarlier(one.session, other.session) ? 1 : -1),
+        )
+        .map(({ session }) => session)[0],
     sessions: async ({ tenant, before, limit }) =>
       sessionsOf(memory)
         .filter((session) => tenant === undefined || session.tenant === tenant)
@@ -281,6 +293,7 @@ function applyToSession(
       return;
     case "turn":
       kept.turns.set(write.turn.id, write.turn);
+      kept.lastTurn = ++memory.lastTurn;
       return;
     case "edit":
       kept.edits.set(write.edit.seq, write.edit);
@@ -299,6 +312,7 @@ function emptySession(session: SessionRecord): Kept {
     heads: new Map(),
     blocks: new Map(),
     turns: new Map(),
+    lastTurn: 0,
     edits: new Map(),
     wordings: new Map(),
   };

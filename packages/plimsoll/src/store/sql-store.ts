@@ -32,6 +32,7 @@ import type {
   Page,
   Rebuilt,
   SessionQuery,
+  SessionRecord,
   SessionSnapshot,
   SessionSummary,
   Store,
@@ -86,6 +87,7 @@ export function createSqlStore(driver: SqlDriver): Store {
           clientKey,
         ),
       ),
+    newestSession: (tenant) => readNewest(driver, tenant),
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) => within(id, () => readSnapshot(driver, id)),
     messages: (session, page) => within(session, () => readMessages(driver, session, page)),
@@ -197,6 +199,25 @@ async function readBlocks(
   return new Uint8Array(
     Buffer.concat(ids.map((id) => blocks.get(nameOfBlock(id)) ?? new Uint8Array())),
   );
+}
+
+/** A session without a turn has only its clock. */
+async function readNewest(
+  driver: SqlDriver,
+  tenant: string | undefined,
+): Promise<SessionRecord | undefined> {
+  const rows = await driver.query({
+    sql: `SELECT s.* FROM turns t JOIN sessions s ON s.id = t.session
+      ${tenant === undefined ? "" : "WHERE s.tenant = ?"} ORDER BY t.number DESC LIMIT 1`,
+    values: tenant === undefined ? [] : [tenant],
+  });
+  const [row] = sealedOnly("sessions", rows);
+  if (row !== undefined) return readSession(row);
+  const [newest] = await readSessions(driver, {
+    limit: 1,
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  return newest;
 }
 
 async function readSessions(

@@ -2,9 +2,10 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
+import { PlimsollError } from "../message/error.ts";
 import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, schemaVersion } from "./migrations.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
 import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
@@ -36,13 +37,26 @@ const sendReplies = (): void => {
 function open(options: SqliteOptions): Database.Database {
   const isReadOnly = options.isReadOnly === true;
   const opened = new Database(options.file, { readonly: isReadOnly, timeout: openWaitMs });
-  schemaVersionOf(opened, options.file, migrations);
-  if (isReadOnly) return opened;
+  const version = schemaVersionOf(opened, options.file, migrations);
+  if (isReadOnly) return ofThisVersion(opened, options.file, version);
   whileBusy(() => opened.pragma("journal_mode = WAL"), openWaitMs);
   opened.pragma(`synchronous = ${options.durability === "normal" ? "NORMAL" : "FULL"}`);
   migrateSqlite(opened, options.file, migrations);
   checkSchema(opened);
   return opened;
+}
+
+/** Whoever only reads changes nothing, not even the schema. */
+function ofThisVersion(
+  opened: Database.Database,
+  file: string,
+  version: number,
+): Database.Database {
+  if (version === schemaVersion) return opened;
+  throw new PlimsollError(
+    "STORE_FAILED",
+    `${file} was written by an earlier Plimsoll (schema ${version}, this one reads ${schemaVersion}): start \`plimsoll serve\` once, which brings it up to date.`,
+  );
 }
 
 let database = openOrReport();

@@ -287,6 +287,21 @@ for (const [name, opener] of Object.entries(openers)) {
       expect(added.length).toBeLessThan(7);
     });
 
+    test("the newest session is the one that was written to last, whatever the clock said", async () => {
+      const store = await fresh();
+      const turnOf = (id: string, number: number): Write => ({
+        kind: "turn",
+        session: id,
+        turn: turn(`turn_${number}`, number),
+      });
+      expect(await store.newestSession()).toBeUndefined();
+      await store.commit([session("ses_a", { updatedAt: 9_000_000 }), turnOf("ses_a", 1)]);
+      await store.commit([session("ses_b", { updatedAt: 5 }), turnOf("ses_b", 2)]);
+      expect(await store.newestSession()).toMatchObject({ id: "ses_b" });
+      expect(await store.newestSession("t1")).toMatchObject({ id: "ses_b" });
+      expect(await store.newestSession("nobody")).toBeUndefined();
+    });
+
     test("a session that is put aside is gone, and everything else is as it was", async () => {
       const store = await fresh();
       for (const id of ["ses_a", "ses_b"])

@@ -228,6 +228,8 @@ export interface Store {
     wire: string,
     clientKey: string,
   ): Promise<SessionRecord | undefined>;
+  /** The session that was written to last, by the order of turns and not by any clock. */
+  newestSession(tenant?: string): Promise<SessionRecord | undefined>;
   /** Newest first. `before` is the `updatedAt` and id of the last one seen. */
   sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
