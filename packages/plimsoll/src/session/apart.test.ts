@@ -167,6 +167,8 @@ test("a system prompt that changes with every turn is still the same conversatio
   const [last] = await plimsoll.store.turns(summary?.id ?? "", 1);
   const head = await plimsoll.store.head(summary?.id ?? "", last?.head ?? "");
   expect(new TextDecoder().decode(head)).toContain(`git status: ${"ab".repeat(11)} files`);
+  const view = await plimsoll.steering.view(summary?.id ?? "");
+  expect(JSON.stringify(view.messages)).toContain(`git status: ${"ab".repeat(11)} files`);
   await plimsoll.close();
 });
 

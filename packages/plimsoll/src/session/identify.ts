@@ -198,17 +198,23 @@ function keysAlong(
   links: readonly Link[],
 ): readonly string[] {
   const keys: string[] = [];
-  let before = rootLink(wire).talk;
-  for (const [index, { role, identity }] of messages.entries()) {
-    const link = links[index];
-    if (link === undefined) break;
-    if (role === "assistant") {
-      const behindRequest = answerKeyOf(before, identity);
-      if (behindRequest !== link.talk) keys.push(behindRequest);
-      keys.push(link.talk);
-    } else before = link.talk;
+  for (let index = messages.length - 1; index >= 0 && keys.length < maxKeys; index--) {
+    const [message, link] = [messages[index], links[index]];
+    if (message?.role !== "assistant" || link === undefined) continue;
+    keys.push(link.talk);
+    const first = startOfRun(messages, index);
+    if (first === index) continue;
+    const before = links[first - 1]?.talk ?? rootLink(wire).talk;
+    keys.push(answerKeyOf(before, message.identity));
   }
-  return keys.reverse();
+  return keys;
+}
+
+/** The first of the assistant's messages in a row that one of them is in. */
+function startOfRun(messages: readonly LogMessage[], index: number): number {
+  let first = index;
+  while (messages[first - 1]?.role === "assistant") first--;
+  return first;
 }
 
 /** Without a name from the client: what a request shows of a session. */
@@ -245,8 +251,7 @@ export function continuationOf(
   const end = endedBranch(log, shape, { common, path, agent });
   const answers = [...path, ...(end?.ahead ?? [])].filter(({ source }) => source === "answer");
   const key = answers.at(-1)?.answerKey ?? "";
-  if (end !== undefined)
-    return { kind: "goes-on", common, key, isAlone: isAlone(log, end.branch, path) };
+  if (end !== undefined) return { kind: "goes-on", common, key, isAlone: isAlone(log, end.branch) };
   const turns = new Set(answers.map(({ turn }) => turn));
   return turns.size >= answersThatProve ? { kind: "went-back", common, key } : { kind: "stranger" };
 }
@@ -303,12 +308,9 @@ function repeatsOne(messages: readonly LogMessage[], answer: readonly NodeRecord
   );
 }
 
-/** Whether a branch has only this path: nothing that its client left behind, no other answer. */
-function isAlone(log: SessionLog, { record }: BranchState, path: readonly NodeRecord[]): boolean {
+/** Whether a branch has only its path: nothing that its client left behind, no other answer. */
+function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
-  const known = new Set(path.map(({ seq }) => seq));
-  const tip = new Set(pathTo(log, record.tipSeq).map(({ seq }) => seq));
-  for (const { seq, branch } of log.nodes.values())
-    if (branch === record.id && !known.has(seq) && !tip.has(seq)) return false;
-  return true;
+  const path = pathTo(log, record.tipSeq).filter(({ branch }) => branch === record.id);
+  return path.length === (log.countOn.get(record.id) ?? 0);
 }

@@ -26,6 +26,8 @@ export interface SessionLog {
   readonly branches: Map<string, BranchState>;
   /** How many system messages stand before the conversation, up to and including this one, by its number. */
   readonly leading: Map<number, number>;
+  /** How many messages were said first on each branch. */
+  readonly countOn: Map<string, number>;
   nextSeq: number;
   /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
   readonly inner: Map<number, Uint8Array>;
@@ -170,6 +172,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     branches: new Map(),
     nextSeq: 1,
     leading: new Map(),
+    countOn: new Map(),
     heads: new Set(),
     blocks: new Set(),
     unsaved: [],
@@ -200,6 +203,8 @@ function addNode(log: SessionLog, node: NodeRecord): void {
   log.indexByChain.set(looseChainOf(node), before + 1);
   const leading = parent === undefined ? 0 : log.leading.get(parent.seq);
   if (node.role === "system" && leading !== undefined) log.leading.set(node.seq, leading + 1);
+  if (node.branch !== undefined)
+    log.countOn.set(node.branch, (log.countOn.get(node.branch) ?? 0) + 1);
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
 }
 

@@ -3,6 +3,7 @@
 import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
 import { PlimsollError } from "../message/error.ts";
+import { isObject, type JsonObject, parseObject } from "../message/json.ts";
 import { sha256 } from "../store/body.ts";
 import type { Slice } from "../wire/slices.ts";
 import type { WireRequest } from "../wire/wire.ts";
@@ -114,6 +115,13 @@ export function storedHead(
   const leading = `{"leading":[${lead.map((bytes) => decoder.decode(bytes)).join(",")}]`;
   const bytes = encoder.encode(rest === "" ? `${leading}}` : `${leading},${rest}`);
   return { hash: sha256(bytes), bytes };
+}
+
+/** The leading system messages that were stored with a turn, where they were others than the log has. */
+export function storedLead(head: Uint8Array | undefined): readonly JsonObject[] {
+  const stored = head === undefined ? undefined : parseObject(decoder.decode(head));
+  const leading = stored?.["leading"];
+  return Array.isArray(leading) ? leading.filter(isObject) : [];
 }
 
 /** Running sums over a conversation, so that a turn adds what is new. */

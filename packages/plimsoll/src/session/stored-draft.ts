@@ -12,6 +12,7 @@ import { type Draft, sizeView } from "./draft.ts";
 import { newId } from "./ids.ts";
 import { loadInner } from "./inner-messages.ts";
 import { type BranchState, pathTo, type SessionLog } from "./log.ts";
+import { storedLead } from "./measure-turn.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "./path.ts";
 import { patchList } from "./render.ts";
 import { scaleOf } from "./told.ts";
@@ -40,10 +41,16 @@ export async function storedDraft(
   const wire = wireOf(log);
   const nodes = pathTo(log, branch.record.tipSeq);
   await context.saver.save(log);
-  const bodies = await context.store.bodies(
-    log.record.id,
-    nodes.map(({ seq }) => seq),
+  const bodies = new Map(
+    await context.store.bodies(
+      log.record.id,
+      nodes.map(({ seq }) => seq),
+    ),
   );
+  // The system prompt as it was sent last, where it stands among the messages.
+  const head = lastTurn?.head && (await context.store.head(log.record.id, lastTurn.head));
+  for (const [index, message] of storedLead(head || undefined).entries())
+    bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
   await loadInner(context.store, log);
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   const target = context.targets.resolve(provider, wire, { model });
