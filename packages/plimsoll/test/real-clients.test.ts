@@ -399,18 +399,23 @@ describe("conversations that part", () => {
     expect(sessionOf(rewound)).toBe(id);
     expect((await readSession(service, id)).branches).toHaveLength(2);
 
-    const fork = forked(main, 2, question);
-    await fork.say("Two, but otherwise");
-    await main.say("Four, after all");
+    const fork = forked(main, 4, question);
     await fork.say("Three of the fork");
+    await main.say("Four, after all");
+    await fork.say("Four of the fork");
     expect([sessionOf(main), sessionOf(fork)]).toEqual([id, id]);
 
     expectSameChains(await chains(service, id), [main.spoken, rewound.spoken, fork.spoken]);
-    const shared = 4 + 2;
+    const shared = 4 + 4;
     const log = await readLog(service, id);
     const spokenCount = main.spoken.length + rewound.spoken.length + fork.spoken.length;
     expect(log).toHaveLength(spokenCount - shared);
     expect(await readSessions(service)).toHaveLength(sessionsBefore + 1);
+
+    // One answer proves nothing: others may have been given the same.
+    const stranger = forked(main, 2, question);
+    await stranger.say("Two, but otherwise");
+    expect(sessionOf(stranger)).not.toBe(id);
   });
 
   test("anthropic: two sub-agents under one session id do not mix", async () => {

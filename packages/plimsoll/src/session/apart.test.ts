@@ -3,6 +3,9 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
 import { wires } from "../wire/wires.ts";
+import type { Draft } from "./draft.ts";
+import { scopeOf } from "./inner-rounds.ts";
+import { emptyLog, startBranch } from "./log.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import type { ReceivedTurn } from "./turn.ts";
 import { lastScope } from "./visible.ts";
@@ -147,6 +150,14 @@ test("sub-agents under one name do not read the main agent's words, nor each oth
   expect(found).toContain("beaver");
   for (const word of ["walrus", "otter"]) expect(found).not.toContain(word);
   await plimsoll.close();
+});
+
+test("lookups see their own conversation, unless the configuration gives them the whole session", () => {
+  const log = emptyLog({ id: "s", tenant: "t", wire: "w", createdAt: 1, updatedAt: 1 });
+  const branch = startBranch(log, { id: "br", relation: "fork", forkSeq: null, at: 1 });
+  const draft = { log, branch } as Draft;
+  expect(scopeOf({}, draft)).toMatchObject({ branch: "br" });
+  expect(scopeOf({ agent: { lookup_scope: "session" } }, draft)).toBeUndefined();
 });
 
 test("a system prompt that changes with every turn is still the same conversation, stored once", async () => {

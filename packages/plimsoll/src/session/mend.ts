@@ -64,7 +64,7 @@ export function createMender(world: MendWorld): Mender {
     spoilt.clear();
     world.forget(rebuilt.lost);
     world.health.clear("spoilt");
-    world.health.notice(rebuiltText(rebuilt, reason));
+    world.health.notice("The database was spoilt and made anew: GET /api/errors says more.");
     await announce(world, "", rebuiltText(rebuilt, reason));
     return true;
   };
@@ -77,7 +77,7 @@ export function createMender(world: MendWorld): Mender {
     try {
       const file = await world.store.putAside(session);
       spoilt.delete(session);
-      world.health.notice(asideText(session, file, reason));
+      world.health.notice(`${session} was spoilt and put aside: GET /api/errors says more.`);
       await announce(world, session, asideText(session, file, reason));
       return true;
     } catch (error) {
@@ -181,12 +181,12 @@ async function announce(world: MendWorld, session: string, message: string): Pro
 }
 
 function asideText(session: string, file: string, reason: string): string {
-  return `${session} was spoilt and put aside in ${file}: ${reason} Its conversation goes on in a new session; look after the disk.`;
+  return `${session} was put aside in ${file}, and its conversation goes on in a new session: ${reason} Check the disk.`;
 }
 
 function rebuiltText({ aside, kept, lost }: Rebuilt, reason: string): string {
   const gone = lost.length === 0 ? "none was lost" : `${lost.length} were not whole`;
-  return `The database could not be read (${reason}): it was put aside as ${aside}, and ${kept} sessions went into a new one; ${gone}. Look after the disk.`;
+  return `The database was put aside as ${aside}, and ${kept} sessions went into a new one (${gone}): ${reason} Check the disk.`;
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -32,7 +32,10 @@ export interface OpenedStore {
 export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
   const { bus, health, now } = wanted;
   const { store, problem } = await openOrReplace(wanted);
-  if (problem !== undefined) health.notice(problem);
+  if (problem !== undefined)
+    health.notice(
+      "The database could not be opened and was put aside: the log of the service says more.",
+    );
   let forget: (sessions: readonly string[]) => void = () => undefined;
   const mender = createMender({ store, bus, health, now, forget: (lost) => forget(lost) });
   return {
@@ -73,7 +76,7 @@ async function openOrReplace({
     const aside = putDatabaseAside(folder.database);
     const salvaged = salvageDatabase(aside, folder.database);
     const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} sessions of it`;
-    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll goes on with ${rest}: look after the disk.`;
+    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll goes on with ${rest}. Check the disk.`;
     return { store: await open(), problem };
   }
 }
