@@ -15,7 +15,7 @@ import { type StatusStore, statusOf } from "./session-status.ts";
 
 /** What the tools work on. */
 export interface McpHome {
-  readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession">;
+  readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession" | "head">;
   readonly own: Pick<OwnAnswers, "answer">;
   /** Contract: rejects with a PlimsollError that says what to do. */
   readonly compact: (session: string) => Promise<CompactionDone>;

@@ -289,7 +289,7 @@ async function answerCall(
 export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
   if (config.agent?.lookup_scope === "session") return undefined;
   const { id } = branch.record;
-  return { branch: id, isVisible: visibleOn(log, id) };
+  return { branch: id, isVisible: visibleOn(log, id, branch.hasOtherLead === true) };
 }
 
 /** What stands in the view as it was said need not be looked up. */

@@ -91,6 +91,8 @@ export interface BranchState {
   renamed?: string;
   /** Of the caller's own, for a handover. */
   task?: string;
+  /** Its client sends other leading system messages than those that the log has. */
+  hasOtherLead?: boolean;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
   /** Moved since it was last stored. */

@@ -273,6 +273,7 @@ async function appendRequest(
   branch.inFlight++;
   context.sessions.noteAnswers(log);
   const lead = newLead(messages, { links, named }, bytes);
+  branch.hasOtherLead = lead !== undefined;
   return {
     log,
     branch,

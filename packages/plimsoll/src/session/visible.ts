@@ -5,20 +5,23 @@
 
 import type { Store } from "../store/store.ts";
 import { pathTo, restoreLog, type SessionLog } from "./log.ts";
+import { storedLead } from "./measure-turn.ts";
 
 export type IsVisible = (seq: number) => boolean;
 
+/** `hasOtherLead`: the client sends other leading system messages than those that the session began with. */
 export function visibleOn(
   log: Pick<SessionLog, "nodes" | "branches" | "leading">,
   branch: string,
+  hasOtherLead: boolean,
 ): IsVisible {
   const own = ownBranches(log, branch);
   const tip = log.branches.get(branch)?.record.tipSeq ?? null;
   const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
   return (seq) => {
     const node = log.nodes.get(seq);
-    // System prompts are never out of sight, and the one that a session began with may be another client's.
-    if (node === undefined || log.leading.has(seq)) return false;
+    // The system prompt that a session began with may be another client's: it was none of what proved whose session it is.
+    if (node === undefined || (hasOtherLead && log.leading.has(seq))) return false;
     return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
   };
 }
@@ -44,7 +47,7 @@ export interface Scope {
 
 /** For whoever names a session and no branch: the branch that was sent last. */
 export async function lastScope(
-  store: Pick<Store, "snapshot" | "turns">,
+  store: Pick<Store, "snapshot" | "turns" | "head">,
   session: string,
 ): Promise<Scope | undefined> {
   const snapshot = await store.snapshot(session);
@@ -52,5 +55,7 @@ export async function lastScope(
   const [turn] = await store.turns(session, 1);
   const branch = turn?.branch ?? snapshot.branches[0]?.id;
   if (branch === undefined) return undefined;
-  return { branch, isVisible: visibleOn(restoreLog(snapshot), branch) };
+  const head = turn?.head === undefined ? undefined : await store.head(session, turn.head);
+  const hasOtherLead = storedLead(head).length > 0;
+  return { branch, isVisible: visibleOn(restoreLog(snapshot), branch, hasOtherLead) };
 }
