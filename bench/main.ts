@@ -20,6 +20,7 @@ import { outsideBenchmark } from "./outside.ts";
 import { peersBenchmark } from "./peers.ts";
 import { proxyBenchmark } from "./proxy.ts";
 import { type Benchmark, type Outcome, tablesOf, toMarkdown, toText } from "./report.ts";
+import { stallsBenchmark } from "./stalls.ts";
 import { tokensBenchmark } from "./tokens.ts";
 
 const benchmarks: readonly Benchmark[] = [
@@ -33,6 +34,7 @@ const benchmarks: readonly Benchmark[] = [
   appendBenchmark,
   diskBenchmark,
   memoryBenchmark,
+  stallsBenchmark,
   tokensBenchmark,
   dashboardBenchmark,
 ];
