@@ -78,9 +78,14 @@ const codeFence = /^\s{0,8}(?:```|~~~)/;
 const dataTag =
   /^\s{0,8}<(output|stdout|stderr|file_content|file|document|tool_result|function_results|returncode|log|pasted[\w-]{0,20})\b[^>\n]{0,300}>/i;
 
+const emptyLine: Line = { text: "", isData: false };
+const emptyData: Line = { text: "", isData: true };
+
 export function linesOf(text: string): readonly Line[] {
   let closing: string | undefined;
   return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
+    // It opens and closes nothing, and there may be a million of it.
+    if (raw === "") return closing === undefined ? emptyLine : emptyData;
     const line = boundedLine(raw);
     if (closing !== undefined) {
       if (closesWith(line, closing)) closing = undefined;

@@ -22,6 +22,8 @@ export interface RepeatedRun {
 /** Shorter runs are not worth a mark. Of one file: so many lines, or so many tokens. Of any: both. */
 const ofFile = { lines: 3, tokens: 60, least: 24 };
 const ofAny = { lines: 8, tokens: 100 };
+/** What counting costs, in lines that are compared. */
+const charsPerLine = 16;
 /** Of a line that stands in many places, so many of the newest are tried. */
 const placesMax = 16;
 
@@ -57,6 +59,8 @@ class RunFinder {
   readonly #exact: Int32Array[] = [];
   readonly #bare: Int32Array[] = [];
   readonly #isLeftOut: readonly Uint8Array[];
+  /** Lines that were compared since the last look at the steps. */
+  #compared = 0;
   readonly #byLine = new Map<string, Place[]>();
   readonly #byBlock = new Map<string, Place[]>();
 
@@ -92,7 +96,8 @@ class RunFinder {
     const runs: RepeatedRun[] = [];
     let line = 0;
     while (text !== undefined && line < text.lines.length) {
-      if (this.#steps.isOver(1)) yield;
+      if (this.#steps.isOver(1 + this.#compared)) yield;
+      this.#compared = 0;
       const run = text.mayGo(line) ? this.#bestRun(index, line, runs.at(-1)?.to ?? 0) : undefined;
       if (run === undefined) {
         line++;
@@ -137,6 +142,7 @@ class RunFinder {
     let [before, behind] = [0, 1];
     while (isSame(before - 1)) before--;
     while (isSame(behind)) behind++;
+    this.#compared += behind - before;
     return { from: here.line + before, to: here.line + behind, text: there.text };
   }
 
@@ -144,7 +150,9 @@ class RunFinder {
     const [own, later] = [this.#texts[index], this.#texts[text]];
     const run = own?.lines.slice(from, to) ?? [];
     const lines = run.filter((line) => line.trim() !== "").length;
-    const tokens = this.#count(run.join("\n"));
+    const whole = run.join("\n");
+    const tokens = this.#count(whole);
+    this.#compared += whole.length / charsPerLine;
     const isOneFile = own?.files.some((file) => later?.files.includes(file)) === true;
     if (!isOneFile) return lines >= ofAny.lines && tokens >= ofAny.tokens;
     return (lines >= ofFile.lines || tokens >= ofFile.tokens) && tokens >= ofFile.least;

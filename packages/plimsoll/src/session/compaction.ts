@@ -224,7 +224,7 @@ async function propose(
   const { log, branch, path, wire, turn } = draft;
   const before = pending(draft, state, proposals);
   const from = nextEditSeq(log) + before.length;
-  const made = makeEdits(
+  const made = await makeEdits(
     {
       log,
       branch: branch.record.id,

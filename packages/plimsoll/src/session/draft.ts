@@ -1,5 +1,6 @@
 /** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -69,6 +70,8 @@ export interface Sized {
   readonly tools: ShownTools;
 }
 
+const manyElements = 250;
+
 export async function sizeView(
   facts: FactsReader,
   draft: Draft,
@@ -82,6 +85,8 @@ export async function sizeView(
   const measured = withTools(draft.measured, count);
   if (patches.length === 0) return { view, patches, measured, ...sum, tools };
   const elements = patches.flatMap((patch) => patch.elements);
+  // They were just written; to read them takes as long again.
+  if (elements.length > manyElements) await nextTurn();
   const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
   let { tokens, bytes, media } = sum;
   for (const { first, end } of patches) {

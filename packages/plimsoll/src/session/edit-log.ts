@@ -74,7 +74,7 @@ export async function addNote(
 ): Promise<Sized | undefined> {
   const { log, branch, path, wire, turn } = draft;
   await path.load();
-  const { edits } = makeEdits(
+  const { edits } = await makeEdits(
     {
       log,
       branch: branch.record.id,

@@ -54,7 +54,7 @@ async function editsFor(
       briefOf(world, draft, { ...result, number: path.seqAt(index) ?? 0 }),
     ),
   );
-  const { edits, archive } = makeEdits(
+  const { edits, archive } = await makeEdits(
     {
       log,
       branch: branch.record.id,

@@ -155,7 +155,7 @@ async function madeOf(
 ): Promise<MadeEdits> {
   const { log, branch, path, wire, turn } = draft;
   const readingTool = draft.offer?.own.nameOf("read_result");
-  const made = makeEdits(
+  const made = await makeEdits(
     {
       log,
       branch: branch.record.id,

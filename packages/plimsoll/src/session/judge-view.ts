@@ -1,5 +1,6 @@
 /** The validator's word on a view: only what the client's own body does not break counts against it. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage } from "../message/error.ts";
 import { parseJudged } from "../wire/validate/judged.ts";
 import { type Finding, type JudgedTexts, rules } from "../wire/validate/validate.ts";
@@ -15,14 +16,19 @@ export type Judgement =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
 
+/** Two bodies of this size are not written in one piece of the event loop. */
+const largeChars = 1_048_576;
+
 type Validator = Pick<CompactionWorld, "validate" | "validateAside">;
 
 /** Only for what the client's own body does not have. */
 export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
-  return judgement(() => {
+  return judgement(async () => {
     const { headers } = draft;
+    const sent = sentBody(draft, sized);
+    if (sent.bodyText.length > largeChars) await nextTurn();
     return findings(world, {
-      ...sentBody(draft, sized),
+      ...sent,
       originalText: decoder.decode(draft.compose({ patches: asSaid(draft, sized) })),
       ...(headers === undefined ? {} : { originalHeaders: headers }),
     });

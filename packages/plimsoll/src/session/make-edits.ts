@@ -1,5 +1,7 @@
 /** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Steps } from "../compact/steps.ts";
 import type { HandleUse, Proposal, TakenOut } from "../compact/strategy.ts";
 import type { Edit, EditAction } from "../message/edit.ts";
 import { makeHandle, type Sign } from "../message/handle.ts";
@@ -46,7 +48,14 @@ export interface Wording {
 /** Seekable: so many messages are read to find one place in what was taken out. */
 const messagesPerRun = 100;
 
-export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): MadeEdits {
+/** A message is looked at for each proposal. */
+const costPerProposal = 32;
+
+export async function makeEdits(
+  making: EditMaking,
+  proposals: readonly Proposal[],
+): Promise<MadeEdits> {
+  const steps = new Steps();
   const edits: Edit[] = [];
   const archive: ArchiveRecord[] = [];
   const wordings: Wording[] = [];
@@ -57,6 +66,7 @@ export function makeEdits(making: EditMaking, proposals: readonly Proposal[]): M
     wordings.push(...shared.wordings);
   }
   for (const proposal of proposals) {
+    if (steps.isOver(costPerProposal)) await nextTurn();
     const made = actionFor(making, proposal, shared);
     if (made === undefined) continue;
     if (made.entry !== undefined) archive.push(made.entry);

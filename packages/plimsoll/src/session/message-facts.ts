@@ -54,6 +54,8 @@ interface Facts {
 const maxFacts = 200_000;
 /** Between the steps of reading a message this large, others get their turn. */
 const largeBytes = 256 * 1024;
+/** Of many small ones, so much is read in one piece. */
+const bytesPerTick = 512 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
   const known = new Map<string, Facts>();
@@ -80,7 +82,14 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
 
   const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
     const read: Countables[] = [];
-    for (const one of unread) read.push(await readOne(wire, one, ruler));
+    let bytes = 0;
+    for (const one of unread) {
+      read.push(await readOne(wire, one, ruler));
+      bytes += one.bytes.length;
+      if (bytes < bytesPerTick) continue;
+      bytes = 0;
+      await nextTick();
+    }
     const texts = read.flatMap((one) => one.texts);
     const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
     let next = 0;

@@ -7,6 +7,7 @@
  * client sees the end of the answer. A turn that makes one has one more, before its request is sent.
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
@@ -124,6 +125,8 @@ export interface ReceivedTurn extends Turn {
   readonly body: Uint8Array | undefined;
 }
 
+const largeBytes = 1024 * 1024;
+
 /** A spoilt session is put aside, and then the database may turn out to be spoilt, too. */
 const mendsMax = 3;
 
@@ -150,6 +153,8 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
   const memoryKey = memoryKeyOf(incoming);
   const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
   const request = wire.readRequest(body, recalled.slices);
+  // To find its messages took a while: others get their turn before they are read.
+  if (body.length > largeBytes) await nextTurn();
   const hints = {
     ...(request.clientSession && { clientKey: request.clientSession }),
     ...incoming.hints,
