@@ -4,6 +4,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { PlimsollError } from "../message/error.ts";
 import { isObject, parseObject } from "../message/json.ts";
+import { serviceLockName } from "../session/data-folder.ts";
 import { type FolderLock, takeLock } from "../store/folder-lock.ts";
 import { isAlive, writeWhole } from "../store/whole-file.ts";
 
@@ -18,7 +19,6 @@ export interface RunningService extends NamedService {
 }
 
 const fileName = "service.json";
-const lockName = "service.lock";
 const timeoutMs = 2000;
 
 /** The service that this folder's file names, if it is alive: after a crash the file names a dead one. */
@@ -34,7 +34,7 @@ export async function findService(data: string): Promise<RunningService | undefi
  * still nor one that starts in the same moment is overlooked. Commands and the library do not ask for it.
  */
 export function takeService(data: string): FolderLock {
-  const lock = takeLock(join(data, lockName), 0);
+  const lock = takeLock(join(data, serviceLockName), 0);
   if (lock !== undefined) return lock;
   const named = readServiceFile(data);
   const where =

@@ -19,7 +19,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const { config, host, port } = settings;
   const token = settings.token ?? folder.token;
   const lock = takeService(settings.data);
-  const plimsoll = await openPlimsoll({ data: settings.data, config });
+  const plimsoll = await openPlimsoll({ data: settings.data, config, isService: true });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
   plimsoll.on("store-spoilt", ({ message }) => warn(message));

@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
+import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
 import type { Draft } from "./draft.ts";
 import { scopeOf } from "./inner-rounds.ts";
@@ -200,12 +201,106 @@ test("two people whose system prompts differ do not see each other's", async () 
   await plimsoll.close();
 });
 
-test("a first request that failed and comes again is the same conversation; while it runs, another is another", async () => {
+test("a first request that comes again proves nothing, whatever became of it", async () => {
   const plimsoll = await openPlimsoll({ store: "memory" });
   const failed = await say(plimsoll, [user("hi")], undefined);
-  const retried = await say(plimsoll, [user("hi")], "Hello!");
-  expect([retried.session, retried.relation]).toEqual([failed.session, "retry"]);
-  const later = await say(plimsoll, [user("hi")], "Good day!");
-  expect(later.session).not.toBe(failed.session);
+  const again = await say(plimsoll, [user("hi")], "Hello!");
+  expect(again.session).not.toBe(failed.session);
   await plimsoll.close();
+});
+
+test("nobody is put into a session whose id another client holds", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const ada = await say(plimsoll, [user("hi")], "Hello!");
+  const bob = await say(plimsoll, [user("hi")], "Hello!");
+  const greeted = [user("hi"), assistant("Hello!")];
+  const goesOn = await say(plimsoll, [...greeted, user("my secret is BISON")], "Noted.");
+  expect([ada.session, bob.session]).not.toContain(goesOn.session);
+  expect(await lookups(plimsoll, ada.session, "secret")).not.toContain("BISON");
+  await plimsoll.close();
+});
+
+test("an opening that two people were given leads nobody to the other, also when one of them is put aside or was cut off", async () => {
+  const opening = [user("hi"), assistant("Hello!"), user("what can you do?"), assistant("Much.")];
+  for (const isCut of [false, true]) {
+    const plimsoll = await openPlimsoll({ store: "memory" });
+    const walk = async (last: string | undefined): Promise<ReceivedTurn> => {
+      await say(plimsoll, opening.slice(0, 1), "Hello!");
+      return say(plimsoll, opening.slice(0, 3), last);
+    };
+    await walk("Much.");
+    const talk = [...opening, user("my secret is ALBATROSS")];
+    const ada = await say(plimsoll, talk, "Noted.");
+    const bob = await walk(isCut ? undefined : "Much.");
+    if (!isCut) await plimsoll.store.putAside(bob.session);
+    const next = await say(plimsoll, [...opening, user("go on"), assistant("So?"), user("?")], "!");
+    expect(next.session).not.toBe(ada.session);
+    expect(await lookups(plimsoll, next.session, "secret")).not.toContain("ALBATROSS");
+    await plimsoll.close();
+  }
+});
+
+test("one answer is too little to be shown what else a branch has: lookups, other choices", async () => {
+  const plimsoll = await openPlimsoll({ store: "memory" });
+  const turn = await plimsoll.receive({
+    tenant: "shared-key",
+    provider: "openai",
+    wire: wires["openai-chat"],
+    body: new TextEncoder().encode(JSON.stringify({ model: "m", n: 2, messages: [user("hi")] })),
+    hints: { isCompacted: false },
+  });
+  const choices = [[assistant("Hello!")], [assistant("The second choice is OTTER")]];
+  await turn.end({ status: "complete", answer: { outcome: "message", choices } });
+  const wire = "openai-chat";
+  const other = await say(plimsoll, [user("hi"), assistant("Hello!"), user("q")], "a", { wire });
+  expect(await lookups(plimsoll, other.session, "second choice")).not.toContain("OTTER");
+  await plimsoll.close();
+});
+
+const thinking = (text: string): JsonObject => ({
+  role: "assistant",
+  content: [
+    { type: "thinking", thinking: "hm", signature: "c2ln" },
+    { type: "text", text },
+  ],
+});
+
+test("a client that drops the reasoning, or trims what was said, is still recognised", async () => {
+  for (const isTrimmed of [false, true]) {
+    const plimsoll = await openPlimsoll({ store: "memory" });
+    const talk: JsonObject[] = [];
+    const sessions = new Set<string>();
+    for (let number = 0; number < 6; number++) {
+      talk.push(user(`question ${number}`));
+      const body = { model: "m", max_tokens: 9, messages: talk };
+      const turn = await plimsoll.receive({
+        tenant: "shared-key",
+        provider: "anthropic",
+        wire: wires.anthropic,
+        body: new TextEncoder().encode(JSON.stringify(body)),
+        hints: { isCompacted: false },
+      });
+      sessions.add(turn.session);
+      const said = isTrimmed ? assistant(`answer ${number}\n`) : thinking(`answer ${number}`);
+      const answer = { outcome: "message", choices: [[said]] } as const;
+      await turn.end({ status: "complete", answer });
+      talk.push(assistant(`answer ${number}`));
+    }
+    expect(sessions.size).toBe(1);
+    await plimsoll.close();
+  }
+});
+
+test("a session is found by its own answers after a restart, however many began with the same greeting", async () => {
+  const store = createMemoryStore();
+  const open = (): Promise<Plimsoll> => openPlimsoll({ parts: { store }, store: "memory" });
+  const first = await open();
+  const ada = await say(first, [user("hi")], "Hello!");
+  const talk = [user("hi"), assistant("Hello!"), user("the port?")];
+  const asked = await say(first, talk, "4711");
+  for (let number = 0; number < 40; number++) await say(first, [user("hi")], "Hello!");
+  const second = await open();
+  const goesOn = await say(second, [...talk, assistant("4711"), user("sure?")], "yes");
+  expect(goesOn.session).toBe(asked.session);
+  expect([ada.session, asked.session]).toContain(goesOn.session);
 });

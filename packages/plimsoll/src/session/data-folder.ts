@@ -21,6 +21,8 @@ export interface DataFolder {
 }
 
 export const databaseName = "plimsoll.db";
+/** Whoever serves the folder has it. */
+export const serviceLockName = "service.lock";
 /** Files that are written under a temporary name first. */
 const wholeFiles = /^(?:key|token|service\.json|plimsoll\.db\.v\d+\.bak)$/;
 const minSecretChars = 32;

@@ -56,12 +56,8 @@ async function send(
 
 const answerOf = (message: JsonObject) => ({ outcome: "message", choices: [[message]] }) as const;
 
-/**
- * px-25: the client spelled a call anew, so everything behind it has another history, and the one answer that it repeats
- * proves nothing. px-26: the date in a system prompt is none of what was said; the conversation goes on below it.
- */
+/** px-26: the date in a system prompt is none of what was said; the conversation goes on below it. */
 const otherwise: ReadonlyMap<string, { relation: string; common: number }> = new Map([
-  ["px-25", { relation: "unrelated", common: 0 }],
   ["px-26", { relation: "extends", common: 2 }],
 ]);
 const relationOf = ({ id, relation }: Pair): string => otherwise.get(id)?.relation ?? relation;

@@ -7,17 +7,13 @@
  */
 
 import type { Relation } from "../message/event.ts";
-import { answerKeyOf } from "../store/chain.ts";
 import type { NodeRecord } from "../store/store.ts";
 import {
   type BranchState,
-  extendLinks,
   findCommon,
   type Link,
   type LogMessage,
-  linksIn,
   pathTo,
-  rootLink,
   type SessionLog,
 } from "./log.ts";
 
@@ -149,6 +145,9 @@ function placeAtTip(
   return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
 
+/** So many messages in common, at any place, make two histories one that was edited. */
+const messagesOfKin = 2;
+
 /** No message in common: the client compacted or changed its first message, or this is another agent. */
 function placeWithoutCommon(
   log: SessionLog,
@@ -157,10 +156,14 @@ function placeWithoutCommon(
   hints: SessionHints,
 ): Pick<Placement, "relation" | "branch"> {
   if (hints.isCompacted) return { relation: "compacted", branch };
-  const answers = pathTo(log, branch.record.tipSeq)
-    .filter((node) => node.source === "answer")
-    .map((node) => node.identity);
-  const isKin = answers.length === 0 || messages.some(({ identity }) => answers.includes(identity));
+  const said = new Set(
+    pathTo(log, branch.record.tipSeq)
+      .filter(({ role }) => role !== "system")
+      .map(({ identity }) => identity),
+  );
+  const shared = new Set(messages.map(({ identity }) => identity).filter((one) => said.has(one)));
+  // One word in common, such as "ok", makes nobody kin; whoever has said no more has it all in common.
+  const isKin = shared.size >= Math.min(messagesOfKin, said.size - 1);
   const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
@@ -174,64 +177,28 @@ function requestLength(log: SessionLog, branch: BranchState): number {
 }
 
 /** A request that goes on after an answer has it among its last ones. */
-const maxKeys = 128;
+const maxTalks = 128;
 
-/** What the answers in a request would be recorded under, the last of them first. */
-export function answerKeysOf(wire: string, { messages, links }: RequestShape): readonly string[] {
-  const hasOld = messages.some(({ oldIdentity }) => oldIdentity !== undefined);
-  const keys = keysAlong(wire, messages, links);
-  if (!hasOld) return keys.slice(0, maxKeys);
-  const old = messages.map(({ oldIdentity, ...message }) => ({
-    ...message,
-    identity: oldIdentity ?? message.identity,
-  }));
-  return [...keys, ...keysAlong(wire, old, extendLinks(wire, [], old))].slice(0, maxKeys);
-}
-
-/**
- * An answer is one message, or several in a row of which clients send back some: each of them is looked for behind
- * the message before it, and behind the request that all of them answered.
- */
-function keysAlong(
-  wire: string,
-  messages: readonly LogMessage[],
-  links: readonly Link[],
+/** What was said up to each answer in a request, the last of them first. */
+export function answeredTalks(
+  { messages }: RequestShape,
+  talks: readonly string[],
 ): readonly string[] {
-  const keys: string[] = [];
-  for (let index = messages.length - 1; index >= 0 && keys.length < maxKeys; index--) {
-    const [message, link] = [messages[index], links[index]];
-    if (message?.role !== "assistant" || link === undefined) continue;
-    keys.push(link.talk);
-    const first = startOfRun(messages, index);
-    if (first === index) continue;
-    const before = links[first - 1]?.talk ?? rootLink(wire).talk;
-    keys.push(answerKeyOf(before, message.identity));
+  const found = new Set<string>();
+  for (let index = messages.length - 1; index >= 0 && found.size < maxTalks; index--) {
+    const talk = talks[index];
+    if (messages[index]?.role === "assistant" && talk !== undefined) found.add(talk);
   }
-  return keys;
-}
-
-/** The first of the assistant's messages in a row that one of them is in. */
-function startOfRun(messages: readonly LogMessage[], index: number): number {
-  let first = index;
-  while (messages[first - 1]?.role === "assistant") first--;
-  return first;
+  return [...found];
 }
 
 /** Without a name from the client: what a request shows of a session. */
 export type Continuation =
   | { readonly kind: "stranger" }
-  /**
-   * It knows every word of a branch, and goes on behind its end. `isAlone`: there is nothing else in the branch either
-   * that it could be shown.
-   */
-  | {
-      readonly kind: "goes-on";
-      readonly common: number;
-      readonly isAlone: boolean;
-      readonly key: string;
-    }
-  /** It knows the beginning of a branch, with several answers that nobody else was given. */
-  | { readonly kind: "went-back"; readonly common: number; readonly key: string };
+  /** It knows every word of a branch, but perhaps for reasoning, and goes on behind its end. */
+  | { readonly kind: "goes-on"; readonly common: number; readonly proof: readonly string[] }
+  /** It knows the beginning of a branch with several answers, and brings none that the session does not have. */
+  | { readonly kind: "went-back"; readonly common: number; readonly proof: readonly string[] };
 
 /**
  * So many answers of one conversation are not given to another by chance. One may be: a greeting is answered with the same
@@ -239,78 +206,68 @@ export type Continuation =
  */
 const answersThatProve = 2;
 
+/** `proof`: talks that no other session may have. */
 export function continuationOf(
   log: SessionLog,
-  request: RequestShape,
-  agent: string | undefined,
-): Continuation {
-  const shape = { ...request, links: linksIn(log, request.messages, request.links) };
-  const { common, seq } = findCommon(log, shape.links);
-  if (seq === null) return { kind: "stranger" };
-  const path = pathTo(log, seq);
-  const end = endedBranch(log, shape, { common, path, agent });
-  const answers = [...path, ...(end?.ahead ?? [])].filter(({ source }) => source === "answer");
-  const key = answers.at(-1)?.answerKey ?? "";
-  if (end !== undefined) return { kind: "goes-on", common, key, isAlone: isAlone(log, end.branch) };
-  const turns = new Set(answers.map(({ turn }) => turn));
-  return turns.size >= answersThatProve ? { kind: "went-back", common, key } : { kind: "stranger" };
-}
-
-interface KnownPart {
-  readonly common: number;
-  readonly path: readonly NodeRecord[];
-  readonly agent: string | undefined;
-}
-
-/** The branch that stands where the request goes on, if it shows an answer of it or repeats it word for word. */
-function endedBranch(
-  log: SessionLog,
   { messages }: RequestShape,
-  { common, path, agent }: KnownPart,
-): Nearest | undefined {
-  const last = path.at(-1);
-  const hasAnswer = path.some(({ source }) => source === "answer");
-  const mayGoOn = (branch: BranchState, ahead: readonly NodeRecord[]): boolean => {
-    if (ahead.length > 0) return repeatsOne(messages.slice(common), ahead);
-    if (last?.source === "answer") return true;
-    return branch.inFlight === 0 && (hasAnswer || messages.length === common);
-  };
-  for (const branch of [...log.branches.values()].toReversed().slice(0, maxCompared)) {
-    if (branch.record.agent !== agent) continue;
-    const ahead = answersAhead(log, branch, last?.seq ?? null);
-    if (ahead !== undefined && mayGoOn(branch, ahead)) return { branch, ahead };
-  }
-  return undefined;
+  { talks, agent }: { readonly talks: readonly string[]; readonly agent: string | undefined },
+): Continuation {
+  const index = talks.findLastIndex((talk) => log.seqByTalk.has(talk));
+  const node = log.nodes.get(log.seqByTalk.get(talks[index] ?? "") ?? -1);
+  if (node === undefined) return { kind: "stranger" };
+  const path = pathTo(log, node.seq);
+  const answers = path.flatMap(({ talk = "" }) => (log.turnByTalk.has(talk) ? [talk] : []));
+  const turns = new Set(answers.map((talk) => log.turnByTalk.get(talk))).size;
+  const [common, answered] = [index + 1, answers.at(-1) ?? ""];
+  if (turns === 0) return { kind: "stranger" };
+  const branch = branchEndingAt(log, node, agent);
+  // Where there is more in a branch than its path, one answer is too little to be shown it.
+  if (branch !== undefined && (turns >= answersThatProve || isAlone(log, branch)))
+    return { kind: "goes-on", common, proof: [answered] };
+  if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
+    return { kind: "stranger" };
+  // Somebody else may have asked the same, and been answered without a record of it.
+  const asked = path.findLast(({ source, talk }) => source === "request" && talk !== undefined);
+  return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
 }
 
-/** What the branch has behind a message, if that is nothing but its last answer. */
-function answersAhead(
+/** A branch of this agent that stands at this message, or at another part or choice of the same answer. */
+function branchEndingAt(
   log: SessionLog,
-  { record }: BranchState,
-  seq: number | null,
-): readonly NodeRecord[] | undefined {
-  const ahead: NodeRecord[] = [];
-  for (let node = log.nodes.get(record.tipSeq ?? -1); node?.seq !== seq; ) {
-    if (node?.source !== "answer") return undefined;
-    ahead.unshift(node);
-    if (node.parent === null) return undefined;
-    node = log.nodes.get(node.parent);
-  }
-  return ahead;
+  node: NodeRecord,
+  agent: string | undefined,
+): BranchState | undefined {
+  const isEnd = ({ record, inFlight }: BranchState): boolean => {
+    const tip = log.nodes.get(record.tipSeq ?? -1);
+    if (tip === undefined || record.agent !== agent) return false;
+    if (node.source !== "answer") return tip.seq === node.seq && inFlight === 0;
+    return tip.seq === node.seq || (tip.source === "answer" && tip.turn === node.turn);
+  };
+  return [...log.branches.values()].slice(-maxCompared).findLast(isEnd);
 }
 
-/** A client may leave something of an answer out (its reasoning): what it does send back is word for word. */
-function repeatsOne(messages: readonly LogMessage[], answer: readonly NodeRecord[]): boolean {
-  const end = messages.findIndex(({ role }) => role !== "assistant");
-  const run = end < 0 ? messages : messages.slice(0, end);
-  return answer.some(({ identity }) =>
-    run.some((message) => message.identity === identity || message.oldIdentity === identity),
+/** Whoever goes back says something new. Answers that this session never gave are another conversation's. */
+function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean {
+  const answers = messages.filter(({ role }) => role === "assistant");
+  if (answers.length === 0) return false;
+  const known = new Set([...log.nodes.values()].map(({ identity }) => identity));
+  return answers.some(
+    ({ identity, oldIdentity = identity }) => !known.has(identity) && !known.has(oldIdentity),
   );
 }
 
-/** Whether a branch has only its path: nothing that its client left behind, no other answer. */
+/**
+ * Whether a branch has only its path: nothing that its client left behind, no lookups, no second choice. An answer that was
+ * broken off, or that the client sends back in other bytes, says no more than the one on the path.
+ */
 function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
-  const path = pathTo(log, record.tipSeq).filter(({ branch }) => branch === record.id);
-  return path.length === (log.countOn.get(record.id) ?? 0);
+  const path = pathTo(log, record.tipSeq);
+  const own = path.filter(({ branch }) => branch === record.id).length;
+  if (own === (log.countOn.get(record.id) ?? 0)) return true;
+  const talks = new Set(path.map(({ talk }) => talk));
+  for (const { branch, isComplete, talk } of log.nodes.values())
+    if (branch === record.id && isComplete && (talk === undefined || !talks.has(talk)))
+      return false;
+  return true;
 }

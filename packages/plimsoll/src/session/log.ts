@@ -7,7 +7,7 @@ import type { Calibration } from "../budget/calibrate.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
-import { answerKeyOf, chainRoot, nextChain } from "../store/chain.ts";
+import { chainRoot, nextChain } from "../store/chain.ts";
 import type {
   BranchRecord,
   NodeRecord,
@@ -21,6 +21,10 @@ export interface SessionLog {
   record: SessionRecord;
   readonly nodes: Map<number, NodeRecord>;
   readonly seqByChain: Map<string, number>;
+  /** The newest message up to which this was said. */
+  readonly seqByTalk: Map<string, number>;
+  /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
+  readonly turnByTalk: Map<string, string>;
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
@@ -131,6 +135,11 @@ export interface LogMessage {
   readonly identity: string;
   /** As earlier versions took it, where they took different messages for the same. */
   readonly oldIdentity?: string;
+  /**
+   * Only of the assistant's: its words and calls, without reasoning and spelling, which clients drop and change. Null: it
+   * says nothing else.
+   */
+  readonly essence?: string | null;
   /** Identity with digits masked: only of system messages. */
   readonly looseIdentity?: string;
   readonly hash: string;
@@ -154,7 +163,7 @@ export interface LogMessage {
 export interface Link {
   readonly chain: string;
   readonly looseChain: string;
-  /** Only over what was said: leading system messages do not count. */
+  /** Only over what was said: leading system messages do not count, and answers by their essence. */
   readonly talk: string;
   /** Only system messages so far. */
   readonly isLeading: boolean;
@@ -165,6 +174,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
     record,
     nodes: new Map(),
     seqByChain: new Map(),
+    seqByTalk: new Map(),
+    turnByTalk: new Map(),
     indexByChain: new Map(),
     inner: new Map(),
     edits: [],
@@ -200,6 +211,10 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
 function addNode(log: SessionLog, node: NodeRecord): void {
   log.nodes.set(node.seq, node);
   log.seqByChain.set(node.chain, node.seq);
+  if (node.talk !== undefined) {
+    log.seqByTalk.set(node.talk, node.seq);
+    if (node.source === "answer") log.turnByTalk.set(node.talk, node.turn);
+  }
   const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
   const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
   log.indexByChain.set(looseChainOf(node), before + 1);
@@ -220,7 +235,7 @@ export function rootLink(wire: string): Link {
   return { chain, looseChain: chain, talk: chain, isLeading: true };
 }
 
-type Identified = Pick<LogMessage, "role" | "identity" | "looseIdentity">;
+type Identified = Pick<LogMessage, "role" | "identity" | "looseIdentity" | "essence">;
 
 export function extendLink(link: Link, message: Identified): Link {
   const isLeading = link.isLeading && message.role === "system";
@@ -230,17 +245,33 @@ export function extendLink(link: Link, message: Identified): Link {
   return {
     chain,
     looseChain: isSame ? chain : nextChain(link.looseChain, looseIdentity),
-    talk: talkAfter(link, { isLeading, chain, identity: message.identity }),
+    talk: talkAfter(link, { ...message, isLeading }),
     isLeading,
   };
 }
 
 function talkAfter(
-  before: Link,
-  { isLeading, chain, identity }: Pick<Link, "isLeading" | "chain"> & { readonly identity: string },
+  { talk }: Pick<Link, "talk">,
+  {
+    isLeading,
+    identity,
+    essence,
+  }: Pick<Identified, "identity" | "essence"> & Pick<Link, "isLeading">,
 ): string {
-  if (isLeading) return before.talk;
-  return before.talk === before.chain ? chain : nextChain(before.talk, identity);
+  const said = essence === undefined ? identity : essence;
+  return isLeading || said === null ? talk : nextChain(talk, said);
+}
+
+/** The same, as earlier versions would have it: by identity alone. */
+export function oldTalksOf(wire: string, messages: readonly LogMessage[]): readonly string[] {
+  const talks: string[] = [];
+  let [talk, isLeading] = [chainRoot(wire), true];
+  for (const { role, identity, oldIdentity = identity } of messages) {
+    isLeading &&= role === "system";
+    if (!isLeading) talk = nextChain(talk, oldIdentity);
+    talks.push(talk);
+  }
+  return talks;
 }
 
 /** Links of messages that are in the log, from the root on. */
@@ -248,9 +279,8 @@ export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly
   const links: Link[] = [];
   let link = rootLink(wire);
   for (const node of path) {
-    const { chain, role, identity } = node;
+    const { chain, role, talk = link.talk } = node;
     const isLeading = link.isLeading && role === "system";
-    const talk = talkAfter(link, { isLeading, chain, identity });
     link = { chain, looseChain: looseChainOf(node), talk, isLeading };
     links.push(link);
   }
@@ -367,8 +397,6 @@ export interface NewNode {
   readonly source: NodeRecord["source"];
   readonly turn: string;
   readonly branch: string;
-  /** Of an answer: what was said before it. */
-  readonly talkBefore?: string;
   readonly isComplete: boolean;
   readonly at: number;
 }
@@ -380,7 +408,8 @@ export function appendNode(
 ): { readonly node: NodeRecord; readonly isNew: boolean } {
   const known = log.nodes.get(log.seqByChain.get(added.link.chain) ?? -1);
   if (known !== undefined) return { node: known, isNew: false };
-  const { message, link, talkBefore } = added;
+  const { message, link } = added;
+  const isSaid = added.source !== "inner" && !link.isLeading && message.essence !== null;
   const node: NodeRecord = {
     seq: log.nextSeq,
     parent: added.parent,
@@ -388,7 +417,7 @@ export function appendNode(
     source: added.source,
     turn: added.turn,
     branch: added.branch,
-    ...(talkBefore === undefined ? {} : { answerKey: answerKeyOf(talkBefore, message.identity) }),
+    ...(isSaid ? { talk: link.talk } : {}),
     identity: message.identity,
     chain: link.chain,
     ...(link.looseChain === link.chain ? {} : { looseChain: link.looseChain }),

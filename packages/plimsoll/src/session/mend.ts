@@ -14,8 +14,8 @@ export interface Mender {
   readonly store: Store;
   /** Whether something of this session was found spoilt and it was not put aside yet. */
   isSpoilt(session: string): boolean;
-  /** conflict: a log of this session met rows in the store that are not in it. Another process may have written them. */
-  noteOutcome(session: string, outcome: "stored" | "conflict"): void;
+  /** A log met rows in the store that are not in it. Another process has written them, or an index is spoilt: it is looked at. */
+  noteConflict(): void;
   /** After a failure: true when it was damage, and has been dealt with. Contract: never rejects. */
   mend(error: unknown): Promise<boolean>;
   /** Looks at the whole database, and makes a new one where that is needed. Contract: never rejects. */
@@ -29,38 +29,38 @@ export interface MendWorld {
   readonly bus: EventBus;
   readonly health: StoreHealth;
   readonly now: () => number;
+  /** Nobody else works with the file while it is replaced; undefined where somebody does. */
+  readonly holdFile: () => { release(): void } | undefined;
   /** The sessions in memory are no longer what the store has. */
   readonly forget: (sessions: readonly string[]) => void;
 }
 
-/**
- * A session that was read anew after a conflict and meets the next one at once is not another process's: rows of it are
- * there that no index leads to.
- */
-const conflictsMax = 3;
-const conflictsKept = 1000;
+/** A check reads the whole file. */
+const checkEveryMs = 600_000;
 /** The same database is not made anew again and again: a disk that spoils it so fast needs a person. */
 const rebuildsMax = 3;
+
+const spoiltForOthers =
+  "The database is spoilt, and a service works with it: restart the service, which mends it.";
 
 export function createMender(world: MendWorld): Mender {
   const spoilt = new Set<string>();
   const triedAside = new Set<string>();
-  const conflicts = createConflictCount();
+  let checkedAt = Number.NEGATIVE_INFINITY;
   /** When an error was met: before how many rebuilds. */
   const metAt = new WeakMap<object, number>();
-  let last: Promise<unknown> = Promise.resolve();
+  const { oneByOne, idle } = createQueue();
   let rebuilds = 0;
-
-  const oneByOne = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = last.then(work);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
 
   const rebuild = async (reason: string): Promise<boolean> => {
     if (rebuilds >= rebuildsMax) return false;
+    const hold = world.holdFile();
+    if (hold === undefined) {
+      world.health.report("spoilt", `${spoiltForOthers} ${reason}`);
+      return false;
+    }
     rebuilds++;
-    const rebuilt = await world.store.rebuild();
+    const rebuilt = await world.store.rebuild().finally(() => hold.release());
     spoilt.clear();
     world.forget(rebuilt.lost);
     world.health.clear("spoilt");
@@ -71,8 +71,8 @@ export function createMender(world: MendWorld): Mender {
 
   const putAside = async (session: string, reason: string): Promise<boolean> => {
     world.forget([session]);
-    // An index that was spoilt leads to it all the same.
-    if (triedAside.has(session)) return rebuild(reason);
+    // It is there again: an index that was spoilt may lead to it all the same.
+    if (triedAside.has(session) && (await world.store.check()).length > 0) return rebuild(reason);
     triedAside.add(session);
     try {
       const file = await world.store.putAside(session);
@@ -106,6 +106,15 @@ export function createMender(world: MendWorld): Mender {
       return false;
     });
 
+  const check = async (): Promise<void> => {
+    // What cannot be looked at now is not spoilt for that.
+    const problems = await world.store
+      .check()
+      .catch((error: unknown) => (codeOf(error) === "STORE_CORRUPT" ? [errorMessage(error)] : []));
+    const [first] = problems;
+    if (first !== undefined) await mend(new PlimsollError("STORE_CORRUPT", first));
+  };
+
   const note = (error: unknown): void => {
     if (codeOf(error) !== "STORE_CORRUPT") return;
     const session = sessionIn(error);
@@ -117,32 +126,33 @@ export function createMender(world: MendWorld): Mender {
   return {
     store: watched(world.store, note),
     isSpoilt: (session) => spoilt.has(session),
-    noteOutcome: (session, outcome) => {
-      if (conflicts(session, outcome) >= conflictsMax) spoilt.add(session);
+    noteConflict: () => {
+      if (world.now() - checkedAt < checkEveryMs) return;
+      checkedAt = world.now();
+      void check();
     },
     mend,
-    check: async () => {
-      const problems = await world.store.check().catch((error: unknown) => [errorMessage(error)]);
-      const [first] = problems;
-      if (first === undefined) return;
-      await mend(new PlimsollError("STORE_CORRUPT", first));
+    check,
+    idle,
+  };
+}
+
+interface Queue {
+  oneByOne<T>(work: () => Promise<T>): Promise<T>;
+  idle(): Promise<void>;
+}
+
+function createQueue(): Queue {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    oneByOne: (work) => {
+      const mine = last.then(work);
+      last = mine.catch(() => undefined);
+      return mine;
     },
     idle: async () => {
       await last;
     },
-  };
-}
-
-/** How many conflicts in a row a session has met. */
-function createConflictCount(): (session: string, outcome: "stored" | "conflict") => number {
-  const counts = new Map<string, number>();
-  return (session, outcome) => {
-    if (outcome === "stored") counts.delete(session);
-    else {
-      if (counts.size > conflictsKept) counts.clear();
-      counts.set(session, (counts.get(session) ?? 0) + 1);
-    }
-    return counts.get(session) ?? 0;
   };
 }
 

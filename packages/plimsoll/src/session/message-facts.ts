@@ -43,6 +43,7 @@ interface Facts {
   readonly role: LogMessage["role"];
   readonly identity: string;
   readonly oldIdentity?: string;
+  readonly essence?: string | null;
   readonly looseIdentity?: string;
   readonly counts: Map<string, Count>;
   /** Rulers whose count is a guess, because nobody could count: to be counted again. */
@@ -232,6 +233,7 @@ function readFacts(
     role,
     identity,
     ...(old === exact ? {} : { oldIdentity: shortHash(old) }),
+    ...(role === "assistant" ? { essence: essenceOf(parts) } : {}),
     counts: new Map<string, Count>(),
     guessed: new Set<string>(),
     traits: traitsOf(wire, json, parts),
@@ -240,6 +242,16 @@ function readFacts(
   const whole = wire.identity(json);
   const masked = whole.replaceAll(/\d+/g, "0");
   return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
+}
+
+/** By words and calls. A call is known by its id, wherever it has one: clients write its arguments anew. */
+function essenceOf(parts: readonly Part[]): string | null {
+  const said = parts.flatMap((part): readonly unknown[] => {
+    if (part.kind === "text") return part.text.trim() === "" ? [] : [part.text.trim()];
+    if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
+    return part.kind === "reasoning" ? [] : [part];
+  });
+  return said.length === 0 ? null : shortHash(JSON.stringify(said));
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
@@ -262,6 +274,7 @@ function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogM
     role: facts.role,
     identity: facts.identity,
     ...(facts.oldIdentity === undefined ? {} : { oldIdentity: facts.oldIdentity }),
+    ...(facts.essence === undefined ? {} : { essence: facts.essence }),
     ...(facts.looseIdentity === undefined ? {} : { looseIdentity: facts.looseIdentity }),
     hash: contentHash,
     bytes: bytes.length,

@@ -1,12 +1,14 @@
 /** The store that the product works on: opened, replaced where it cannot be read, and watched for damage. */
 
+import { dirname, join } from "node:path";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { type FolderLock, takeLock } from "../store/folder-lock.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { openSqliteStore } from "../store/sqlite.ts";
 import { putDatabaseAside, salvageDatabase } from "../store/sqlite-repair.ts";
 import type { Store } from "../store/store.ts";
 import type { Config } from "./config-schema.ts";
-import type { DataFolder } from "./data-folder.ts";
+import { type DataFolder, serviceLockName } from "./data-folder.ts";
 import type { EventBus } from "./event-bus.ts";
 import { createMender, type Mender } from "./mend.ts";
 import type { StoreHealth } from "./store-health.ts";
@@ -17,6 +19,7 @@ export interface StoreToOpen {
   readonly folder: DataFolder | undefined;
   /** One of the caller's. */
   readonly given: Store | undefined;
+  readonly isService: boolean;
   readonly bus: EventBus;
   readonly health: StoreHealth;
   readonly now: () => number;
@@ -37,7 +40,14 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
       "The database could not be opened and was put aside: the log of the service says more.",
     );
   let forget: (sessions: readonly string[]) => void = () => undefined;
-  const mender = createMender({ store, bus, health, now, forget: (lost) => forget(lost) });
+  const mender = createMender({
+    store,
+    bus,
+    health,
+    now,
+    holdFile: () => holdFile(wanted),
+    forget: (lost) => forget(lost),
+  });
   return {
     store: mender.store,
     mender: {
@@ -52,6 +62,12 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
       forget = handler;
     },
   };
+}
+
+/** The service has the lock of its folder; whoever else would replace the file takes it meanwhile. */
+function holdFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
+  if (folder === undefined || isService) return { release: () => undefined };
+  return takeLock(join(dirname(folder.database), serviceLockName), 0);
 }
 
 /** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */

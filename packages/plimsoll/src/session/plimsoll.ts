@@ -61,6 +61,8 @@ export interface PlimsollOptions {
   readonly data?: string;
   /** Keep nothing beyond the process. */
   readonly store?: "memory";
+  /** It has the data folder to itself, by its lock. */
+  readonly isService?: boolean;
   readonly config?: Config;
   /** Other parts than the usual ones, such as strategies of your own. */
   readonly parts?: Partial<Omit<Parts, "strategies">> & {
@@ -213,6 +215,7 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
     config,
     folder,
     given: options.parts?.store,
+    isService: options.isService === true,
     bus,
     health,
     now,
@@ -304,7 +307,7 @@ function assemble(parts: Assembly): Assembled {
       bus,
       now,
       forget: sessions.forget,
-      onOutcome: ({ record }, outcome) => parts.mender.noteOutcome(record.id, outcome),
+      onConflict: parts.mender.noteConflict,
     }),
     openTurns: createOpenTurns(),
     tokenizers: tokenizersOf(config),
@@ -405,7 +408,11 @@ async function resumeSession(
   config: Config,
   id: string,
 ): Promise<Session> {
-  const log = await context.sessions.byId(id);
+  const log = await context.sessions.byId(id).catch(async (error: unknown) => {
+    // What is spoilt is put aside, and not there then.
+    if (await context.mender.mend(error)) return undefined;
+    throw error;
+  });
   if (log === undefined) {
     throw new PlimsollError(
       "SESSION_UNKNOWN",

@@ -55,9 +55,8 @@ export function appendMessages(
   appending: Appending,
 ): Tip {
   let tip = from;
-  const talkBefore = appending.source === "answer" ? from.link.talk : undefined;
   for (const { message, bytes } of messages)
-    tip = appendMessage(log, tip, { message, bytes }, { ...appending, talkBefore });
+    tip = appendMessage(log, tip, { message, bytes }, appending);
   return tip;
 }
 
@@ -65,13 +64,12 @@ function appendMessage(
   log: SessionLog,
   parent: Tip,
   added: MessageToAppend,
-  { talkBefore, ...appending }: Appending & { readonly talkBefore: string | undefined },
+  appending: Appending,
 ): Tip {
   const { message, bytes } = added;
   const link = extendLink(parent.link, message);
   const { node, isNew } = appendNode(log, {
     ...appending,
-    ...(talkBefore === undefined ? {} : { talkBefore }),
     message,
     link,
     parent: parent.seq,

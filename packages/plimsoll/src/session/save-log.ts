@@ -30,8 +30,8 @@ export interface SaverWorld {
   readonly health: StoreHealth;
   /** The session is to be read from the store again: what is in memory does not fit it any more. */
   readonly forget: (log: SessionLog) => void;
-  /** conflict: a batch met rows that are already there. */
-  readonly onOutcome?: (log: SessionLog, outcome: "stored" | "conflict") => void;
+  /** A batch met rows that are already there. */
+  readonly onConflict?: () => void;
 }
 
 /** A store that stays away must not fill the memory: beyond this, a session is let go. */
@@ -134,7 +134,6 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   try {
     const writes = await Promise.all(batch);
     const receipt = await world.store.commit([...frame, ...writes]);
-    world.onOutcome?.(log, "stored");
     world.health.clear("commit");
     for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);
     return "stored";
@@ -165,7 +164,7 @@ function abandon(log: SessionLog, world: SaverWorld): void {
   log.isAbandoned = true;
   log.unsaved = [];
   world.forget(log);
-  world.onOutcome?.(log, "conflict");
+  world.onConflict?.();
 }
 
 function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: string): void {

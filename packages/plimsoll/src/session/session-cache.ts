@@ -1,16 +1,17 @@
 /** Finds the session of a request: by name, or by the history that it shares; in memory, then in the store. */
 
+import { PlimsollError } from "../message/error.ts";
 import type { SessionRecord, Store } from "../store/store.ts";
 import {
-  answerKeysOf,
+  answeredTalks,
   type Continuation,
   continuationOf,
   type RequestShape,
   type SessionHints,
 } from "./identify.ts";
 import { newId } from "./ids.ts";
-import { emptyLog, restoreLog, type SessionLog } from "./log.ts";
-import { createSessionShelf, openingKey, type SessionShelf } from "./session-shelf.ts";
+import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "./log.ts";
+import { createSessionShelf, type SessionShelf } from "./session-shelf.ts";
 
 export interface SessionCache {
   /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
@@ -32,11 +33,14 @@ export interface SessionLookup {
   readonly wire: string;
   readonly request: RequestShape;
   readonly hints: SessionHints;
+  /** Without a name it is a new session, whatever its history proves. */
+  readonly isAnew?: boolean;
 }
 
 const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
 /** Of the sessions that were given the same answers, only so many are looked into. */
 const maxCandidates = 16;
+const candidatesPerTalk = 4;
 
 export function createSessionCache(store: Store, now: () => number): SessionCache {
   const shelf = createSessionShelf(shelfLimits);
@@ -52,9 +56,8 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     const { clientKey, sessionId } = hints;
     const named = sessionId === undefined ? undefined : await byId(sessionId);
     if (named?.record.tenant === tenant && named.record.wire === wire) return named;
-    return clientKey === undefined
-      ? findByHistory(shelf, store, query)
-      : findByClientKey(shelf, store, { tenant, clientKey, wire });
+    if (clientKey !== undefined) return findByClientKey(shelf, store, { tenant, clientKey, wire });
+    return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
   };
   return {
     byId,
@@ -132,35 +135,49 @@ async function findByHistory(
   store: Store,
   query: SessionLookup,
 ): Promise<SessionLog | undefined> {
+  const { wire, request } = query;
+  // A conversation that has no answer in it yet continues none.
+  if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
+  const talks = request.links.map(({ talk }) => talk);
+  const found = await findByTalks(shelf, store, query, talks);
+  return found ?? findByTalks(shelf, store, query, oldTalksOf(wire, request.messages));
+}
+
+async function findByTalks(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup,
+  talks: readonly string[],
+): Promise<SessionLog | undefined> {
   const { tenant, wire, request } = query;
-  const keys = answerKeysOf(wire, request);
-  const opening = openingKey(request.links.at(-1)?.chain ?? "");
-  const held = shelf.byAnswers({ tenant, keys: [...keys, opening], max: maxCandidates });
-  const found = await choose(shelf, store, query, held);
-  // A conversation that has no answer in it yet is not worth a look at the disk.
-  if (found !== undefined || keys.length === 0) return found;
-  const matches = await store.answers({ tenant, wire, keys, limit: maxCandidates });
-  const depth = new Map(keys.map((key, index) => [key, index]));
-  const deepest = matches.toSorted((a, b) => (depth.get(a.key) ?? 0) - (depth.get(b.key) ?? 0));
-  const stored = new Set(deepest.map(({ session }) => session).filter((id) => !held.has(id)));
-  return choose(shelf, store, query, [...stored].slice(0, maxCandidates));
+  const answered = answeredTalks(request, talks);
+  const held = shelf.byAnswers({ tenant, talks: answered, max: maxCandidates });
+  const found = await choose(shelf, store, query, { talks, ids: held });
+  if (found !== undefined) return found;
+  const matches = await store.answers({ tenant, wire, talks: answered, limit: candidatesPerTalk });
+  const stored = new Set(matches.map(({ session }) => session).filter((id) => !held.has(id)));
+  const ids = [...stored].slice(0, maxCandidates);
+  return choose(shelf, store, query, { talks, ids });
+}
+
+interface Choosing {
+  readonly talks: readonly string[];
+  readonly ids: Iterable<string>;
 }
 
 async function choose(
   shelf: SessionShelf,
   store: Store,
   query: SessionLookup,
-  ids: Iterable<string>,
+  choosing: Choosing,
 ): Promise<SessionLog | undefined> {
-  const candidates = await candidatesAmong(shelf, store, query, ids);
+  const candidates = await candidatesAmong(shelf, store, query, choosing);
   // Most in common first; whoever knows all of a branch before whoever went back in one.
   const ordered = candidates.toSorted(
     (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
   );
-  for (const { log, shown } of ordered) {
-    const isHarmless = shown.kind === "goes-on" && shown.isAlone;
-    if (isHarmless || (await isOnly(store, query, { log, shown }, candidates))) return log;
-  }
+  for (const candidate of ordered)
+    if (await isOnly(shelf, store, query, candidate)) return candidate.log;
   return undefined;
 }
 
@@ -171,14 +188,14 @@ function rank({ kind }: Candidate["shown"]): number {
 async function candidatesAmong(
   shelf: SessionShelf,
   store: Store,
-  { wire, request, hints }: SessionLookup,
-  ids: Iterable<string>,
+  { wire, request, hints: { agent } }: SessionLookup,
+  { talks, ids }: Choosing,
 ): Promise<readonly Candidate[]> {
   const candidates: Candidate[] = [];
   for (const id of ids) {
     const log = await loadSession(shelf, store, id);
     if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
-    const shown = continuationOf(log, request, hints.agent);
+    const shown = continuationOf(log, request, { talks, agent });
     if (shown.kind !== "stranger") candidates.push({ log, shown });
   }
   return candidates;
@@ -186,12 +203,17 @@ async function candidatesAmong(
 
 /** An answer that two conversations were given does not say which of them goes on. */
 async function isOnly(
+  shelf: SessionShelf,
   store: Store,
   { tenant, wire }: SessionLookup,
-  { log, shown }: Candidate,
-  candidates: readonly Candidate[],
+  { log, shown: { proof } }: Candidate,
 ): Promise<boolean> {
-  if (candidates.some((other) => other.log !== log && other.shown.key === shown.key)) return false;
-  const holders = await store.answers({ tenant, wire, keys: [shown.key], limit: maxCandidates });
-  return holders.every(({ session }) => session === log.record.id);
+  const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
+  const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
+  // A store that cannot be read now must not end a conversation that is in memory.
+  const stored = await store.holders(asked).catch((error: unknown) => {
+    if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
+    return [];
+  });
+  return [...held, ...stored].every((session) => session === log.record.id);
 }

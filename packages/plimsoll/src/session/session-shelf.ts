@@ -6,19 +6,16 @@ export interface SessionShelf {
   put(log: SessionLog): void;
   get(id: string): SessionLog | undefined;
   byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
-  /**
-   * Ids of sessions that recorded an answer under one of these keys, those of the first key first; of equals, those that
-   * stand at that answer before those that have gone on.
-   */
+  /** Ids of sessions that recorded an answer after which one of these was said, those of the first talk first. */
   byAnswers(query: ShelfQuery): ReadonlySet<string>;
-  /** Messages were added, or a turn failed: so the session is found by its next request. */
+  /** Messages were added: so the session is found by its next request. */
   noteAnswers(log: SessionLog): void;
   remove(log: SessionLog): void;
 }
 
 export interface ShelfQuery {
   readonly tenant: string;
-  readonly keys: readonly string[];
+  readonly talks: readonly string[];
   readonly max: number;
 }
 
@@ -32,8 +29,6 @@ export interface ShelfLimits {
 interface Held {
   readonly log: SessionLog;
   readonly keys: Set<string>;
-  /** Of the answers that its branches stand at. */
-  readonly tips: Set<string>;
   /** Up to here its answers are known. */
   noted: number;
   messages: number;
@@ -90,7 +85,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
       const { id, tenant, wire, clientKey } = log.record;
       const before = held.get(id);
       if (before !== undefined) remove(id, before);
-      held.set(id, { log, keys: new Set(), tips: new Set(), noted: 0, messages: 0 });
+      held.set(id, { log, keys: new Set(), noted: 0, messages: 0 });
       if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
       noteAnswers(log);
       letGoSoon();
@@ -118,10 +113,9 @@ interface AnswerIndex {
   find(query: ShelfQuery): ReadonlySet<string>;
 }
 
-/** Which sessions recorded an answer, and which of them still stand at it. */
+/** Which sessions recorded an answer. */
 function createAnswerIndex(): AnswerIndex {
   const idsByKey = new Map<string, Set<string>>();
-  const idsByTip = new Map<string, Set<string>>();
   let size = 0;
 
   const noteKey = (entry: Held, key: string): void => {
@@ -132,14 +126,6 @@ function createAnswerIndex(): AnswerIndex {
     size++;
     addId(idsByKey, name, id);
   };
-  const noteTips = (entry: Held): void => {
-    const { id, tenant } = entry.log.record;
-    const names = new Set(tipKeysOf(entry.log).map((key) => keyOf(tenant, key)));
-    for (const name of entry.tips) if (!names.has(name)) dropId(idsByTip, name, id);
-    for (const name of names) addId(idsByTip, name, id);
-    entry.tips.clear();
-    for (const name of names) entry.tips.add(name);
-  };
 
   return {
     get size() {
@@ -148,23 +134,19 @@ function createAnswerIndex(): AnswerIndex {
     note: (entry) => {
       const { log } = entry;
       for (let seq = entry.noted + 1; seq < log.nextSeq; seq++) {
-        const key = log.nodes.get(seq)?.answerKey;
-        if (key !== undefined) noteKey(entry, key);
+        const node = log.nodes.get(seq);
+        if (node?.source === "answer" && node.talk !== undefined) noteKey(entry, node.talk);
       }
       entry.noted = log.nextSeq - 1;
-      noteTips(entry);
     },
-    drop: ({ log, keys, tips }) => {
+    drop: ({ log, keys }) => {
       size -= keys.size;
       for (const key of keys) dropId(idsByKey, key, log.record.id);
-      for (const key of tips) dropId(idsByTip, key, log.record.id);
     },
-    find: ({ tenant, keys, max }) => {
+    find: ({ tenant, talks, max }) => {
       const found = new Set<string>();
-      for (const key of keys) {
-        const name = keyOf(tenant, key);
-        // All that stand at one answer have said the same: a few of them are enough.
-        for (const id of [...someOf(idsByTip.get(name)), ...someOf(idsByKey.get(name))])
+      for (const talk of talks) {
+        for (const id of idsByKey.get(keyOf(tenant, talk)) ?? [])
           if (found.size < max) found.add(id);
         if (found.size >= max) break;
       }
@@ -181,45 +163,6 @@ function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
   const left = ids.get(key);
   left?.delete(id);
   if (left?.size === 0) ids.delete(key);
-}
-
-/** The first of a set, without a copy of it: thousands of conversations may stand at one greeting. */
-function* someOf(ids: ReadonlySet<string> | undefined): Generator<string> {
-  let count = 0;
-  for (const id of ids ?? []) {
-    if (++count > maxPerKey) return;
-    yield id;
-  }
-}
-
-/** A session that was forked more often than this is known by its newest branches. */
-const maxBranches = 64;
-
-function tipKeysOf(log: SessionLog): readonly string[] {
-  const keys: string[] = [];
-  for (const { record } of [...log.branches.values()].slice(-maxBranches)) {
-    let node = log.nodes.get(record.tipSeq ?? -1);
-    while (node?.answerKey !== undefined) {
-      keys.push(node.answerKey);
-      node = log.nodes.get(node.parent ?? -1);
-    }
-  }
-  const opening = openingOf(log);
-  return opening === undefined ? keys : [...keys, opening];
-}
-
-/** A first request that failed: the same one again is its retry, and there is no answer yet to know it by. */
-function openingOf({ nodes, branches }: SessionLog): string | undefined {
-  const [main] = branches.values();
-  if (branches.size !== 1 || main === undefined || main.inFlight > 0) return undefined;
-  const tip = nodes.get(main.record.tipSeq ?? -1);
-  const hasAnswer = tip === undefined || tip.seq !== nodes.size || tip.source === "answer";
-  return hasAnswer ? undefined : openingKey(tip.chain);
-}
-
-/** By the strict chain: a retry is the same, system prompt and all. */
-export function openingKey(chain: string): string {
-  return `opening ${chain}`;
 }
 
 /** What runs or is not stored yet is nowhere else. */

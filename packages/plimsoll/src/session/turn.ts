@@ -11,7 +11,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
-import { spoiltRow } from "../store/seal.ts";
 import type { Store } from "../store/store.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -97,6 +96,8 @@ export interface Incoming {
   readonly priority?: 1 | 2 | 3;
   /** Recorded and measured, but sent as it came. */
   readonly isOff?: boolean;
+  /** It begins a session of its own, unless its client has a name for another. */
+  readonly isAnew?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Values that came with it and must not be kept, should an upstream quote them. */
   readonly credentials?: readonly string[];
@@ -135,13 +136,22 @@ const mendsMax = 3;
  * in a session of its own history.
  */
 export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  let isAnew = false;
   for (let mends = 0; ; mends++) {
     try {
-      return await receiveOnce(context, incoming);
+      return await receiveOnce(context, { ...incoming, isAnew });
     } catch (error) {
       if (mends >= mendsMax || !isSpoilt(error) || !(await context.mender.mend(error))) throw error;
+      // Its session is gone. Nobody else's is looked for in its place.
+      isAnew ||= PlimsollError.is(error) && error.fields["session"] !== undefined;
     }
   }
+}
+
+/** Something else of it was found spoilt since it was read. */
+function spoiltSession(session: string): PlimsollError {
+  const message = `${session} was found spoilt.`;
+  return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
 }
 
 function isSpoilt(error: unknown): boolean {
@@ -245,9 +255,15 @@ async function appendRequest(
   const shape = shapeOf(messages, links);
   const { log, isNew } =
     whole.log === undefined
-      ? await context.sessions.find({ tenant, wire: wire.name, request: shape, hints })
+      ? await context.sessions.find({
+          tenant,
+          wire: wire.name,
+          request: shape,
+          hints,
+          isAnew: incoming.isAnew === true,
+        })
       : { log: whole.log, isNew: false };
-  if (context.mender.isSpoilt(log.record.id)) throw spoiltRow("of this session", log.record.id);
+  if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
   const named = linksIn(log, messages, links);

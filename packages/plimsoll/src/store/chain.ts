@@ -14,12 +14,3 @@ export function chainRoot(wire: string): string {
 export function nextChain(chain: string, identity: string): string {
   return shortHash(chain + identity);
 }
-
-/**
- * What a request that contains an answer is recognised by: everything that was said up to the answer, and one message
- * of it. System prompts before the conversation do not count: they change from turn to turn, and where a wire has them
- * among the messages they are none of what was said.
- */
-export function answerKeyOf(talkBefore: string, identity: string): string {
-  return nextChain(talkBefore, identity);
-}

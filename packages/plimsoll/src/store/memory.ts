@@ -42,7 +42,7 @@ interface Memory {
   readonly archive: Map<string, ArchiveRecord>;
   readonly references: Map<string, ReferenceRecord>;
   readonly errors: { readonly tenant: string; readonly error: ErrorRecord }[];
-  readonly answers: Map<string, { readonly session: string; readonly seq: number }[]>;
+  readonly talks: Map<string, { readonly session: string; readonly seq: number }[]>;
   readonly events: StoredEvent[];
   lastEvent: number;
   lastTurn: number;
@@ -59,7 +59,7 @@ export function createMemoryStore(): Store {
     archive: new Map(),
     references: new Map(),
     errors: [],
-    answers: new Map(),
+    talks: new Map(),
     events: [],
     lastEvent: 0,
     lastTurn: 0,
@@ -128,7 +128,10 @@ function sessionReads(
 
 function messageReads(
   memory: Memory,
-): Pick<Store, "messages" | "bodies" | "wordings" | "wordingSizes" | "answers" | "head"> {
+): Pick<
+  Store,
+  "messages" | "bodies" | "wordings" | "wordingSizes" | "answers" | "holders" | "head"
+> {
   const read = (session: string, { node, body }: KeptMessage): Promise<Uint8Array> =>
     unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}`, session });
   return {
@@ -163,17 +166,28 @@ function messageReads(
       const kept = memory.sessions.get(session)?.wordings ?? new Map();
       return new Map([...kept].map(([seq, { bytes }]) => [seq, bytes]));
     },
-    answers: async ({ tenant, wire, keys, limit }) =>
-      keys
-        .flatMap((key) =>
-          (memory.answers.get(`${tenant}\0${key}`) ?? []).map((at) => ({ ...at, key })),
-        )
-        .filter(({ session }) => {
-          const record = memory.sessions.get(session)?.session;
-          return record?.wire === wire && record.clientKey === undefined;
-        })
-        .reverse()
-        .slice(0, limit),
+    answers: async ({ tenant, wire, talks, limit }) =>
+      talks.flatMap((talk) =>
+        (memory.talks.get(`${tenant}\0${talk}`) ?? [])
+          .filter(({ session, seq }) => {
+            const kept = memory.sessions.get(session);
+            const isAnswer = kept?.nodes.get(seq)?.node.source === "answer";
+            return isAnswer && kept?.session.wire === wire && kept.session.clientKey === undefined;
+          })
+          .map((place) => ({ ...place, talk }))
+          .reverse()
+          .slice(0, limit),
+      ),
+    holders: async ({ tenant, wire, talks, limit }) => [
+      ...new Set(
+        talks.flatMap((talk) =>
+          (memory.talks.get(`${tenant}\0${talk}`) ?? [])
+            .map(({ session }) => session)
+            .filter((session) => memory.sessions.get(session)?.session.wire === wire)
+            .slice(0, limit),
+        ),
+      ),
+    ],
     head: async (session, hash) => {
       const kept = memory.sessions.get(session);
       const list = kept?.heads.get(hash);
@@ -279,10 +293,10 @@ function applyToSession(
       return;
     case "message":
       kept.nodes.set(write.node.seq, { node: write.node, body: write.body });
-      if (write.node.answerKey !== undefined) {
-        const key = `${write.tenant}\0${write.node.answerKey}`;
-        const known = memory.answers.get(key) ?? [];
-        memory.answers.set(key, [...known, { session: write.session, seq: write.node.seq }]);
+      if (write.node.talk !== undefined) {
+        const key = `${write.tenant}\0${write.node.talk}`;
+        const known = memory.talks.get(key) ?? [];
+        memory.talks.set(key, [...known, { session: write.session, seq: write.node.seq }]);
       }
       return;
     case "head":

@@ -1,10 +1,10 @@
 /**
- * Step 3: every row is sealed; answers can be found by what was said before them; messages know their branch. Rows of
- * earlier versions get all of it here, from what they say.
+ * Step 3: every row is sealed; messages can be found by what was said up to them, and know their branch. Rows of earlier
+ * versions get all of it here, from what they say.
  */
 
 import type { Database } from "better-sqlite3";
-import { answerKeyOf, chainRoot, nextChain } from "./chain.ts";
+import { chainRoot, nextChain } from "./chain.ts";
 import { unpackRecord } from "./record.ts";
 import { type SealedTable, sealedColumns, sealOf } from "./seal.ts";
 import type { SqlRow } from "./sql-rows.ts";
@@ -15,11 +15,11 @@ export const statements3: readonly string[] = [
     (table) => `ALTER TABLE ${table} ADD COLUMN seal BLOB`,
   ),
   "ALTER TABLE messages ADD COLUMN branch TEXT",
-  "ALTER TABLE messages ADD COLUMN answer_key TEXT",
+  "ALTER TABLE messages ADD COLUMN talk TEXT",
   "ALTER TABLE branches ADD COLUMN left_branch TEXT",
   "DROP INDEX messages_by_chain",
   "DROP INDEX messages_by_loose_chain",
-  "CREATE INDEX messages_by_answer ON messages (tenant, answer_key) WHERE answer_key IS NOT NULL",
+  "CREATE INDEX messages_by_talk ON messages (tenant, talk) WHERE talk IS NOT NULL",
   // Not WITHOUT ROWID: there a block of a kilobyte would take a page of its own.
   `CREATE TABLE blocks (
     number INTEGER PRIMARY KEY, session TEXT NOT NULL, id BLOB NOT NULL, codec TEXT NOT NULL, body BLOB NOT NULL,
@@ -32,6 +32,7 @@ const rowsPerStep = 500;
 /** Contract: inside the transaction of the step; the database is not in use by anybody else. */
 export function fillStep3(database: Database): void {
   const branchOfTurn = readBranches(database);
+  const isOnPath = readPaths(database);
   const wireOf = new Map(
     (database.prepare("SELECT id, wire FROM sessions").all() as SqlRow[]).map((row) => [
       String(row["id"]),
@@ -41,8 +42,10 @@ export function fillStep3(database: Database): void {
   const talks = new Talks();
   forEachRow(database, "messages", (row) => {
     const branch = branchOfTurn.get(`${row["session"]}\0${row["turn"]}`) ?? null;
-    const answerKey = talks.add(row, wireOf.get(String(row["session"])) ?? "");
-    return { branch, answer_key: answerKey };
+    // Earlier versions put conversations of several people on one branch: only what it ends with is surely its own.
+    const isOwn = branch !== null && isOnPath(String(row["session"]), branch, Number(row["seq"]));
+    const talk = talks.add(row, wireOf.get(String(row["session"])) ?? "");
+    return { branch: isOwn ? branch : null, talk };
   });
   for (const table of [
     "branches",
@@ -68,6 +71,26 @@ function readBranches(database: Database): ReadonlyMap<string, string> {
     if (turn !== undefined) branches.set(`${session}\0${id}`, turn.branch);
   }
   return branches;
+}
+
+/** Whether a message stands on the path to where a branch ends. */
+function readPaths(database: Database): (session: string, branch: string, seq: number) => boolean {
+  const parents = new Map<string, number | null>();
+  for (const row of database.prepare("SELECT session, seq, parent FROM messages").iterate()) {
+    const { session, seq, parent } = row as { session: string; seq: number; parent: number | null };
+    parents.set(`${session}\0${seq}`, parent);
+  }
+  const paths = new Map<string, ReadonlySet<number>>();
+  const branches = database.prepare("SELECT session, id, tip_seq FROM branches").all() as SqlRow[];
+  for (const row of branches) {
+    const path = new Set<number>();
+    for (let at = row["tip_seq"] as number | null | undefined; at != null && !path.has(at); ) {
+      path.add(at);
+      at = parents.get(`${row["session"]}\0${at}`);
+    }
+    paths.set(`${row["session"]}\0${row["id"]}`, path);
+  }
+  return (session, branch, seq) => paths.get(`${session}\0${branch}`)?.has(seq) === true;
 }
 
 /** A turn that cannot be read tells nothing: its messages have no branch then. */
@@ -105,12 +128,13 @@ function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) 
 interface Said {
   /** Hash over everything that was said up to here. */
   readonly talk: string;
-  /** The same up to the request that this answers, where it is an answer. */
-  readonly before: string;
   readonly isLeading: boolean;
 }
 
-/** Messages come in the order of their numbers, a parent before its children. */
+/**
+ * Messages come in the order of their numbers, a parent before its children. Here each counts by its identity: what it says
+ * in essence only its wire could tell. A request is looked for by both (`session/identify.ts`).
+ */
 class Talks {
   readonly #said = new Map<string, Said>();
 
@@ -118,15 +142,8 @@ class Talks {
     const parent = this.#said.get(`${row["session"]}\0${row["parent"]}`);
     const root = chainRoot(wire);
     const isLeading = row["role"] === "system" && (parent === undefined || parent.isLeading);
-    const identity = String(row["identity"]);
-    const before = row["source"] === "answer" ? (parent?.before ?? root) : root;
-    const talk = isLeading ? root : nextChain(parent?.talk ?? root, identity);
-    const isAnswer = row["source"] === "answer";
-    this.#said.set(`${row["session"]}\0${row["seq"]}`, {
-      talk,
-      before: isAnswer ? before : talk,
-      isLeading,
-    });
-    return isAnswer ? answerKeyOf(before, identity) : null;
+    const talk = isLeading ? root : nextChain(parent?.talk ?? root, String(row["identity"]));
+    this.#said.set(`${row["session"]}\0${row["seq"]}`, { talk, isLeading });
+    return isLeading || row["source"] === "inner" ? null : talk;
   }
 }

@@ -33,7 +33,7 @@ export const sealedColumns = {
     "identity",
     "chain",
     "loose_chain",
-    "answer_key",
+    "talk",
     "hash",
     "bytes",
     "tokens",

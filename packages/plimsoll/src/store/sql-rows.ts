@@ -78,7 +78,7 @@ export function readNode(row: SqlRow): NodeRecord {
     source: textOf(row, "source") as NodeRecord["source"],
     turn: textOf(row, "turn"),
     ...(row["branch"] == null ? {} : { branch: textOf(row, "branch") }),
-    ...(row["answer_key"] == null ? {} : { answerKey: textOf(row, "answer_key") }),
+    ...(row["talk"] == null ? {} : { talk: textOf(row, "talk") }),
     identity: textOf(row, "identity"),
     chain: textOf(row, "chain"),
     ...(row["loose_chain"] == null ? {} : { looseChain: textOf(row, "loose_chain") }),

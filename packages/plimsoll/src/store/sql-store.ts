@@ -23,8 +23,6 @@ import {
 } from "./sql-rows.ts";
 import { statementOf } from "./sql-writes.ts";
 import type {
-  AnswerMatch,
-  AnswerQuery,
   ErrorQuery,
   ErrorRecord,
   EventQuery,
@@ -38,6 +36,8 @@ import type {
   Store,
   StoredEvent,
   StoreFigures,
+  TalkMatch,
+  TalkQuery,
 } from "./store.ts";
 
 /** Contract: `transact` runs all statements in one durable transaction and gives the rows of each. */
@@ -89,13 +89,20 @@ export function createSqlStore(driver: SqlDriver): Store {
       ),
     newestSession: (tenant) => readNewest(driver, tenant),
     sessions: (query) => readSessions(driver, query),
-    snapshot: (id) => within(id, () => readSnapshot(driver, id)),
+    snapshot: (id) =>
+      within(id, () => readSnapshot(driver, id)).catch(async (error: unknown) => {
+        // Its rows are read one table after the other: meanwhile it may have been put aside.
+        const isThere = await first("SELECT 1 FROM sessions WHERE id = ?", id);
+        if (isThere === undefined) return undefined;
+        throw error;
+      }),
     messages: (session, page) => within(session, () => readMessages(driver, session, page)),
     bodies: (session, seqs) => within(session, () => readBodies(driver, "messages", session, seqs)),
     wordings: (session, seqs) =>
       within(session, () => readBodies(driver, "wordings", session, seqs)),
     wordingSizes: (session) => within(session, () => readWordingSizes(driver, session)),
     answers: (query) => findAnswers(driver, query),
+    holders: (query) => findHolders(driver, query),
     head: (session, hash) => within(session, () => readHead(driver, session, hash)),
     turns: (session, limit) =>
       within(session, async () =>
@@ -325,29 +332,48 @@ async function readBodies(
   return bodies;
 }
 
-/** Only messages of which the row is sealed count: whoever loads the session checks the rest. */
+/** So many talks are asked for in one statement. */
+const talksPerQuery = 32;
+
+/** Each talk by itself: one that thousands have must not hide the one that only this session has. */
 async function findAnswers(
   driver: SqlDriver,
-  { tenant, wire, keys, limit }: AnswerQuery,
-): Promise<readonly AnswerMatch[]> {
-  const matches: AnswerMatch[] = [];
-  for (let start = 0; start < keys.length; start += valuesPerQuery) {
-    const some = keys.slice(start, start + valuesPerQuery);
+  { tenant, wire, talks, limit }: TalkQuery,
+): Promise<readonly TalkMatch[]> {
+  const one = `SELECT * FROM (SELECT m.session, m.seq, m.talk FROM messages m JOIN sessions s ON s.id = m.session
+    WHERE m.tenant = ? AND m.talk = ? AND m.source = 'answer' AND s.wire = ? AND s.client_key IS NULL
+    ORDER BY m.rowid DESC LIMIT ?)`;
+  for (let start = 0; start < talks.length; start += talksPerQuery) {
+    const some = talks.slice(start, start + talksPerQuery);
     const rows = await driver.query({
-      sql: `SELECT m.session, m.seq, m.answer_key FROM messages m JOIN sessions s ON s.id = m.session
-        WHERE m.tenant = ? AND m.answer_key IN (${marks(some)}) AND s.wire = ? AND s.client_key IS NULL
-        ORDER BY m.rowid DESC LIMIT ?`,
-      values: [tenant, ...some, wire, limit],
+      sql: some.map(() => one).join(" UNION ALL "),
+      values: some.flatMap((talk) => [tenant, talk, wire, limit]),
     });
-    matches.push(
-      ...rows.map((row) => ({
-        session: textOf(row, "session"),
-        seq: Number(row["seq"]),
-        key: textOf(row, "answer_key"),
-      })),
-    );
+    if (rows.length === 0) continue;
+    const matches = rows.map((row) => ({
+      session: textOf(row, "session"),
+      seq: Number(row["seq"]),
+      talk: textOf(row, "talk"),
+    }));
+    return some.flatMap((talk) => matches.filter((match) => match.talk === talk));
   }
-  return matches;
+  return [];
+}
+
+async function findHolders(
+  driver: SqlDriver,
+  { tenant, wire, talks, limit }: TalkQuery,
+): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (const talk of talks) {
+    const rows = await driver.query({
+      sql: `SELECT DISTINCT m.session FROM messages m JOIN sessions s ON s.id = m.session
+        WHERE m.tenant = ? AND m.talk = ? AND s.wire = ? LIMIT ?`,
+      values: [tenant, talk, wire, limit],
+    });
+    for (const row of rows) found.add(textOf(row, "session"));
+  }
+  return [...found];
 }
 
 async function readEdits(driver: SqlDriver, session: string): Promise<readonly Edit[]> {

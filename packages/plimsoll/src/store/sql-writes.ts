@@ -158,7 +158,7 @@ function nodeRow({
     identity: node.identity,
     chain: node.chain,
     loose_chain: node.looseChain ?? null,
-    answer_key: node.answerKey ?? null,
+    talk: node.talk ?? null,
     hash: node.hash,
     bytes: node.bytes,
     tokens: node.tokens,

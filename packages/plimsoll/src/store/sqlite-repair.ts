@@ -83,12 +83,16 @@ export function checkDatabase(database: Database.Database): readonly string[] {
   return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
 }
 
-/** Contract: throws SQLITE_CORRUPT when the tables are not those that the migrations make: their very names may be spoilt. */
+/**
+ * Contract: throws SQLITE_CORRUPT when a table or index that the migrations make is not there as they make it: their very
+ * names may be spoilt. What others have added is theirs.
+ */
 export function checkSchema(database: Database.Database): void {
   const wanted = new Database(":memory:");
   try {
     migrateSqlite(wanted, ":memory:", migrations);
-    if (schemaOf(database) === schemaOf(wanted)) return;
+    const found = new Set(schemaOf(database));
+    if (schemaOf(wanted).every((entry) => found.has(entry))) return;
   } finally {
     wanted.close();
   }
@@ -98,9 +102,13 @@ export function checkSchema(database: Database.Database): void {
 }
 
 /** Root pages differ from file to file. */
-function schemaOf(database: Database.Database): string {
-  const sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
-  return JSON.stringify(database.prepare(sql).raw().all());
+function schemaOf(database: Database.Database): readonly string[] {
+  const sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
+  return database
+    .prepare(sql)
+    .raw()
+    .all()
+    .map((row) => JSON.stringify(row));
 }
 
 /**
@@ -148,12 +156,14 @@ function mendSchema(database: Database.Database): void {
   wanted.close();
   database.unsafeMode(true);
   database.pragma("writable_schema = ON");
-  // They were made in the same order in every database, so each has the same row.
-  const mend = database.prepare(
-    "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE rowid = ?",
-  );
-  for (const { rowid, type, name, tbl_name, sql } of rows)
-    mend.run(type, name, tbl_name, sql, rowid);
+  const set = "UPDATE sqlite_schema SET type = ?, name = ?, tbl_name = ?, sql = ? WHERE";
+  const byName = database.prepare(`${set} name = ?`);
+  // One whose name is spoilt has no other: they were made in the same order in every database.
+  const byRow = database.prepare(`${set} rowid = ?`);
+  for (const { rowid, type, name, tbl_name, sql } of rows) {
+    const values = [type, name, tbl_name, sql];
+    if (byName.run(...values, name).changes === 0) byRow.run(...values, rowid);
+  }
   database.pragma(`user_version = ${schemaVersion}`);
 }
 
@@ -209,6 +219,15 @@ function copyWhole(old: Database.Database, copy: Database.Database): ReadonlySet
   return lost;
 }
 
+/** A session that lacks something of these is not whole; of the others it can go without a row. */
+const needed: ReadonlySet<Table> = new Set([
+  "sessions",
+  "branches",
+  "messages",
+  "edits",
+  "wordings",
+]);
+
 function copyTable(
   old: Database.Database,
   copy: Database.Database,
@@ -218,7 +237,7 @@ function copyTable(
   let insert: Database.Statement | undefined;
   for (const row of readableRows(old, table)) {
     if (table in sealedColumns && !isSealed(table as SealedTable, row)) {
-      lost.add(String(row[sessionColumn[table]]));
+      if (needed.has(table)) lost.add(String(row[sessionColumn[table]]));
       continue;
     }
     const { row_number: _, ...columns } = row;
@@ -302,12 +321,11 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Sessions of which a message, an edit or a branch is missing: numbers go up by one, and a branch ends with a message. */
+/** Sessions of which a message or a branch is missing: numbers go up by one, and a branch ends with a message. */
 function incomplete(copy: Database.Database): readonly string[] {
   const sql = `
     SELECT s.id FROM sessions s WHERE
       (SELECT count(*) FROM messages m WHERE m.session = s.id) <> (SELECT coalesce(max(seq), 0) FROM messages m WHERE m.session = s.id)
-      OR (SELECT count(*) FROM edits e WHERE e.session = s.id) <> (SELECT coalesce(max(seq), 0) FROM edits e WHERE e.session = s.id)
       OR NOT EXISTS (SELECT 1 FROM branches b WHERE b.session = s.id)
       OR EXISTS (SELECT 1 FROM branches b WHERE b.session = s.id AND b.tip_seq >
         (SELECT coalesce(max(seq), 0) FROM messages m WHERE m.session = s.id))

@@ -248,27 +248,33 @@ for (const [name, opener] of Object.entries(openers)) {
       });
     });
 
-    test("answers are found by their key, in their own tenant and wire, the newest first", async () => {
+    test("answers are found by what was said, in their own tenant and wire, the newest first", async () => {
       const store = await fresh();
-      const answer = { role: "assistant", source: "answer", answerKey: "k1" } as const;
+      const answer = { role: "assistant", source: "answer" } as const;
       await store.commit([
         session("ses_a"),
-        await message("ses_a", 1, "a"),
-        await message("ses_a", 2, "b", answer),
+        await message("ses_a", 1, "a", { talk: "k0" }),
+        await message("ses_a", 2, "b", { ...answer, talk: "k1" }),
+        await message("ses_a", 3, "c", { ...answer, talk: "deep" }),
       ]);
-      await store.commit([session("ses_b"), await message("ses_b", 1, "b", answer)]);
+      for (const id of ["ses_b", "ses_c", "ses_d"])
+        await store.commit([session(id), await message(id, 1, "b", { ...answer, talk: "k1" })]);
       await store.commit([
-        session("ses_c", { clientKey: "named" }),
-        await message("ses_c", 1, "b", answer),
+        session("ses_n", { clientKey: "named" }),
+        await message("ses_n", 1, "b", { ...answer, talk: "k1" }),
       ]);
-      const asked = { tenant: "t1", wire: "anthropic", keys: ["k1", "zz"], limit: 9 };
+      const asked = { tenant: "t1", wire: "anthropic", talks: ["deep", "k1", "zz"], limit: 2 };
       expect(await store.answers(asked)).toEqual([
-        { session: "ses_b", seq: 1, key: "k1" },
-        { session: "ses_a", seq: 2, key: "k1" },
+        { session: "ses_a", seq: 3, talk: "deep" },
+        { session: "ses_d", seq: 1, talk: "k1" },
+        { session: "ses_c", seq: 1, talk: "k1" },
       ]);
-      expect(await store.answers({ ...asked, limit: 1 })).toHaveLength(1);
+      expect(await store.answers({ ...asked, talks: ["k0"] })).toEqual([]);
       expect(await store.answers({ ...asked, tenant: "t2" })).toEqual([]);
       expect(await store.answers({ ...asked, wire: "openai-chat" })).toEqual([]);
+      expect(await store.holders({ ...asked, talks: ["k0"] })).toEqual(["ses_a"]);
+      const all = await store.holders({ ...asked, talks: ["k1"], limit: 9 });
+      expect(all.toSorted()).toEqual(["ses_a", "ses_b", "ses_c", "ses_d", "ses_n"]);
     });
 
     test("a head that changes a little is put together from blocks, most of them old ones", async () => {

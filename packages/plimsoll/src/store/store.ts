@@ -47,8 +47,8 @@ export interface NodeRecord {
   readonly turn: string;
   /** The branch on which it was said first. Absent in the oldest records, where no turn told. */
   readonly branch?: string;
-  /** Of an answer: what a request that contains it is recognised by (`answerKeyOf`). */
-  readonly answerKey?: string;
+  /** Hash over what was said up to here, by which a request that goes on from here is recognised (`Link.talk`). */
+  readonly talk?: string;
   /** Hash of the canonical content. */
   readonly identity: string;
   /** Hash over the identities from the root to here: equal chains are equal histories. */
@@ -239,8 +239,10 @@ export interface Store {
   wordings(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
   /** How many bytes each of them has. */
   wordingSizes(session: string): Promise<ReadonlyMap<number, number>>;
-  /** Answers of a tenant that were recorded under one of these keys, the newest first. */
-  answers(query: AnswerQuery): Promise<readonly AnswerMatch[]>;
+  /** Answers behind which the same was said as in one of these talks: those of the first talk first, the newest before others. */
+  answers(query: TalkQuery): Promise<readonly TalkMatch[]>;
+  /** Sessions of a tenant in which one of these was said, also those that their clients have a name for. */
+  holders(query: TalkQuery): Promise<readonly string[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
   /** Last stored first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
@@ -283,17 +285,18 @@ export interface SessionQuery {
   readonly limit: number;
 }
 
-export interface AnswerQuery {
+export interface TalkQuery {
   readonly tenant: string;
   readonly wire: string;
-  readonly keys: readonly string[];
+  readonly talks: readonly string[];
+  /** For each talk. */
   readonly limit: number;
 }
 
-export interface AnswerMatch {
+export interface TalkMatch {
   readonly session: string;
   readonly seq: number;
-  readonly key: string;
+  readonly talk: string;
 }
 
 export interface ErrorQuery {
