@@ -145,29 +145,29 @@ function placeAtTip(
   return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
 
-/** So many messages in common, at any place, make two histories one that was edited. */
-const messagesOfKin = 2;
-
-/** No message in common: the client compacted or changed its first message, or this is another agent. */
+/** No message in common: the client compacted, it spells its first message otherwise, or this is another agent. */
 function placeWithoutCommon(
   log: SessionLog,
   branch: BranchState,
-  { messages }: RequestShape,
+  { messages, links }: RequestShape,
   hints: SessionHints,
 ): Pick<Placement, "relation" | "branch"> {
-  if (hints.isCompacted) return { relation: "compacted", branch };
-  const said = new Set(
-    pathTo(log, branch.record.tipSeq)
-      .filter(({ role }) => role !== "system")
-      .map(({ identity }) => identity),
-  );
-  const shared = new Set(messages.map(({ identity }) => identity).filter((one) => said.has(one)));
-  // One word in common, such as "ok", makes nobody kin; whoever has said no more has it all in common.
-  const isKin = shared.size >= Math.min(messagesOfKin, said.size - 1);
+  if (hints.isCompacted)
+    return { relation: "compacted", branch: longestBranch(log, hints.agent) ?? branch };
+  const isKin = links.some(({ talk, isLeading }) => !isLeading && log.seqByTalk.has(talk));
   const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
     : { relation: "fork" };
+}
+
+/** Nothing that a client keeps of a long conversation says which one it was: it is the longest that there is. */
+function longestBranch(log: SessionLog, agent: string | undefined): BranchState | undefined {
+  const own = [...log.branches.values()].filter(({ record }) => record.agent === agent);
+  const lengths = new Map(
+    own.slice(-maxCompared).map((branch) => [branch, pathTo(log, branch.record.tipSeq).length]),
+  );
+  return [...lengths].toSorted(([, one], [, other]) => other - one)[0]?.[0];
 }
 
 /** Messages of the branch without its last answer: what its last request had. */

@@ -135,10 +135,7 @@ export interface LogMessage {
   readonly identity: string;
   /** As earlier versions took it, where they took different messages for the same. */
   readonly oldIdentity?: string;
-  /**
-   * Only of the assistant's: its words and calls, without reasoning and spelling, which clients drop and change. Null: it
-   * says nothing else.
-   */
+  /** What it says, without what clients drop and change from turn to turn; null: nothing. Absent: as its identity. */
   readonly essence?: string | null;
   /** Identity with digits masked: only of system messages. */
   readonly looseIdentity?: string;
@@ -163,7 +160,7 @@ export interface LogMessage {
 export interface Link {
   readonly chain: string;
   readonly looseChain: string;
-  /** Only over what was said: leading system messages do not count, and answers by their essence. */
+  /** Only over what was said: messages count by their essence, and leading system messages not at all. */
   readonly talk: string;
   /** Only system messages so far. */
   readonly isLeading: boolean;

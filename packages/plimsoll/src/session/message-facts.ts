@@ -233,7 +233,7 @@ function readFacts(
     role,
     identity,
     ...(old === exact ? {} : { oldIdentity: shortHash(old) }),
-    ...(role === "assistant" ? { essence: essenceOf(parts) } : {}),
+    ...(role === "system" ? {} : { essence: essenceOf(parts) }),
     counts: new Map<string, Count>(),
     guessed: new Set<string>(),
     traits: traitsOf(wire, json, parts),
@@ -244,12 +244,20 @@ function readFacts(
   return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
 }
 
-/** By words and calls. A call is known by its id, wherever it has one: clients write its arguments anew. */
+/** Some clients put such notes into what the user says, and take them out again with the next request. */
+const reminder = /^\s*<system-reminder>/;
+
+/**
+ * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them,
+ * calls by their ids, no reasoning and no reminders. Null: nothing.
+ */
 function essenceOf(parts: readonly Part[]): string | null {
   const said = parts.flatMap((part): readonly unknown[] => {
-    if (part.kind === "text") return part.text.trim() === "" ? [] : [part.text.trim()];
+    if (part.kind === "reasoning") return [];
     if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
-    return part.kind === "reasoning" ? [] : [part];
+    if (part.kind !== "text") return [part];
+    const text = reminder.test(part.text) ? "" : part.text.normalize("NFC").trim();
+    return text === "" ? [] : [text];
   });
   return said.length === 0 ? null : shortHash(JSON.stringify(said));
 }
