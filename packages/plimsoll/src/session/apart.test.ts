@@ -240,7 +240,7 @@ test("an opening that two people were given leads nobody to the other, also when
   }
 });
 
-test("one answer is too little to be shown what else a branch has: lookups, other choices", async () => {
+test("one answer is too little to be shown what else a branch has, such as another choice", async () => {
   const plimsoll = await openPlimsoll({ store: "memory" });
   const turn = await plimsoll.receive({
     tenant: "shared-key",

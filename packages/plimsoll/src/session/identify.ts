@@ -257,8 +257,9 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
 }
 
 /**
- * Whether a branch has only its path: nothing that its client left behind, no lookups, no second choice. An answer that was
- * broken off, or that the client sends back in other bytes, says no more than the one on the path.
+ * Whether a branch has only its path: nothing that its client left behind, no second choice. An answer that was broken off, or
+ * that the client sends back in other bytes, says no more than the one on the path; what the model looked up for an answer
+ * belongs to it.
  */
 function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;

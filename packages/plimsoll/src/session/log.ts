@@ -30,7 +30,7 @@ export interface SessionLog {
   readonly branches: Map<string, BranchState>;
   /** How many system messages stand before the conversation, up to and including this one, by its number. */
   readonly leading: Map<number, number>;
-  /** How many messages were said first on each branch. */
+  /** How many messages were said first on each branch, without lookups. */
   readonly countOn: Map<string, number>;
   nextSeq: number;
   /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
@@ -217,7 +217,7 @@ function addNode(log: SessionLog, node: NodeRecord): void {
   log.indexByChain.set(looseChainOf(node), before + 1);
   const leading = parent === undefined ? 0 : log.leading.get(parent.seq);
   if (node.role === "system" && leading !== undefined) log.leading.set(node.seq, leading + 1);
-  if (node.branch !== undefined)
+  if (node.branch !== undefined && node.source !== "inner")
     log.countOn.set(node.branch, (log.countOn.get(node.branch) ?? 0) + 1);
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
 }
