@@ -1,5 +1,6 @@
 /** The store that the product works on: opened, replaced where it cannot be read, and watched for damage. */
 
+import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { type FolderLock, takeLock } from "../store/folder-lock.ts";
@@ -70,6 +71,18 @@ function holdFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
   return takeLock(join(dirname(folder.database), serviceLockName), 0);
 }
 
+/** Whatever was spoilt of it, its beginning lists our tables. A file that never was ours is left alone. */
+function wasOurs(file: string): boolean {
+  const beginning = Buffer.alloc(65_536);
+  const opened = openSync(file, "r");
+  try {
+    const length = readSync(opened, beginning, 0, beginning.length, 0);
+    return beginning.subarray(0, length).includes("CREATE TABLE sessions");
+  } finally {
+    closeSync(opened);
+  }
+}
+
 /** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
 async function openOrReplace({
   config,
@@ -88,7 +101,7 @@ async function openOrReplace({
     return { store: await open() };
   } catch (error) {
     const isSpoilt = PlimsollError.is(error) && error.code === "STORE_CORRUPT";
-    if (!isSpoilt) throw error;
+    if (!isSpoilt || !wasOurs(folder.database)) throw error;
     const aside = putDatabaseAside(folder.database);
     const salvaged = salvageDatabase(aside, folder.database);
     const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} sessions of it`;
