@@ -101,13 +101,14 @@ export function checkSchema(database: Database.Database): void {
   });
 }
 
-/** Root pages differ from file to file. */
+/** Root pages differ from file to file, and how a statement was broken into lines says nothing. */
 function schemaOf(database: Database.Database): readonly string[] {
   const sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema";
   return database
     .prepare(sql)
     .raw()
     .all()
+    .map((row) => (row as readonly (string | null)[]).map((text) => text?.replaceAll(/\s+/g, " ")))
     .map((row) => JSON.stringify(row));
 }
 
