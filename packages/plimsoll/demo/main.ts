@@ -5,6 +5,7 @@
 
 import { once } from "node:events";
 import { stderr, stdout } from "node:process";
+import { setTimeout as pause } from "node:timers/promises";
 import { onStopSignals, signalCodes } from "../src/cli/stop-signals.ts";
 import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
 import { type Flags, readFlags, usage } from "./flags.ts";
@@ -74,6 +75,8 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
     return 0;
   } catch (error) {
     screen.end();
+    // The whole group hears a keystroke, and the service may be the first to act on it.
+    if (!stop.signal.aborted) await pause(keystrokeReachesAllMs);
     if (stop.signal.aborted) return Number(stop.signal.reason);
     throw error;
   } finally {
@@ -81,6 +84,8 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
     if (!flags.isKept) removeFolder(data);
   }
 }
+
+const keystrokeReachesAllMs = 500;
 
 /** The reason is the exit code, as shells count it. A second Ctrl-C ends everything at once, the service included. */
 function stopOnSignals(cleanUp: () => void): AbortController {
