@@ -28,7 +28,7 @@ export interface SessionLog {
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
-  /** How many system messages stand before the conversation, up to and including this one, by its number. */
+  /** By number: the system messages before the conversation, each with its place among them, counted from one. */
   readonly leading: Map<number, number>;
   /** How many messages were said first on each branch, without lookups. */
   readonly countOn: Map<string, number>;

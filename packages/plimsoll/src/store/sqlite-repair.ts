@@ -74,7 +74,7 @@ export function putSessionAside(
   return aside;
 }
 
-/** Sentences of SQLite itself; at most so many. */
+/** SQLite stops after so many problems. */
 const maxProblems = 5;
 
 /** Also whether indexes lead to what is in their tables: a row that no index leads to is lost without a word. */
