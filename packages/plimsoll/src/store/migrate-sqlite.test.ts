@@ -36,7 +36,7 @@ test("an older database is brought up to date, and a backup keeps it as it was",
   expect(versionOf(database)).toBe(2);
 });
 
-test("a step that fails leaves the version before it, whole", () => {
+test("a step that fails leaves the version that was there, whole", () => {
   const file = join(folder, "broken.db");
   const database = new Database(file);
   migrateSqlite(database, file, [first, second]);
@@ -67,6 +67,22 @@ test("a step that another process takes in between is not taken twice", () => {
   migrateSqlite(database, file, [first, second]);
   expect(versionOf(database)).toBe(2);
   expect(database.prepare("SELECT * FROM notes").all()).toEqual([]);
+});
+
+test("another process sees the old version or the newest one, never one in between", () => {
+  const file = join(folder, "between.db");
+  const database = new Database(file);
+  migrateSqlite(database, file, [first]);
+  database.pragma("journal_mode = WAL");
+  const other = new Database(file);
+  const seen: unknown[] = [];
+  const third = {
+    version: 3,
+    statements: [],
+    run: (): void => void seen.push(versionOf(other)),
+  };
+  migrateSqlite(database, file, [first, second, third]);
+  expect([...seen, versionOf(other)]).toEqual([1, 3]);
 });
 
 test("a step may do in code what SQL cannot, and a failure of that leaves nothing of the step", () => {

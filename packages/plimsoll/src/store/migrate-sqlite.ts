@@ -1,4 +1,4 @@
-/** Brings a SQLite database to the newest schema, step by step, after a backup of what was there. */
+/** Brings a SQLite database to the newest schema, after a backup of what was there. */
 
 import { existsSync, rmSync } from "node:fs";
 import SqliteDatabase, { type Database } from "better-sqlite3";
@@ -19,7 +19,7 @@ export function migrateSqlite(
   const version = schemaVersionOf(database, file, migrations);
   const steps = migrations.filter((step) => step.version > version);
   if (steps.length > 0 && version > 0) backUp(database, file, version);
-  for (const step of steps) apply(database, file, migrations, step);
+  if (steps.length > 0) apply(database, file, migrations);
 }
 
 export function schemaVersionOf(
@@ -37,20 +37,18 @@ export function schemaVersionOf(
 }
 
 /**
- * One transaction each: a crash leaves either the old version or the new one. The version is read again in it: another
- * process may have taken the step since, and one that takes it now is waited for.
+ * All steps are one transaction: a crash leaves the old version or the newest one, and no other process sees a version in
+ * between. The version is read again inside: another process may have taken the steps since this one looked.
  */
-function apply(
-  database: Database,
-  file: string,
-  migrations: readonly Migration[],
-  step: Migration,
-): void {
+function apply(database: Database, file: string, migrations: readonly Migration[]): void {
   const run = database.transaction(() => {
-    if (schemaVersionOf(database, file, migrations) >= step.version) return;
-    for (const statement of step.statements) database.exec(statement);
-    step.run?.(database);
-    database.pragma(`user_version = ${step.version}`);
+    const version = schemaVersionOf(database, file, migrations);
+    for (const step of migrations) {
+      if (step.version <= version) continue;
+      for (const statement of step.statements) database.exec(statement);
+      step.run?.(database);
+      database.pragma(`user_version = ${step.version}`);
+    }
   });
   whileBusy(() => run.immediate(), migrationWaitMs);
 }
