@@ -6,6 +6,7 @@ import { type Connection, type EventStream, openEvents } from "plimsoll/watch/ev
 import { type Gathering, gather } from "plimsoll/watch/gather";
 import { hideAfterMs } from "plimsoll/watch/phase-words";
 import {
+  isListedEnd,
   listedRow,
   type PhaseCourse,
   phaseAfter,
@@ -156,9 +157,10 @@ class Live {
     const known = this.#known.get(session);
     const changed = withEvent(known, event, this.settings);
     const isPhase = event.type === "context-breaking-update";
-    // An old session that goes on: it is not among those that were read.
-    if (changed === undefined) this.#finding.add("sessions");
-    else if (changed !== known) this.#set(session, changed, isPhase ? "phase" : "event");
+    // An old session that goes on is not among those that were read; of a torn row nobody knows how many turns it has.
+    if (changed === undefined || isListedEnd(known, event)) this.#finding.add("sessions");
+    if (changed !== undefined && changed !== known)
+      this.#set(session, changed, isPhase ? "phase" : "event");
     const course = phaseAfter(known, event, this.#hiding.get(session)?.course);
     if (changed !== undefined && course !== "as-it-was") this.#hideLater(session, course);
     for (const handler of [...(this.#ofSession.get(session) ?? []), ...this.#ofAll]) handler(event);

@@ -3,7 +3,13 @@ import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
 import { startBrowser, type TestBrowser, type WatchedPage } from "./harness/browser.ts";
-import { deleteSession, type Stage, startStage, type Talk } from "./harness/dashboard-stage.ts";
+import {
+  deleteSession,
+  flipMessage,
+  type Stage,
+  startStage,
+  type Talk,
+} from "./harness/dashboard-stage.ts";
 
 let browser: TestBrowser;
 let stage: Stage;
@@ -135,6 +141,21 @@ describe("errors", () => {
     await page.getByRole("link", { name: "Archive", exact: true }).click();
     const own = page.getByRole("region", { name: "Errors of this session" });
     await own.getByText("The crane is out of order.").waitFor();
+  });
+
+  test("a session whose stored bytes have changed is put aside, and the page says so", async () => {
+    const spoilt = stage.talk({ name: "spoilt", agent: "spoilt" });
+    for (let turn = 0; turn < 3; turn++) await spoilt.prose(300);
+    const { page } = await openForgiving("#/errors");
+    await page.getByRole("heading", { name: "Errors" }).waitFor();
+    await stage.stop();
+    flipMessage(stage.data, spoilt.id);
+    await stage.start();
+    await page.getByRole("banner").getByText("Live", { exact: true }).waitFor();
+    const { id } = spoilt;
+    await spoilt.prose(300);
+    expect(spoilt.id).not.toBe(id);
+    await page.locator("main li", { hasText: id }).getByText("STORE_CORRUPT").waitFor();
   });
 
   test("a turn that the provider refuses is seen as failed in its row and its history", async () => {

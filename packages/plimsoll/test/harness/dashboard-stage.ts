@@ -191,6 +191,13 @@ export function deleteSession(data: string, id: string): void {
   database.close();
 }
 
+/** Changes the size of each message of a session in the file of a service that does not run. */
+export function flipMessage(data: string, id: string): void {
+  const database = new DatabaseSync(`${data}/plimsoll.db`);
+  database.prepare("UPDATE messages SET bytes = bytes + 1 WHERE session = ?").run(id);
+  database.close();
+}
+
 /* The demo */
 
 export interface DemoOptions {
