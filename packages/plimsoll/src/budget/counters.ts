@@ -31,20 +31,10 @@ export function commitTurn(counters: Counters, usage?: Usage): Counters {
 }
 
 export interface Projection {
+  /** The best estimate. */
   readonly tokens: number;
-  /** Of them, tool schemas that reported usage does not contain yet. */
+  /** The lowest count that is plausible: what is over a limit even so is known to be. */
+  readonly least: number;
+  /** Of the tokens, tool schemas that reported usage does not contain yet. */
   readonly schema: number;
-}
-
-/** What the next request would hold, if it were sent now with so much more. */
-export function project(
-  counters: Counters,
-  extraTokens: number,
-  isSchemaReported: boolean,
-): Projection {
-  const schema = isSchemaReported ? 0 : counters.schema;
-  return {
-    tokens: counters.current + counters.pending + counters.new + extraTokens + schema,
-    schema,
-  };
 }

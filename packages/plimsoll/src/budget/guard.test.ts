@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addNew, commitTurn, noCounters, project, seedTurn } from "./counters.ts";
+import { addNew, commitTurn, noCounters, seedTurn } from "./counters.ts";
 import { effectiveLimit, type GuardTarget, judgeAfter, judgeBefore } from "./guard.ts";
 
 const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardTarget => ({
@@ -9,11 +9,12 @@ const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardT
     window,
     buffer,
     maxOutput,
+    reserve: maxOutput,
     limit: Math.max(0, window - buffer - maxOutput),
     windowSource: "model",
   },
 });
-const projected = (tokens: number, schema = 0) => ({ tokens, schema });
+const projected = (tokens: number, schema = 0, least = tokens) => ({ tokens, least, schema });
 
 describe("before anything is taken out", () => {
   test.each([
@@ -84,7 +85,8 @@ describe("after everything was tried", () => {
     [700, "fits"],
     [701, "final"],
     [800, "final"],
-    [801, "refuse"],
+    [1000, "final"],
+    [1001, "refuse"],
   ])("%i tokens with a limit of 700 and a window of 1,000: %s", (tokens, kind) => {
     expect(judgeAfter({ projection: projected(tokens), targets }).kind).toBe(kind);
   });
@@ -116,37 +118,63 @@ test("nothing that fits is over its limit, and buffer and answer always have the
       ]) {
         if (verdict.kind === "fits" && count > 0)
           expect(count + buffer + maxOutput).toBeLessThanOrEqual(window);
-        if (verdict.kind === "final") expect(count + maxOutput).toBeLessThanOrEqual(window);
-        if (verdict.kind === "refuse") expect(count + maxOutput).toBeGreaterThan(window);
+        if (verdict.kind === "final") expect(count).toBeLessThanOrEqual(window);
+        if (verdict.kind === "refuse") expect(count).toBeGreaterThan(window);
       }
     }),
   );
+});
+
+test("nothing is refused or made final while its lowest plausible count is within the limit", () => {
+  fc.assert(
+    fc.property(tokens, tokens, someTarget, (count, doubt, { window, buffer, maxOutput }) => {
+      const target = targetOf(window, buffer, maxOutput);
+      const projection = projected(count + doubt, 0, count);
+      const { kind } = judgeAfter({ projection, targets: [target] });
+      if (count <= target.limit.limit) expect(kind).toBe("fits");
+      if (kind === "refuse") expect(count).toBeGreaterThan(window);
+    }),
+  );
+});
+
+test("a window that nobody knows is no limit, but a budget is", () => {
+  const { name, limit } = targetOf(1000);
+  const unknown: GuardTarget = { name, limit: { ...limit, windowSource: "fallback" } };
+  const input = { projection: projected(9000), targets: [unknown] as const };
+  expect([judgeBefore(input).kind, judgeAfter(input).kind]).toEqual(["fits", "fits"]);
+  const own = { contextBudget: 500 };
+  expect(judgeBefore({ ...input, own }).kind).toBe("compact");
+});
+
+test("a budget below the window keeps a quarter of itself free for the answer", () => {
+  const { name, limit } = targetOf(1000, 0, 250);
+  const target: GuardTarget = { name, limit: { ...limit, maxOutput: 600 } };
+  expect(effectiveLimit(target)).toBe(750);
+  expect(effectiveLimit(target, { contextBudget: 880 })).toBe(780);
 });
 
 test("counters only grow until a turn is committed, and reasoning never counts", () => {
   const step = fc.oneof(fc.record({ seed: tokens, schema: tokens }), fc.record({ add: tokens }));
+  const sumOf = ({ current, pending, new: added }: typeof noCounters): number =>
+    current + pending + added;
   fc.assert(
     fc.property(fc.array(step, { maxLength: 10 }), tokens, (steps, reasoning) => {
       let counters = { ...noCounters, reasoning };
-      let last = project(counters, 0, true).tokens;
+      let last = sumOf(counters);
       for (const one of steps) {
         counters =
           "add" in one ? addNew(counters, one.add) : seedTurn(counters, one.seed, one.schema);
-        const now = project(counters, 0, true).tokens;
-        expect(now).toBeGreaterThanOrEqual(last);
-        last = now;
+        expect(sumOf(counters)).toBeGreaterThanOrEqual(last);
+        last = sumOf(counters);
       }
       const committed = commitTurn(counters);
-      expect(project(committed, 0, true).tokens).toBe(last);
-      expect([committed.pending, committed.new]).toEqual([0, 0]);
+      expect(committed).toMatchObject({ current: last, pending: 0, new: 0 });
     }),
   );
 });
 
-test("reported usage replaces estimates, and contains the schemas from then on", () => {
+test("reported usage replaces estimates", () => {
   const turn = addNew(seedTurn(noCounters, 1000, 300), 200);
-  expect(project(turn, 50, false)).toEqual({ tokens: 1550, schema: 300 });
   const committed = commitTurn(turn, { inputTokens: 1400, outputTokens: 90, reasoningTokens: 40 });
   expect(committed).toEqual({ current: 1490, pending: 0, new: 0, schema: 300, reasoning: 40 });
-  expect(project(committed, 0, true)).toEqual({ tokens: 1490, schema: 0 });
 });

@@ -4,7 +4,7 @@
  */
 
 import type { Projection } from "./counters.ts";
-import type { Limit } from "./limit.ts";
+import { type Limit, reserveOf } from "./limit.ts";
 
 export interface GuardThresholds {
   /** From here on the model is told, and a compaction is prepared. */
@@ -63,12 +63,26 @@ export interface GuardInput {
 const priorityBonus = 1.2;
 const smallerPart = 0.5;
 
-/** What a request may use on this target: never more than the window less buffer and answer. */
+/** What a request may use on this target: never more than the window less buffer and reserve. */
 export function effectiveLimit({ limit }: GuardTarget, own: OwnLimits = {}): number {
-  const bonus = own.priority === 1 ? priorityBonus : 1;
-  const agentLimit =
-    own.agentLimit === undefined ? limit.limit : Math.floor(own.agentLimit * bonus);
-  return Math.max(0, Math.min(limit.limit, own.contextBudget ?? limit.limit, agentLimit));
+  const budget = budgetOf(own);
+  if (budget === undefined) return limit.limit;
+  const { window, buffer, maxOutput } = limit;
+  const reserve = Math.min(limit.reserve, reserveOf(maxOutput, Math.min(window, budget)));
+  return Math.max(0, Math.min(window - buffer - reserve, budget));
+}
+
+/** The lowest limit beside the window. */
+function budgetOf({ contextBudget, agentLimit, priority }: OwnLimits): number | undefined {
+  const bonus = priority === 1 ? priorityBonus : 1;
+  const raised = agentLimit === undefined ? undefined : Math.floor(agentLimit * bonus);
+  if (contextBudget === undefined || raised === undefined) return contextBudget ?? raised;
+  return Math.min(contextBudget, raised);
+}
+
+/** Nobody knows how large the window is, and no other limit is set: nothing is too much before the provider says so. */
+function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
+  return limit.windowSource === "fallback" && budgetOf(own) === undefined;
 }
 
 /** Before anything is taken out. */
@@ -88,6 +102,8 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
   const limit = effectiveLimit(target, own);
   const { tokens, schema } = projection;
   const filled = limit === 0 ? Number.POSITIVE_INFINITY : tokens / limit;
+  if (isBoundless(target, own))
+    return { kind: "fits", target: target.name, filled, isWarning: false };
   const overTokens = Math.max(0, tokens - limit);
   const compactFrom = own?.agentLimit === undefined ? thresholds.compact : thresholds.warn;
   // Taking something out of a conversation that is the smaller part would not help.
@@ -105,13 +121,16 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
   return { kind: "fits", target: target.name, filled, isWarning: filled >= thresholds.warn };
 }
 
-/** After everything was tried: over the limit only what the window without its buffer still holds may go, as the last turn. */
+/**
+ * After everything was tried. What may still be under the limit goes: where that is a guess, the provider knows better. What is
+ * known to be over it goes as the last turn, if the whole window holds it.
+ */
 export function judgeAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
   const limit = effectiveLimit(target, input.own);
-  const { tokens } = input.projection;
+  const { tokens, least, schema } = input.projection;
   const overTokens = Math.max(0, tokens - limit);
-  if (overTokens === 0) {
+  if (least <= limit || isBoundless(target, input.own)) {
     const { warn } = input.thresholds ?? usualThresholds;
     return {
       kind: "fits",
@@ -120,9 +139,7 @@ export function judgeAfter(input: GuardInput): Verdict {
       isWarning: tokens >= limit * warn,
     };
   }
-  const { window, maxOutput } = target.limit;
-  const isHeld = tokens + maxOutput <= window;
-  const { schema } = input.projection;
+  const isHeld = least <= target.limit.window || target.limit.windowSource === "fallback";
   if (isHeld && tokens - schema <= limit)
     return { kind: "schema", target: target.name, overTokens };
   return { kind: isHeld ? "final" : "refuse", target: target.name, overTokens };

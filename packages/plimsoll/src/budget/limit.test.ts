@@ -20,6 +20,7 @@ describe("the limit", () => {
       window: 131_072,
       buffer: 8_192,
       maxOutput: 32_768,
+      reserve: 32_768,
       limit: 90_112,
       windowSource: "fallback",
     });
@@ -36,6 +37,7 @@ describe("the limit", () => {
       window: 50_000,
       buffer: 3,
       maxOutput: 1,
+      reserve: 1,
       limit: 49_996,
       windowSource: "provider",
     });
@@ -46,15 +48,25 @@ describe("the limit", () => {
   });
 
   it("reserves what the model can answer, but no more than a quarter of the window", () => {
-    expect(resolveLimit({ facts: findModel("openai", "gpt-4o") }).maxOutput).toBe(16_384);
-    expect(resolveLimit({ facts: findModel("openai", "gpt-5") }).maxOutput).toBe(100_000);
+    expect(resolveLimit({ facts: findModel("openai", "gpt-4o") }).reserve).toBe(16_384);
+    expect(resolveLimit({ facts: findModel("openai", "gpt-5") }).reserve).toBe(100_000);
+  });
+
+  it("reserves what a client allows for an answer, but no more than a quarter of the window", () => {
+    const asked = { model: { contextWindow: 65_536 }, facts: unknown, requestMaxOutput: 32_000 };
+    expect(resolveLimit(asked)).toMatchObject({
+      maxOutput: 32_000,
+      reserve: 16_384,
+      limit: 40_960,
+    });
+    expect(resolveLimit({ ...asked, requestMaxOutput: 4_000 }).reserve).toBe(4_000);
   });
 
   it("leaves most of a small window when nothing is configured", () => {
     expect(resolveLimit({ facts: findModel("openai", "gpt-4") })).toMatchObject({
       window: 8_192,
       buffer: 1_024,
-      maxOutput: 2_048,
+      reserve: 2_048,
       limit: 5_120,
     });
   });

@@ -1,4 +1,4 @@
-/** The effective limit of a request: window, less the safety buffer, less what the model may answer. */
+/** The limit of a request: window, less the safety buffer, less the reserve for the answer. */
 
 import type { ModelFacts } from "./catalogue.ts";
 
@@ -19,13 +19,21 @@ export interface LimitInput {
 }
 
 export interface Limit {
+  /** Of a window that nobody knows this is a guess, and nothing is done for its sake. */
   readonly window: number;
   readonly buffer: number;
+  /** The longest answer that the client, the configuration or the catalogue names. */
   readonly maxOutput: number;
+  /** Room that is kept free for the answer. */
+  readonly reserve: number;
   /** Never negative. */
   readonly limit: number;
-  readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "fallback";
+  /** learned: the provider named it, or refused more. fallback: a guess. */
+  readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "learned" | "fallback";
 }
+
+/** A longer answer is hardly ever given: more of the window than this is not kept free for what a client merely allows. */
+const reserveShare = 0.25;
 
 const defaultBufferTokens = 8_192;
 
@@ -42,19 +50,38 @@ export function resolveLimit(input: LimitInput): Limit {
     defaults?.contextWindowBufferTokens ??
     // Of a small window the usual buffer would leave nothing.
     Math.min(defaultBufferTokens, Math.floor(window / 8));
-  const maxOutput =
-    input.requestMaxOutput ??
-    model?.maxOutputTokens ??
-    provider?.maxOutputTokens ??
-    defaults?.maxOutputTokens ??
-    Math.min(facts.maxOutputTokens, Math.floor(window / 4));
+  const configured =
+    model?.maxOutputTokens ?? provider?.maxOutputTokens ?? defaults?.maxOutputTokens;
+  const maxOutput = input.requestMaxOutput ?? configured ?? facts.maxOutputTokens;
+  // Whoever configures an answer's length wants that much kept free.
+  const isConfigured = input.requestMaxOutput === undefined && configured !== undefined;
+  const reserve = isConfigured ? maxOutput : reserveOf(maxOutput, window);
   return {
     window,
     buffer,
     maxOutput,
-    limit: Math.max(0, window - buffer - maxOutput),
+    reserve,
+    limit: Math.max(0, window - buffer - reserve),
     windowSource: windowSource(input),
   };
+}
+
+/** `most` is the lower of window and budget. */
+export function reserveOf(maxOutput: number, most: number): number {
+  return Math.min(maxOutput, Math.floor(most * reserveShare));
+}
+
+/** The window that leaves so much beside the reserve. */
+export function windowFor(rest: number, maxOutput: number): number {
+  return Math.min(rest + maxOutput, Math.ceil(rest / (1 - reserveShare)));
+}
+
+/** The same with a smaller window, which a provider has named: the buffer was made for a larger one. */
+export function narrowLimit(limit: Limit, window: number): Limit {
+  const buffer = Math.min(limit.buffer, Math.floor(window / 8));
+  const reserve = Math.min(limit.reserve, reserveOf(limit.maxOutput, window));
+  const rest = Math.max(0, window - buffer - reserve);
+  return { ...limit, window, buffer, reserve, limit: rest, windowSource: "learned" };
 }
 
 function windowSource({ model, provider, defaults, facts }: LimitInput): Limit["windowSource"] {

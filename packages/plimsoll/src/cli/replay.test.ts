@@ -134,7 +134,7 @@ describe("wrong use gets one sentence", () => {
     ["an unknown policy", good, { policy: ["magic"] }, 'no policy "magic"'],
     ["an unknown wire", good, { wire: "morse" }, 'wire "morse" is not known'],
     ["two windows", good, { window: 5_000, windowShare: 0.5 }, "not both"],
-    ["a window that is too small", good, { window: 300 }, "too small"],
+    ["a window that is too small", good, { window: 30 }, "too small"],
     ["neither file nor session", "nowhere", {}, "neither a file nor a session"],
     ["an unknown session", "ses_0000000000000000000000", {}, "ses_0000000000000000000000"],
     ["a session where nothing is recorded", "ses_0", { data: join(folder, "none") }, "recorded"],

@@ -18,5 +18,11 @@ export interface Counters {
     readonly target: string;
     readonly factor: number;
     readonly samples: number;
+    /** The same for each part of a request; absent in what older versions stored. */
+    readonly factors?: {
+      readonly system: number;
+      readonly tools: number;
+      readonly conversation: number;
+    };
   };
 }

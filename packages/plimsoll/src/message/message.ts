@@ -72,6 +72,13 @@ export interface Message {
   readonly parts: readonly Part[];
 }
 
+/** How long an answer may be. */
+export interface OutputSize {
+  readonly maxTokens: number;
+  /** Of them, for thinking. */
+  readonly thinkingTokens?: number;
+}
+
 /** What a provider says that a turn cost. Absent fields were not reported. */
 export interface Usage {
   /** Everything the model read, cached or not. */

@@ -182,8 +182,10 @@ function betaHeaders({ headers }: IncomingMessage): Readonly<Record<string, stri
   return typeof beta === "string" ? { "anthropic-beta": beta } : {};
 }
 
-function turnHeaders({ session, fitted }: Turn): Record<string, string> {
+function turnHeaders({ session, fitted, shortened }: Turn): Record<string, string> {
+  const { asked, sent } = shortened ?? {};
   return {
+    ...(asked && sent ? { "x-plimsoll-max-tokens": `${asked.maxTokens};${sent.maxTokens}` } : {}),
     "x-plimsoll-session": session,
     "x-plimsoll-action": fitted.outcome,
     "x-plimsoll-tokens": `${fitted.tokensBefore};${fitted.tokensAfter}`,

@@ -1,13 +1,25 @@
 /** Correction by reported usage: for each session and target, with what is known of the target as a first guess. */
 
-import { type Calibration, corrected, observe, uncalibrated } from "../budget/calibrate.ts";
+import {
+  type ByComponent,
+  type Calibration,
+  corrected,
+  isPlausible,
+  observe,
+  uncalibrated,
+} from "../budget/calibrate.ts";
 import { type Measurement, measurement } from "../budget/measure.ts";
-import type { SessionLog } from "./log.ts";
+import type { BranchState, SessionLog } from "./log.ts";
+import type { Target } from "./target.ts";
 
 export interface Calibrations {
-  correct(log: SessionLog, target: string, measured: Measurement): Measurement;
+  correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
+  /** Reported tokens for one of ours. */
+  factors(log: SessionLog, target: Target): ByComponent;
+  /** Whether the provider has reported any usage for this target yet. */
+  isReported(log: SessionLog, target: Target): boolean;
   /** `measured` is what was counted before correction. */
-  observe(log: SessionLog, target: string, measured: Measurement, reportedTokens: number): void;
+  observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
 
 const maxTargets = 1000;
@@ -15,25 +27,71 @@ const maxTargetsPerSession = 50;
 
 export function createCalibrations(): Calibrations {
   const ofTargets = new Map<string, Calibration>();
-  const known = (log: SessionLog, target: string): Calibration =>
-    log.calibrations.get(target) ?? ofTargets.get(target) ?? uncalibrated;
+  const known = (log: SessionLog, { key }: Target): Calibration =>
+    log.calibrations.get(key) ?? ofTargets.get(key) ?? uncalibrated;
+
+  const factors = (log: SessionLog, target: Target): ByComponent => {
+    const { factors: found } = known(log, target);
+    return target.cutsSilently ? raised(found) : found;
+  };
 
   return {
+    factors,
+    isReported: (log, target) => known(log, target).samples > 0,
     correct: (log, target, { components }) => {
-      const calibration = known(log, target);
+      const { system, tools, conversation } = factors(log, target);
       return measurement({
-        system: corrected(components.system, calibration),
-        skills: corrected(components.skills, calibration),
-        tools: corrected(components.tools, calibration),
-        conversation: corrected(components.conversation, calibration),
+        system: corrected(components.system, system),
+        skills: corrected(components.skills, system),
+        tools: corrected(components.tools, tools),
+        conversation: corrected(components.conversation, conversation),
       });
     },
-    observe: (log, target, { total }, reportedTokens) => {
+    observe: (log, { key }, measured, reportedTokens) => {
       if (ofTargets.size >= maxTargets) ofTargets.clear();
       if (log.calibrations.size >= maxTargetsPerSession) log.calibrations.clear();
-      const ofSession = log.calibrations.get(target) ?? uncalibrated;
-      ofTargets.set(target, observe(ofTargets.get(target) ?? uncalibrated, total, reportedTokens));
-      log.calibrations.set(target, observe(ofSession, total, reportedTokens));
+      const estimated = byComponent(measured);
+      const ofTarget = ofTargets.get(key) ?? uncalibrated;
+      const ofSession = log.calibrations.get(key) ?? uncalibrated;
+      // Requests of other sessions lie between two reports of this one: only its own tell what was added.
+      const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
+      ofTargets.set(key, alone);
+      log.calibrations.set(key, observe(ofSession, estimated, reportedTokens));
     },
+  };
+}
+
+export function byComponent({ system, skills, tools, conversation }: Measurement): ByComponent {
+  return { system: system + skills, tools, conversation };
+}
+
+export interface ReportedRequest {
+  readonly target: Target;
+  /** Before correction. */
+  readonly measured: Measurement;
+  /** What stood behind it, in our tokens. */
+  readonly lookedUpTokens?: number | undefined;
+}
+
+/** The next projection of the branch starts from this report, or from none where it cannot be meant. */
+export function takeBasis(
+  branch: BranchState,
+  { target, measured, lookedUpTokens = 0 }: ReportedRequest,
+  inputTokens: number | undefined,
+): void {
+  delete branch.basis;
+  const total = measured.total + lookedUpTokens;
+  if (inputTokens === undefined || !isPlausible(total, inputTokens)) return;
+  const sent = byComponent(measured);
+  const estimated = { ...sent, conversation: sent.conversation + lookedUpTokens };
+  branch.basis = { inputTokens, estimated, target: target.key };
+}
+
+/** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */
+function raised({ system, tools, conversation }: ByComponent): ByComponent {
+  return {
+    system: Math.max(1, system),
+    tools: Math.max(1, tools),
+    conversation: Math.max(1, conversation),
   };
 }

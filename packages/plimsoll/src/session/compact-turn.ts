@@ -1,4 +1,7 @@
-/** A turn that must become smaller: the chain, one level deeper where it would only come again, and recovery behind it. */
+/**
+ * A turn that must become smaller: the chain, one level deeper where it would only come again; then results that the model has
+ * not seen yet; then recovery. What only an estimate says is too much goes no further than the chain.
+ */
 
 import { judgeAfter, type Verdict } from "../budget/guard.ts";
 import { freshStart } from "../compact/fresh-start.ts";
@@ -8,10 +11,11 @@ import type { Outcome } from "../message/event.ts";
 import { type Compaction, compact, type Told } from "./compaction.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { commitCompaction, recordError, reportDegraded } from "./edit-log.ts";
+import { offloadLast } from "./fresh-results.ts";
 import { toldAnew } from "./held-tools.ts";
-import { type Fitted, type FitWorld, fitted, lastResort, mayRefuse } from "./last-resort.ts";
+import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
 import { viewOf } from "./path.ts";
-import { type Guard, type JudgedView, judgedNew } from "./projection.ts";
+import { type Guard, type JudgedView, judged } from "./projection.ts";
 import { announce } from "./record.ts";
 import { mustRecover, noteOverflow } from "./recovery.ts";
 import { reportCompaction } from "./report-compaction.ts";
@@ -32,8 +36,10 @@ export interface Compacting {
   readonly isOverMedia: boolean;
   /** Why now. */
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
-  /** After an overflow: at most so much, before correction. */
+  /** At most so much, before correction. */
   readonly mostTokens?: number;
+  /** The provider has refused what is larger. */
+  readonly isRefused?: boolean;
   readonly mostBytes?: number;
 }
 
@@ -63,8 +69,14 @@ export async function compactTurn(
     afresh !== undefined &&
     afresh.compaction.edits.length > 0 &&
     isThere(world, draft, afresh, compacting);
-  const tried = isAfresh ? afresh : await tryChain(world, draft, start, compacting);
-  const done = await orRecovery(world, draft, start, { tried, compacting });
+  const tried = isAfresh
+    ? afresh
+    : await orWithoutFresh(world, draft, start, {
+        tried: await tryChain(world, draft, start, compacting),
+        compacting,
+      });
+  const from = tried.start ?? start;
+  const done = await orRecovery(world, draft, from, { tried, compacting });
   const { outcome } = done;
   const compaction = await toldAnew(world, draft, done.compaction);
   for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
@@ -72,12 +84,13 @@ export async function compactTurn(
   if (compaction.edits.length === 0) {
     branch.exhaustedTokens = before.projection.tokens;
     const isOurs = compaction.failures.length > 0;
-    return lastResort(world, draft, start, { before, guard, isOurs });
+    const left = from === start ? before : judged(world, draft, from, guard);
+    return lastResort(world, draft, from, { before: left, guard, isOurs });
   }
-  const after = judgedNew(world, draft, compaction.sized, guard);
+  const after = judged(world, draft, compaction.sized, guard);
   const verdict = judgeAfter({ ...guard, projection: after.projection });
   // What will not be sent changes nothing; what is sent all the same must hold.
-  if (verdict.kind === "refuse" && mayRefuse(draft.targets[0], after))
+  if (verdict.kind === "refuse")
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   const saved = await commitCompaction(world, draft, compaction);
   if (saved === "unsaved") {
@@ -121,7 +134,7 @@ function reportMade(
   const { scale } = toldOf(start, compacting);
   reportCompaction(world, draft, compaction, { reason, start, milliseconds, scale, ...priced });
   if (timing?.isVoluntary !== true) return;
-  const { projection } = judgedNew(world, draft, compaction.sized, compacting.guard);
+  const { projection } = judged(world, draft, compaction.sized, compacting.guard);
   owe(draft.branch, timing.priceOf?.(projection.tokens) ?? 0);
 }
 
@@ -130,6 +143,8 @@ interface Tried {
   readonly outcome: Extract<Outcome, "compacted" | "recovered">;
   readonly level: number;
   readonly reason?: string;
+  /** What it began with, where results left before it did. */
+  readonly start?: Sized;
 }
 
 /** One level deeper than the last time, if that was not long ago; and again, if it frees next to nothing. */
@@ -160,6 +175,25 @@ async function tryChain(
   }
 }
 
+/** Where a request is known not to fit after all that: without the largest results that the model has not seen. */
+async function orWithoutFresh(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
+): Promise<Tried> {
+  if (!isOver(world, draft, tried, compacting)) return tried;
+  const { guard, mostTokens = Number.POSITIVE_INFINITY } = compacting;
+  const { sized } = tried.compaction;
+  const { projection } = judged(world, draft, sized, guard);
+  const scale = projection.tokens / Math.max(1, sized.measured.total);
+  const most = Math.min(guard.limit * guard.thresholds.compact, mostTokens * scale);
+  const smaller = await offloadLast(world, draft, start, projection.tokens - most);
+  if (smaller === start) return tried;
+  const before = judged(world, draft, smaller, guard);
+  return { ...(await tryChain(world, draft, smaller, { ...compacting, before })), start: smaller };
+}
+
 /** When the chain is exhausted, and what is left does not fit. */
 async function orRecovery(
   world: FitWorld,
@@ -167,7 +201,7 @@ async function orRecovery(
   start: Sized,
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Tried> {
-  if (tried.outcome === "recovered" || isThere(world, draft, tried, compacting)) return tried;
+  if (tried.outcome === "recovered" || !isOver(world, draft, tried, compacting)) return tried;
   noteOverflow(draft.log, world.now());
   const reason = "The strategies could not make it fit.";
   const recovered = await tryRecovery(world, draft, start, { compacting, reason });
@@ -177,16 +211,27 @@ async function orRecovery(
   return isBetter ? recovered : tried;
 }
 
+/** As far as anybody can tell, it fits. */
 function isThere(
   world: FitWorld,
   draft: Draft,
   { compaction }: Tried,
-  { guard, before }: Compacting,
+  { guard }: Compacting,
 ): boolean {
-  const isUnedited = compaction.edits.length === 0;
-  const { projection } = isUnedited ? before : judgedNew(world, draft, compaction.sized, guard);
+  return judged(world, draft, compaction.sized, guard).projection.tokens <= guard.limit;
+}
+
+/** It is known not to fit. */
+function isOver(
+  world: FitWorld,
+  draft: Draft,
+  { compaction: { sized } }: Tried,
+  { guard, mostTokens, isRefused }: Compacting,
+): boolean {
+  if (isRefused === true && sized.measured.total > (mostTokens ?? 0)) return true;
+  const { projection } = judged(world, draft, sized, guard);
   const { kind } = judgeAfter({ ...guard, projection });
-  return kind !== "refuse" && kind !== "final";
+  return kind === "refuse" || kind === "final";
 }
 
 async function tryRecovery(

@@ -70,6 +70,18 @@ const provider = z.strictObject({
       "Whether its server holds tools back itself. Yes on the vendors' own servers, no elsewhere.",
     )
     .optional(),
+  cuts_silently: z
+    .boolean()
+    .describe(
+      "Whether its server cuts a request that is too long instead of refusing it. Yes for Ollama, no elsewhere.",
+    )
+    .optional(),
+  count_tokens: z
+    .boolean()
+    .describe(
+      "Whether Plimsoll asks its server to count each new system prompt and list of tools once, with the client's own key. Yes where the server can.",
+    )
+    .optional(),
   ...limitSettings,
   models: z
     .record(

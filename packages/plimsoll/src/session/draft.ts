@@ -3,6 +3,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
+import type { OutputSize } from "../message/message.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { WhoAsks } from "./limits.ts";
 import type { BranchState, SessionLog } from "./log.ts";
@@ -49,6 +50,8 @@ export interface Draft {
   readonly forced?: MeasuredTools;
   /** The caller says that the conversation must end with this turn. */
   readonly isLast?: boolean;
+  /** How long an answer the client asks for, where it says so. */
+  readonly output?: OutputSize;
   /** The client asks for a cache that lives long. */
   readonly hasLongMarks?: boolean;
   /** The provider keeps nothing of its answers. */

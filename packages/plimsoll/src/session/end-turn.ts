@@ -1,5 +1,6 @@
 /** The end of a turn: its answer joins the log, and everything is stored in one transaction. */
 
+import type { Calibration } from "../budget/calibrate.ts";
 import { addNew, commitTurn, noCounters, seedTurn } from "../budget/counters.ts";
 import type { Counters } from "../message/counters.ts";
 import { errorMessage } from "../message/error.ts";
@@ -12,16 +13,18 @@ import type { TurnRecord, Write } from "../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../wire/credentials.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
+import { takeBasis } from "./calibrations.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { expandAnswer } from "./expand-answer.ts";
 import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
-import type { Fitted } from "./last-resort.ts";
+import { type Fitted, shortenedOutput } from "./last-resort.ts";
 import { type LogMessage, moveTip, pathTo, type SessionLog } from "./log.ts";
 import { storedHead } from "./measure-turn.ts";
 import { announceOverflow } from "./overflowed.ts";
 import { announce, appendMessages, type Placed, type Tip } from "./record.ts";
 import type { Saved } from "./save-log.ts";
+import type { Target } from "./target.ts";
 import { noteTurn } from "./timing.ts";
 import type { TurnContext } from "./turn.ts";
 import { moneyOf } from "./turn-points.ts";
@@ -58,8 +61,10 @@ export async function endTurn(
   // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
   const isAsSent = (sent.rounds?.messages.length ?? 0) === 0;
   if (first !== undefined && isAsSent)
-    context.calibrations.observe(log, fitted.target.key, fitted.measured, first.inputTokens);
-  takeBasis(sent, isAsSent ? first : undefined);
+    context.calibrations.observe(log, fitted.target, fitted.measured, first.inputTokens);
+  const last = sent.rounds?.usages.at(-1) ?? usage;
+  // With what the model looked up on the way: that is in the next request, too.
+  takeBasis(branch, { ...fitted, lookedUpTokens: sent.rounds?.reportedTokens }, last?.inputTokens);
   noteOverflow(context, sent, result);
   noteRefusal(context, sent, result);
   const endedAt = context.now();
@@ -252,25 +257,6 @@ function noteNames(
   }
 }
 
-/** Outside of these a report is a misunderstanding: then the next projection is our own count. */
-const plausible = { min: 0.5, max: 3 };
-
-function takeBasis({ placed, draft, fitted }: SentTurn, usage?: Usage): void {
-  const { branch, log } = placed;
-  delete branch.basis;
-  const share = (usage?.inputTokens ?? 0) / Math.max(1, fitted.measured.total);
-  if (share < plausible.min || share > plausible.max) return;
-  branch.basis = {
-    chain: placed.tip.link.looseChain,
-    length: draft.path.length,
-    inputTokens: usage?.inputTokens ?? 0,
-    edits: log.edits.length,
-    target: fitted.target.key,
-    head: draft.head.hash,
-    toolTokens: fitted.measured.tools,
-  };
-}
-
 function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnRecord {
   const { draft, placed, fitted } = sent;
   const {
@@ -282,6 +268,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   const stored = storedHead(head, placed.lead);
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
+  const shortened = shortenedOutput(draft, fitted, sent.rounds?.reportedTokens);
   const cachedTokens = sent.rounds?.usages.at(-1)?.cacheReadTokens;
   return {
     id: turn.id,
@@ -298,6 +285,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     tokensAfter: fitted.tokensAfter,
     limit: fitted.limit,
     window: target.limit.window,
+    ...(shortened === undefined ? {} : { shortened }),
     ...(priority === undefined ? {} : { priority }),
     ...(usage === undefined ? {} : { usage }),
     ...(cachedTokens === undefined ? {} : { cachedTokens }),
@@ -321,7 +309,21 @@ function countersOf(
   return {
     ...commitTurn(addNew(seeded, answerTokens), turn.usage),
     ...(debtUsd === undefined ? {} : { debtUsd }),
-    ...(calibration === undefined ? {} : { calibration: { target: target.key, ...calibration } }),
+    ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
+  };
+}
+
+function storedCalibration(
+  { key }: Target,
+  { factor, factors, samples }: Calibration,
+): NonNullable<Counters["calibration"]> {
+  const round = (value: number): number => Math.round(value * 1000) / 1000;
+  const { system, tools, conversation } = factors;
+  return {
+    target: key,
+    factor: round(factor),
+    samples,
+    factors: { system: round(system), tools: round(tools), conversation: round(conversation) },
   };
 }
 

@@ -22,12 +22,14 @@ import {
   fitted,
   isBegun,
   outcomeOf,
+  outputToSend,
 } from "./last-resort.ts";
 import type { BranchState } from "./log.ts";
 import { viewOf } from "./path.ts";
 import { prepareSummary } from "./prepared-summary.ts";
-import { asGuarded, guardOf, type JudgedView, judged, judgedNew } from "./projection.ts";
+import { asGuarded, guardOf, type JudgedView, judged } from "./projection.ts";
 import { mustRecover } from "./recovery.ts";
+import type { Target } from "./target.ts";
 import { type Timing, timingOf, waits } from "./timing.ts";
 import { countOfEdits, type View, wholeView } from "./view.ts";
 
@@ -79,7 +81,7 @@ function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
 /** As the client sent it, whatever it comes to. */
 export async function untouched(world: FitWorld, draft: Draft): Promise<Fitted> {
   const sized = await sizeView(world.facts, draft, wholeView);
-  const before = judgedNew(world, draft, sized, guardOf(world, draft));
+  const before = judged(world, draft, sized, guardOf(world, draft));
   return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
 }
 
@@ -96,7 +98,7 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   // It is looked at again with the next turn, whatever becomes of this one.
   delete branch.judged;
   const whole = await sizeView(world.facts, draft, asSaid(view));
-  const { verdict } = judgedNew(world, draft, whole, guardOf(world, draft));
+  const { verdict } = judged(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
     // It was valid once, and nothing else would go: perhaps another cut mends it.
     reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
@@ -134,8 +136,7 @@ function isLetGo(
   verdict: Verdict,
   { projection }: JudgedView,
 ): boolean {
-  const { window, maxOutput } = target.limit;
-  return verdict.kind === "schema" && projection.tokens + maxOutput <= window;
+  return verdict.kind === "schema" && projection.least <= target.limit.window;
 }
 
 function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
@@ -173,7 +174,7 @@ async function settle(
     before.projection.tokens + addedTokens(before, start, sized) <= guard.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
-  const after = judgedNew(world, draft, noted, guard);
+  const after = judged(world, draft, noted, guard);
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
 }
 
@@ -189,17 +190,23 @@ const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "ins
 export async function refit(
   world: FitWorld,
   draft: Draft,
-  sent: Pick<Fitted, "measured">,
+  sent: Fitted,
   { isBytes }: { readonly isBytes: boolean },
 ): Promise<Fitted | undefined> {
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
+  const [target] = draft.targets;
+  // There was room for the request, and not for as long an answer as it asked for.
+  const isShorter = before.verdict.kind === "fits" && isAnswerShorter(draft, sent, target, before);
+  if (isShorter && !isBytes)
+    return fitted(draft, { ...before, sized: start, target, outcome: outcomeOf(start) });
   const mostTokens = Math.floor(sent.measured.total * smallerShare);
   const next = await compactTurn(world, draft, start, {
     guard,
     before,
     isOverMedia: false,
+    isRefused: true,
     mostTokens,
     ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
   });
@@ -208,3 +215,14 @@ export async function refit(
 }
 
 const smallerShare = 0.9;
+
+function isAnswerShorter(
+  draft: Draft,
+  sent: Fitted,
+  target: Target,
+  { projection: { tokens, least } }: JudgedView,
+): boolean {
+  const before = outputToSend(draft, sent)?.maxTokens ?? 0;
+  const after = outputToSend(draft, { target, tokensAfter: tokens, leastAfter: least });
+  return (after?.maxTokens ?? 0) < before;
+}

@@ -1,6 +1,7 @@
 /**
- * Results on arrival. A result is seen once before it is hidden, unless it is so large that it would crowd out everything else:
- * then a reference takes its place before the guard looks, and the model reads what it needs.
+ * Results that the model has not seen. One is seen once before it is hidden, unless it is so large that it would crowd out
+ * everything else, or the request does not fit with it when everything else that can go is gone: then a reference takes its
+ * place, and the model reads what it needs.
  */
 
 import type { Edit } from "../message/edit.ts";
@@ -13,14 +14,37 @@ import { judge } from "./judge-view.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { nextEditSeq } from "./log.ts";
 import { makeEdits } from "./make-edits.ts";
-import { type OversizedResult, oversizedResults, toolOf } from "./oversized-results.ts";
+import {
+  type OversizedResult,
+  oversizedResults,
+  resultsInTheWay,
+  toolOf,
+} from "./oversized-results.ts";
 import { indexOn, viewOf } from "./path.ts";
 import { foldView } from "./view.ts";
 
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
   if (draft.isHeld === true || draft.isOfLibrary === true) return start;
-  const leaving = await oversizedResults(world, draft, start);
+  return hide(world, draft, start, await oversizedResults(world, draft, start));
+}
+
+/** The same for results that are in the way of everything else, by so many tokens. */
+export async function offloadLast(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  overTokens: number,
+): Promise<Sized> {
+  return hide(world, draft, start, await resultsInTheWay(world, draft, start, overTokens));
+}
+
+async function hide(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  leaving: readonly OversizedResult[],
+): Promise<Sized> {
   if (leaving.length === 0) return start;
   const made = await editsFor(world, draft, start, leaving);
   const { edits, sized } = await takenOf(world, draft, start, made.edits);

@@ -13,7 +13,7 @@ import type { FitWorld } from "./last-resort.ts";
 import { nextEditSeq } from "./log.ts";
 import { type MadeEdits, makeEdits } from "./make-edits.ts";
 import { indexOn, viewOf } from "./path.ts";
-import { guardOf, judgedNew } from "./projection.ts";
+import { guardOf, judged } from "./projection.ts";
 import { decoded } from "./seen.ts";
 import { foldView } from "./view.ts";
 
@@ -123,7 +123,7 @@ async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Pro
     const view = foldView(indexOn(path, log), [...log.edits, ...made.edits]);
     const sized = await sizeView(world.facts, draft, view);
     const isGranted = shown.length === 0;
-    const { verdict } = judgedNew(world, draft, sized, guardOf(world, draft));
+    const { verdict } = judged(world, draft, sized, guardOf(world, draft));
     if (!isGranted && verdict.kind !== "fits") continue;
     if ((await judge(world, draft, sized)).kind !== "valid") continue;
     const saved = await commitEdits(world, log, made.edits, made);

@@ -5,6 +5,7 @@ import {
   answered,
   called,
   MODEL,
+  OUTPUT_FIELD,
   requestOf,
   result,
   said,
@@ -210,12 +211,15 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
 
   test("up to the last token of the window: what is added must have room too", () =>
     opened(async (plimsoll) => {
-      for (let tokens = LIMIT; tokens <= WINDOW - MAX_OUTPUT_TOKENS; tokens += 5) {
-        const { turn } = await pass(plimsoll, wire, requestOf(wire, [said(between(tokens))]), {
+      for (let tokens = LIMIT; tokens <= WINDOW; tokens += 5) {
+        const passed = await pass(plimsoll, wire, requestOf(wire, [said(between(tokens))]), {
           wishes: { hints: { clientKey: `test:${tokens}`, isCompacted: false } },
         });
-        if (turn.fitted.refusal !== undefined) break;
-        expect(turn.fitted.measured.total + MAX_OUTPUT_TOKENS).toBeLessThanOrEqual(WINDOW);
+        const { fitted } = passed.turn;
+        if (fitted.refusal !== undefined) break;
+        const answer = Number(bodyOf(passed)[OUTPUT_FIELD[wire]]);
+        expect(answer).toBeGreaterThan(0);
+        expect(fitted.measured.total + answer).toBeLessThanOrEqual(WINDOW);
       }
     }));
 });

@@ -229,7 +229,7 @@ export async function withFewerTools(
   const catalogue = offer?.catalogue;
   if (offer === undefined || catalogue === undefined) return plain;
   const guard = guardOf(world, draft);
-  const { total } = world.calibrations.correct(log, targets[0].key, measured);
+  const { total } = world.calibrations.correct(log, targets[0], measured);
   const maxTools = draft.wire.maxTools ?? Number.POSITIVE_INFINITY;
   const isFitting = total <= guard.limit * guard.thresholds.compact;
   if (isFitting && catalogue.tools.length <= maxTools) return plain;

@@ -50,6 +50,8 @@ export interface InnerRounds {
   answered(answer: Answer): Promise<"done" | "again">;
   /** What was said behind the client's own messages. */
   readonly elements: readonly Uint8Array[];
+  /** Of these, in our tokens. */
+  readonly tokens: number;
   /** The model may call nothing any more. */
   readonly isLast: boolean;
   /** What the turn consists of, where the client knows only a part. */
@@ -63,6 +65,8 @@ export interface KeptRounds {
   readonly innerRounds: number;
   /** What each round reported, where it did. */
   readonly usages: readonly Usage[];
+  /** What stood behind the client's own messages in the request of the last report, in our tokens. */
+  readonly reportedTokens: number;
 }
 
 interface RoundsOf {
@@ -102,6 +106,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   const isOwn: IsOwn = (name, isToolSearch = false) =>
     ownToolOf(offer, { name, ...(isToolSearch ? { isToolSearch } : {}) }) !== undefined;
   const usages: Usage[] = [];
+  let reportedTokens = 0;
   /** Of the rounds that are over. */
   let spoken = nothingSpoken;
   /** What the client is told of the last answer. */
@@ -134,6 +139,9 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
     get elements() {
       return spoken.elements;
     },
+    get tokens() {
+      return spoken.tokens;
+    },
     get isLast() {
       return isLast;
     },
@@ -141,10 +149,13 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
       const { messages } = spoken;
       const last = draft.isForgotten ? wire.repeatable(said) : said;
       const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
-      return { messages: whole, innerRounds: rounds, usages };
+      return { messages: whole, innerRounds: rounds, usages, reportedTokens };
     },
     answered: async (answer) => {
-      if (answer.usage !== undefined) usages.push(answer.usage);
+      if (answer.usage !== undefined) {
+        usages.push(answer.usage);
+        reportedTokens = spoken.tokens;
+      }
       const heard = answer.choices[0] ?? [];
       said = wire.withoutOwnCalls(heard, isOwn);
       const calls = heard.flatMap((message) => wire.toolCalls(message));

@@ -3,8 +3,10 @@
 import type { Projection } from "../budget/counters.ts";
 import { judgeAfter } from "../budget/guard.ts";
 import type { Measurement } from "../budget/measure.ts";
+import { fitOutput } from "../budget/output-room.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import type { Outcome } from "../message/event.ts";
+import type { OutputSize } from "../message/message.ts";
 import type { Calibrations } from "./calibrations.ts";
 import type { Config } from "./config-schema.ts";
 import { type Debug, targetFields } from "./debug.ts";
@@ -48,6 +50,8 @@ export interface Fitted {
   readonly measurement: Measurement;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
+  /** The lowest plausible count of what is sent. */
+  readonly leastAfter: number;
   /** What there was to use. */
   readonly limit: number;
   /** Not to be sent: what it would need, and what there is. */
@@ -72,7 +76,6 @@ export async function lastResort(
   const verdict = judgeAfter({ ...guard, projection });
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
   if (verdict.kind === "fits" || verdict.kind === "schema") return fitted(draft, plain);
-  if (verdict.kind === "refuse" && !mayRefuse(target, before)) return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
     reportDegraded(draft, "original", "the request goes as it came, and may be too long");
     return fitted(draft, plain);
@@ -97,22 +100,10 @@ export async function lastResort(
   return {
     ...fitted(draft, { ...plain, outcome: "refused" }),
     refusal: {
-      needTokens: projection.tokens + target.limit.maxOutput,
+      needTokens: projection.tokens,
       limitTokens: target.limit.window,
     },
   };
-}
-
-/** An estimate may be wrong by this; what it says is too much within that, the provider says itself. */
-const estimateMargin = 1.15;
-
-/** Only what is known not to fit is refused here: a window that is a guess, or an answer that the client itself made too long, are the provider's to judge. */
-export function mayRefuse({ limit }: Target, { projection, measurement }: JudgedView): boolean {
-  const isOurGuess = limit.windowSource === "catalogue" && measurement.certainty === "estimate";
-  const margin = isOurGuess ? estimateMargin : 1;
-  const isClientsOwn = limit.maxOutput >= limit.window / 2 && projection.tokens <= limit.window;
-  const isOver = projection.tokens + limit.maxOutput > limit.window * margin;
-  return limit.windowSource !== "fallback" && !isClientsOwn && isOver;
 }
 
 /** What a text of ours adds to a request, as the provider would count it. */
@@ -134,10 +125,38 @@ async function closingView(
 ): Promise<Sized> {
   if (isBegun(draft)) return sized;
   const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
-  const { window, maxOutput } = draft.targets[0].limit;
+  const { window, reserve } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
-  const hasRoom = projection.tokens + added + maxOutput <= window;
+  const hasRoom = projection.tokens + added + reserve <= window;
   return hasRoom && (await judge(world, draft, closing)).kind !== "invalid" ? closing : sized;
+}
+
+/** How long an answer a turn asks for. Undefined where the client does not say. */
+export function outputToSend(
+  { output }: Pick<Draft, "output">,
+  { target, tokensAfter, leastAfter }: SentSize,
+  lookedUpTokens: number = 0,
+): OutputSize | undefined {
+  const input = { tokens: tokensAfter + lookedUpTokens, least: leastAfter };
+  return output && fitOutput(output, target.limit, input);
+}
+
+type SentSize = Pick<Fitted, "target" | "tokensAfter" | "leastAfter">;
+
+export interface ShortenedOutput {
+  readonly asked: OutputSize;
+  readonly sent: OutputSize;
+}
+
+/** Undefined where the answer may be as long as the client wishes. */
+export function shortenedOutput(
+  draft: Pick<Draft, "output">,
+  fitted: SentSize,
+  lookedUpTokens?: number,
+): ShortenedOutput | undefined {
+  const { output: asked } = draft;
+  const sent = outputToSend(draft, fitted, lookedUpTokens);
+  return asked === undefined || sent === undefined || sent === asked ? undefined : { asked, sent };
 }
 
 export interface Settled extends Omit<JudgedView, "verdict"> {
@@ -160,6 +179,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     measurement,
     tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
     tokensAfter: projection.tokens,
+    leastAfter: projection.least,
     limit,
   };
 }

@@ -11,7 +11,7 @@ import { judge } from "./judge-view.ts";
 import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
 import type { OwnAnswer } from "./own-answers.ts";
 import { indexOn, viewOf } from "./path.ts";
-import { guardOf, judgedNew } from "./projection.ts";
+import { guardOf, judged } from "./projection.ts";
 import { announce } from "./record.ts";
 import type { Catalogue } from "./tool-catalogue.ts";
 import { foldView } from "./view.ts";
@@ -84,7 +84,7 @@ export async function loadTools(
     names,
     ...rereading(world, draft, before, isNative || search.isBehindAnother),
   });
-  const after = judgedNew(world, draft, sized, guardOf(world, draft));
+  const after = judged(world, draft, sized, guardOf(world, draft));
   const { outcome, target } = before;
   return {
     fitted: fitted(draft, {

@@ -3,7 +3,7 @@
  * point into it. Nodes are only ever added. The store has the same and the bytes.
  */
 
-import type { Calibration } from "../budget/calibrate.ts";
+import { type ByComponent, type Calibration, restored } from "../budget/calibrate.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
@@ -103,17 +103,11 @@ export interface BranchState {
   isChanged: boolean;
 }
 
-/** A turn whose usage was reported, and what the report is still true for. */
+/** The last request whose usage was reported: what it came to, and what we had counted for it. */
 export interface Basis {
-  /** Loose chain of the last message of the request, and how many messages there were up to it. */
-  readonly chain: string;
-  readonly length: number;
   readonly inputTokens: number;
-  readonly edits: number;
+  readonly estimated: ByComponent;
   readonly target: string;
-  readonly head: string | undefined;
-  /** Of the tools as they were told, before correction: the same client may be told of others. */
-  readonly toolTokens: number;
 }
 
 export interface KnownCache {
@@ -199,7 +193,7 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   for (const record of snapshot.branches) {
     log.branches.set(record.id, { record, inFlight: 0, isChanged: false });
     const known = record.counters?.calibration;
-    if (known !== undefined) log.calibrations.set(known.target, known);
+    if (known !== undefined) log.calibrations.set(known.target, restored(known));
   }
   log.edits.push(...snapshot.edits);
   return log;

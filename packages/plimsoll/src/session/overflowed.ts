@@ -2,10 +2,11 @@
 
 import { errorMessage } from "../message/error.ts";
 import type { Overflow } from "../wire/overflow.ts";
+import { takeBasis } from "./calibrations.ts";
 import type { Draft } from "./draft.ts";
 import { recordError, reportDegraded } from "./edit-log.ts";
 import { refit } from "./fit.ts";
-import type { Fitted } from "./last-resort.ts";
+import { type Fitted, outputToSend } from "./last-resort.ts";
 import { announce } from "./record.ts";
 import { noteOverflow } from "./recovery.ts";
 import type { Target } from "./target.ts";
@@ -76,27 +77,40 @@ const belowTooMuch = 0.95;
 /** What a provider says of itself is better than what we thought: its window, and how it counts. */
 function learnFrom(
   context: TurnContext,
-  { log, wire }: Draft,
-  { target, measured, tokensAfter }: Fitted,
+  draft: Draft,
+  fitted: Fitted,
   { overflow, attempt }: Pick<Overflowed, "overflow" | "attempt">,
 ): Target {
-  const { limitTokens, needTokens, inputTokens, maxTokens, kind } = overflow;
-  const need = inputTokens ?? needTokens;
-  if (need !== undefined && kind !== "bytes")
-    context.calibrations.observe(log, target.key, measured, need);
+  const { limitTokens, kind } = overflow;
+  const { log, wire, branch } = draft;
+  const { target, measured } = fitted;
+  const answer = outputToSend(draft, fitted)?.maxTokens ?? target.limit.reserve;
+  const input = inputOf(overflow, answer);
+  if (input !== undefined) {
+    context.calibrations.observe(log, target, measured, input);
+    takeBasis(branch, fitted, input);
+  }
   if (limitTokens !== undefined) context.targets.learnWindow(target, limitTokens);
   // Without a figure we know only that this was too much; said of a second try it tells nothing more.
   const isTooMuch = kind === "input" || kind === "input+output";
-  if (limitTokens === undefined && need === undefined && isTooMuch && attempt === 1)
-    log.windows.set(target.key, Math.floor((tokensAfter + target.limit.maxOutput) * belowTooMuch));
+  if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
+    log.windows.set(target.key, Math.floor((fitted.tokensAfter + answer) * belowTooMuch));
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
-    maxOutputTokens: maxTokens ?? target.limit.maxOutput,
+    ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
   });
-  const smaller = context.targets.narrowed(
-    known,
-    Math.min(known.limit.window, target.limit.window),
-  );
+  const wasKnown = target.limit.windowSource !== "fallback";
+  const smaller = context.targets.narrowed(known, wasKnown ? target.limit.window : undefined);
   return context.targets.narrowed(smaller, log.windows.get(target.key));
+}
+
+/** What the provider counted of the request alone. */
+function inputOf(
+  { kind, inputTokens, needTokens }: Overflow,
+  answerTokens: number,
+): number | undefined {
+  if (kind === "bytes" || inputTokens !== undefined) return inputTokens;
+  if (needTokens === undefined) return undefined;
+  return kind === "input+output" ? Math.max(1, needTokens - answerTokens) : needTokens;
 }

@@ -1,11 +1,11 @@
-/** Results that are too large to be seen even once: which of those that the model has not answered to yet. */
+/** Results that the model has not answered to yet: which are too large to be seen even once, and which give way last. */
 
 import type { Message, Part } from "../message/message.ts";
 import { utf8Bytes } from "../offload/describe.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Draft, Sized } from "./draft.ts";
 import type { FitWorld } from "./last-resort.ts";
-import { type Guard, guardOf, type JudgedView, judged } from "./projection.ts";
+import { guardOf, judged } from "./projection.ts";
 import { isInside, type View } from "./view.ts";
 
 /** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
@@ -14,8 +14,6 @@ const large = { bytes: 50 * 1024, ofLimit: 0.15 };
 const tokenBytesMax = 16;
 /** Where a request does not fit, what is smaller than this is left to compaction. */
 const usualLeast = 4096;
-/** What is new may take this much of the limit: for so much a compaction finds room elsewhere. */
-const roomForNew = 0.5;
 /** Providers take no more calls in one message than 128; several messages of results may be new. */
 const mostResults = 512;
 
@@ -57,34 +55,60 @@ export interface OversizedResult extends FreshResult {
   readonly reason: string;
 }
 
+/** On arrival: those that are too large however much room there is. */
 export async function oversizedResults(
   world: FitWorld,
   draft: Draft,
   start: Sized,
 ): Promise<readonly OversizedResult[]> {
-  const { result_offload_threshold: least = usualLeast } = world.config.agent ?? {};
   const { toolResponseMaxBytes: maxBytes } = world.config.defaults ?? {};
+  const least = leastBytes(world);
   const fresh = await freshResults(draft, start.view, Math.min(least, maxBytes ?? least));
   if (fresh.length === 0) return [];
-  const guard = guardOf(world, draft);
-  const before = judged(world, draft, start, guard);
-  const scale = before.projection.tokens / Math.max(1, start.measured.total);
-  const { limit } = guard;
+  const { limit, scale } = roomOf(world, draft, start);
   const isLarge = ({ bytes, tokens }: FreshResult): boolean =>
     isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
-  const leaving = fresh.filter(isLarge);
-  const others = fresh.filter((result) => !isLarge(result) && result.bytes > least);
-  const freed = leaving.reduce((sum, { tokens }) => sum + tokens * scale - referenceTokens, 0);
-  return [
-    ...leaving.map((result) => ({
-      ...result,
-      reason: `A result of ${result.bytes} bytes, over ${maxBytes ?? large.bytes}, before the model has seen it.`,
-    })),
-    ...inTheWay(draft, start, others, { guard, before, scale, freed }).map((result) => ({
-      ...result,
-      reason: `A result of ${result.bytes} bytes, with which the request would not fit into ${limit} tokens.`,
-    })),
-  ];
+  return fresh.filter(isLarge).map((result) => ({
+    ...result,
+    reason: `A result of ${result.bytes} bytes, over ${maxBytes ?? large.bytes}, before the model has seen it.`,
+  }));
+}
+
+/** When nothing else can be taken out: the largest, until so much is saved. */
+export async function resultsInTheWay(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  overTokens: number,
+): Promise<readonly OversizedResult[]> {
+  const { limit, scale } = roomOf(world, draft, start);
+  const fresh = await freshResults(draft, start.view, leastBytes(world));
+  const taken: OversizedResult[] = [];
+  let saved = 0;
+  for (const result of fresh.toSorted((one, other) => other.tokens - one.tokens)) {
+    const saves = result.tokens * scale - referenceTokens;
+    if (saved >= overTokens || saves <= 0) break;
+    saved += saves;
+    const reason = `A result of ${result.bytes} bytes: with it the request does not fit into ${limit} tokens, and nothing else can be taken out.`;
+    taken.push({ ...result, reason });
+  }
+  return taken;
+}
+
+function leastBytes({ config }: FitWorld): number {
+  return config.agent?.result_offload_threshold ?? usualLeast;
+}
+
+interface Room {
+  readonly limit: number;
+  /** From our tokens to the provider's. */
+  readonly scale: number;
+}
+
+function roomOf(world: FitWorld, draft: Draft, start: Sized): Room {
+  const guard = guardOf(world, draft);
+  const { projection } = judged(world, draft, start, guard);
+  return { limit: guard.limit, scale: projection.tokens / Math.max(1, start.measured.total) };
 }
 
 /** Texts of results behind the model's last word. */
@@ -126,7 +150,7 @@ function messageAt(
 }
 
 /** Everything from here on the model has not answered to. */
-function startOfNew({ path, log }: Pick<Draft, "path" | "log">): number {
+export function startOfNew({ path, log }: Pick<Draft, "path" | "log">): number {
   let from = path.length;
   while (from > 0 && log.nodes.get(path.seqAt(from - 1) ?? -1)?.role !== "assistant") from--;
   return from;
@@ -145,45 +169,8 @@ function textsOf(
   );
 }
 
-interface Fit {
-  readonly guard: Guard;
-  readonly before: JudgedView;
-  /** From our tokens to the provider's. */
-  readonly scale: number;
-  /** By what leaves anyway. */
-  readonly freed: number;
-}
-
 /** What a reference takes, about. */
 const referenceTokens = 160;
-
-/** The largest, until the request fits with room to spare, or until what is new leaves room for the rest of the conversation. */
-function inTheWay(
-  { path, log }: Draft,
-  { measured }: Sized,
-  results: readonly FreshResult[],
-  { guard, before, scale, freed }: Fit,
-): readonly FreshResult[] {
-  if (before.verdict.kind !== "compact") return [];
-  const from = Math.max(0, startOfNew({ path, log }) - 1);
-  const newest = path.sumOf({ first: from, last: path.length - 1 }).tokens;
-  const { own, thresholds } = guard;
-  const trigger = own.agentLimit === undefined ? thresholds.compact : thresholds.warn;
-  const roomy = guard.limit * trigger;
-  let all = before.projection.tokens - freed;
-  // What fits is seen once, however little room it leaves.
-  if (all <= guard.limit) return [];
-  let fixed = (measured.system + measured.tools + newest) * scale - freed;
-  const taken: FreshResult[] = [];
-  for (const result of results.toSorted((one, other) => other.tokens - one.tokens)) {
-    const saved = result.tokens * scale - referenceTokens;
-    if (all < roomy || fixed <= guard.limit * roomForNew || saved <= 0) break;
-    taken.push(result);
-    all -= saved;
-    fixed -= saved;
-  }
-  return taken;
-}
 
 /** The call stands in the model's last words: not far before the result. */
 const callsLookedAt = 64;

@@ -154,7 +154,7 @@ function bodyOf(
     model: target.model,
     messages,
     tools,
-    maxOutputTokens: target.limit.maxOutput,
+    maxOutputTokens: options.maxOutputTokens ?? target.limit.reserve,
     ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });

@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from "../budget/guard.ts";
 import type { Measurement } from "../budget/measure.ts";
-import type { Calibrations } from "./calibrations.ts";
+import { byComponent, type Calibrations } from "./calibrations.ts";
 import type { Config } from "./config-schema.ts";
 import type { Draft, Sized } from "./draft.ts";
 import { ownLimitsOf, thresholdsOf } from "./limits.ts";
@@ -51,39 +51,62 @@ export interface JudgedView {
   readonly measurement: Measurement;
 }
 
+/** A view as the provider would count it, whether it was sent before or not. */
 export function judged(world: World, draft: Draft, sized: Sized, guard: Guard): JudgedView {
-  const measurement = world.calibrations.correct(draft.log, draft.targets[0].key, sized.measured);
-  return judgedBy(projectionOf(draft, sized, measurement), measurement, guard);
-}
-
-/** A view that was never sent: nothing was reported of it. */
-export function judgedNew(world: World, draft: Draft, sized: Sized, guard: Guard): JudgedView {
-  const measurement = world.calibrations.correct(draft.log, draft.targets[0].key, sized.measured);
-  const projection = { tokens: measurement.total, schema: measurement.tools };
-  return judgedBy(projection, measurement, guard);
-}
-
-function judgedBy(projection: Projection, measurement: Measurement, guard: Guard): JudgedView {
+  const [target] = draft.targets;
+  const measurement = world.calibrations.correct(draft.log, target, sized.measured);
+  const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
   const { limit } = guard;
   return { measurement, projection, limit, verdict: judgeBefore({ ...guard, projection }) };
 }
 
-/** What was reported counts, and only what came since is estimated; without a report, all of it is. */
-function projectionOf(
-  { branch, path, log, targets: [target], head }: Draft,
-  sized: Sized,
-  measurement: Measurement,
-): Projection {
+/** How far below an estimate the truth may be: before a provider has reported any usage, and after. */
+const doubt = { unreported: 2.5, reported: 1.5 };
+
+interface Counted {
+  /** Before correction. */
+  readonly measured: Measurement;
+  readonly measurement: Measurement;
+}
+
+/**
+ * What was reported counts, and only the difference since then is estimated. Where more was taken out than was added, the
+ * corrected estimate counts if it is higher: a report says little of what is left of a request.
+ */
+function projectionOf(world: World, { branch, log, targets }: Draft, counted: Counted): Projection {
+  const [target] = targets;
+  const { measurement } = counted;
+  const least = leastOf(counted, world.calibrations.isReported(log, target));
+  const plain = { tokens: measurement.total, least, schema: measurement.tools };
   const { basis } = branch;
-  const isBasis =
-    basis !== undefined &&
-    basis.edits === log.edits.length &&
-    basis.target === target.key &&
-    basis.head === head.hash &&
-    basis.toolTokens === sized.measured.tools &&
-    path.chainAt(basis.length - 1) === basis.chain;
-  if (!isBasis) return { tokens: measurement.total, schema: measurement.tools };
-  const fresh = path.sumOf({ first: basis.length, last: path.length - 1 }).tokens;
-  const scale = sized.measured.total === 0 ? 1 : measurement.total / sized.measured.total;
-  return { tokens: basis.inputTokens + Math.ceil(fresh * scale), schema: 0 };
+  if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
+  const now = byComponent(counted.measured);
+  const factors = world.calibrations.factors(log, target);
+  const [system, tools, conversation] = [
+    (now.system - basis.estimated.system) * factors.system,
+    (now.tools - basis.estimated.tools) * factors.tools,
+    (now.conversation - basis.estimated.conversation) * factors.conversation,
+  ];
+  const added = Math.ceil(system + tools + conversation);
+  const tokens = basis.inputTokens + added;
+  const hasShrunk = Math.min(system, tools, conversation) < 0;
+  if (hasShrunk) return withCare(target, { ...plain, tokens: Math.max(tokens, plain.tokens) });
+  return withCare(target, {
+    tokens: target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
+    least: Math.max(least, basis.inputTokens + Math.floor(added / doubt.unreported)),
+    schema: 0,
+  });
+}
+
+/** Exact counts are what they are; an estimate may be too high. */
+function leastOf({ measured, measurement }: Counted, isReported: boolean): number {
+  const { components } = measured;
+  const exact = Object.values(components).every(({ certainty }) => certainty === "exact");
+  const margin = isReported ? doubt.reported : doubt.unreported;
+  return exact ? measured.total : Math.floor(measurement.total / margin);
+}
+
+/** A server that cuts silently never says that a request is too long: there, what may be too much is. */
+function withCare({ cutsSilently }: Target, projection: Projection): Projection {
+  return cutsSilently ? { ...projection, least: projection.tokens } : projection;
 }

@@ -281,7 +281,7 @@ describe("milestones", () => {
     await talk.session.append({ role: "user", content: [result] });
     const { outcome } = await talk.session.prepare({ target });
     expect(["compacted", "recovered"]).toContain(outcome.kind);
-    expect(outcome.tokensAfter).toBeLessThanOrEqual(LIMIT);
+    expect(outcome.tokensAfter).toBeLessThanOrEqual(WINDOW);
   });
 
   test("reset starts afresh at once, and says what it did", async () => {

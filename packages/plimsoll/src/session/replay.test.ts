@@ -145,7 +145,7 @@ describe("what is not known", () => {
   });
 
   it("is no window: one that tools and system prompt fill is refused with what to do", async () => {
-    const window = { kind: "tokens", tokens: 270 } as const;
+    const window = { kind: "tokens", tokens: 20 } as const;
     const error: unknown = await replay("openai-chat", [scriptOn("openai-chat", 2)], {
       window,
     }).catch((cause: unknown) => cause);

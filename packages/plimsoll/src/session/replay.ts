@@ -1,5 +1,6 @@
 /** The replay lab: recorded conversations through policies, against a simulated cache of the provider's. */
 
+import { windowFor } from "../budget/limit.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
@@ -206,10 +207,10 @@ async function worldOf(
 }
 
 function tooSmall({ id }: Script, { limit }: Target, headTokens: number): PlimsollError {
-  const { window, buffer, maxOutput } = limit;
+  const { window, buffer, reserve } = limit;
   return new PlimsollError(
     "USAGE",
-    `A window of ${window} tokens is too small for ${id}: ${buffer} are kept free, ${maxOutput} are for the answer, and tools and system prompt take ${headTokens}. Give a larger --window.`,
+    `A window of ${window} tokens is too small for ${id}: ${buffer} are kept free, ${reserve} are for the answer, and tools and system prompt take ${headTokens}. Give a larger --window.`,
   );
 }
 
@@ -236,7 +237,7 @@ async function withWindow(
     const tokens = (await reader.weigh(said)).reduce((sum, one) => sum + one, 0);
     const limit = Math.ceil(headTokens + tokens * window.share);
     const buffer = Math.ceil(limit * bufferShare);
-    const contextWindow = limit + buffer + script.maxOutputTokens;
+    const contextWindow = windowFor(limit + buffer, script.maxOutputTokens);
     const both = { contextWindow, contextWindowBufferTokens: buffer };
     return { ...known, ...both, models: { [script.model]: { ...ofModel, ...both } } };
   }
@@ -279,7 +280,7 @@ class Biller {
     this.#previous = request;
     const answer = script.turns[turn]?.answer ?? [];
     const output = (await reader.weigh(answer)).reduce((sum, one) => sum + one, 0);
-    const isOverWindow = isLimited && request.tokens + script.maxOutputTokens > target.limit.window;
+    const isOverWindow = isLimited && request.tokens + target.limit.reserve > target.limit.window;
     return { request, billed, prefixTokens, output, isCompacted: false, isOverWindow, body };
   }
 }

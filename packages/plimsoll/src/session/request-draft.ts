@@ -1,5 +1,6 @@
 /** A request that was recorded, as a draft: what is sent of it is not decided yet. */
 
+import type { OutputSize } from "../message/message.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
@@ -23,11 +24,13 @@ interface Drafting {
   readonly head: Head;
   readonly targets: Draft["targets"];
   readonly bytes: readonly Uint8Array[];
+  /** It is sent as it came. */
+  readonly isOff: boolean;
 }
 
 /** Everything about it that the guard and the strategies work on. */
 export function draftOf(context: TurnContext, drafting: Drafting): Draft {
-  const { incoming, request, slices, turn, placed, whole, head, targets, bytes } = drafting;
+  const { incoming, request, slices, turn, placed, whole, head, targets, bytes, isOff } = drafting;
   const { wire, body, hints, provider } = incoming;
   const { log, branch } = placed;
   const { messages, heldCount, nodes } = whole;
@@ -77,10 +80,17 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
     },
     ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
     ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
+    ...(request.maxOutputTokens === undefined || isOff
+      ? {}
+      : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
     hasLongMarks: wire.hasLongMarks(body),
   };
+}
+
+function outputOf(maxTokens: number, thinkingTokens: number | undefined): OutputSize {
+  return { maxTokens, ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
 
 /** What this session has met is not forgotten, though no figure was given. */

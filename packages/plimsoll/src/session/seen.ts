@@ -8,6 +8,7 @@ import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { type Draft, ownTextStands, type Sized } from "./draft.ts";
+import { startOfNew } from "./oversized-results.ts";
 import { indexOn } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { isInside } from "./view.ts";
@@ -38,6 +39,7 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
   );
   const sizes = await world.facts.learn(wire, [...replaced.values()], targets[0].ruler);
   const tokensOf = new Map([...replaced.keys()].map((index, at) => [index, sizes[at]?.tokens]));
+  const newFrom = startOfNew(draft);
   const seen: number[] = [];
   const messages: SeenMessage[] = [];
   for (let index = 0; index < path.length; index++) {
@@ -46,13 +48,16 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
     if (message === undefined) continue;
     const whole = path.sumOf({ first: index, last: index }).tokens;
     const original = replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined;
+    // A result is seen whole before it is shortened.
+    const isUnseen = index >= newFrom && message.parts.some(({ kind }) => kind === "tool-result");
+    const isFixed = isUnseen || isInside(fixed, index);
     seen.push(index);
     messages.push({
       message,
       tokens: tokensOf.get(index) ?? whole,
       bytes: bytes.length,
-      isPinned: isInside(fixed, index) || isInside(pins, index),
-      mayGiveWay: !isInside(fixed, index),
+      isPinned: isFixed || isInside(pins, index),
+      mayGiveWay: !isFixed,
       number: path.seqAt(index) ?? index,
       ...(original === undefined ? {} : { original: { message: original, tokens: whole } }),
     });

@@ -1,10 +1,12 @@
 /** A turn as bytes: what goes to the upstream now. */
 
 import { errorMessage } from "../message/error.ts";
+import type { BodySlices } from "../wire/slices.ts";
 import type { WireRequest } from "../wire/wire.ts";
 import { withMarks } from "./cache-marks.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
+import { shortenedOutput } from "./last-resort.ts";
 import { withPatch } from "./render.ts";
 import type { PricesOf } from "./timing.ts";
 import type { Turn } from "./turn.ts";
@@ -12,6 +14,7 @@ import type { Turn } from "./turn.ts";
 export interface Sending {
   readonly request: WireRequest;
   readonly body: Uint8Array;
+  readonly slices: BodySlices;
   readonly pricesOf: PricesOf;
 }
 
@@ -19,7 +22,7 @@ export interface Sending {
 export function bodyToSend(
   { fitted, rounds }: Turn,
   draft: Draft,
-  { request, body, pricesOf }: Sending,
+  { request, body, slices, pricesOf }: Sending,
 ): Uint8Array | undefined {
   const { wire, path, targets, compose } = draft;
   const { target, isFinal, tools } = fitted;
@@ -27,6 +30,10 @@ export function bodyToSend(
   if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
   if ((isFinal || rounds?.isLast === true) && request.tools !== undefined)
     fields.set("tool_choice", JSON.stringify(wire.noTools));
+  const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
+  if (shortened !== undefined)
+    for (const [name, value] of wire.outputFields(body, slices, shortened.sent))
+      fields.set(name, JSON.stringify(value));
   const elements = rounds?.elements ?? [];
   const behind = { first: path.length, end: path.length, elements };
   const marked = withMarks(draft, fitted.patches, { pricesOf, body });

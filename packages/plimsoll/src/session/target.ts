@@ -1,7 +1,7 @@
 /** Targets: what a request may use of its model's window, and how it is counted. */
 
 import { findModel } from "../budget/catalogue.ts";
-import { type Limit, resolveLimit } from "../budget/limit.ts";
+import { type Limit, narrowLimit, resolveLimit } from "../budget/limit.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Config, ProviderSettings } from "./config-schema.ts";
 import type { Ruler } from "./message-facts.ts";
@@ -18,6 +18,8 @@ export interface Target {
   readonly media: MediaLimits;
   /** The provider itself holds tools back, until a search names them. */
   readonly defersNatively: boolean;
+  /** Its server cuts what is too long, and says nothing: it must never be sent too much. */
+  readonly cutsSilently: boolean;
   /** Whose rules beyond the wire's own hold. */
   readonly profile: "mistral" | "deepseek" | undefined;
 }
@@ -112,6 +114,7 @@ export function createTargets(config: Config, now: () => number): Targets {
       },
       media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),
+      cutsSilently: cutsSilently(provider, settings),
       defersNatively:
         wire.deferral !== undefined &&
         (settings?.native_tool_deferral ?? holdsBack(provider, settings, { wire, model })),
@@ -136,7 +139,8 @@ export function createTargets(config: Config, now: () => number): Targets {
       distrusted.set(learnedKey(target), now() + learnedForMs);
     },
     learnWindow: (target, tokens) => {
-      if (tokens < windowMin || tokens >= target.limit.window) return;
+      const isGuess = target.limit.windowSource === "fallback";
+      if (tokens < windowMin || (tokens >= target.limit.window && !isGuess)) return;
       if (learned.size >= maxLearned) learned.clear();
       learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
     },
@@ -155,13 +159,18 @@ function learnedKey({ tenant, key }: Target): string {
   return `${tenant}\0${key}`;
 }
 
-/** Buffer and answer shrink with the window, where they were made for a larger one. */
+/** What a provider says of its window counts where it is less than what was known, or where nothing was. */
 function narrowed(target: Target, window: number | undefined): Target {
   const { limit } = target;
-  if (window === undefined || window >= limit.window) return target;
-  const buffer = Math.min(limit.buffer, Math.floor(window / 8));
-  const rest = Math.max(0, window - buffer - limit.maxOutput);
-  return { ...target, limit: { ...limit, window, buffer, limit: rest } };
+  const isGuess = limit.windowSource === "fallback";
+  if (window === undefined || (window >= limit.window && !isGuess)) return target;
+  return { ...target, limit: narrowLimit(limit, window) };
+}
+
+/** Ollama keeps the end of what is longer than its `num_ctx`, and answers as if that were all (docs, "context length", 2026-11). */
+function cutsSilently(provider: string, settings: ProviderSettings | undefined): boolean {
+  if (settings?.cuts_silently !== undefined) return settings.cuts_silently;
+  return /ollama/i.test(provider) || /:11434(?:\/|$)/.test(settings?.baseUrl ?? "");
 }
 
 /**

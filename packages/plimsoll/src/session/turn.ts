@@ -25,7 +25,12 @@ import { withFewerTools } from "./held-tools.ts";
 import { type Placement, placeInSession, type SessionHints, shapeOf } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { type InnerRounds, openRounds } from "./inner-rounds.ts";
-import type { Fitted, FitWorld } from "./last-resort.ts";
+import {
+  type Fitted,
+  type FitWorld,
+  type ShortenedOutput,
+  shortenedOutput,
+} from "./last-resort.ts";
 import { loadTools } from "./load-tools.ts";
 import {
   extendLinks,
@@ -110,6 +115,8 @@ export interface Turn {
   readonly relation: Relation;
   /** As it was last sent: a turn that the provider found too long is sent again. */
   readonly fitted: Fitted;
+  /** How long the answer may be, where there is no room for what the client asked for. */
+  readonly shortened: ShortenedOutput | undefined;
   /**
    * The provider said that it is too long. True: there is something smaller to send now, in `fitted`. False: the
    * provider's word stands.
@@ -218,6 +225,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     head,
     targets,
     bytes,
+    isOff,
   });
   const hasOtherPlans = request.hasOtherPlans === true;
   const draft = hasOtherPlans
@@ -226,7 +234,13 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
   if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
   const opened = await openTurn(context, { draft, placed, isOff });
   return Object.defineProperty(opened, "body", {
-    get: () => bodyToSend(opened, draft, { request, body, pricesOf: context.pricesOf }),
+    get: () =>
+      bodyToSend(opened, draft, {
+        request,
+        body,
+        slices: recalled.slices,
+        pricesOf: context.pricesOf,
+      }),
   }) as ReceivedTurn;
 }
 
@@ -384,6 +398,9 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     relation,
     get fitted() {
       return fitted;
+    },
+    get shortened() {
+      return shortenedOutput(draft, fitted, rounds?.tokens);
     },
     overflowed: async (overflow) => {
       const smaller = await context.exclusively(`edits\0${session}`, () =>

@@ -10,7 +10,7 @@ import type {
   Relation,
   TurnStatus,
 } from "../message/event.ts";
-import type { Role, Usage } from "../message/message.ts";
+import type { OutputSize, Role, Usage } from "../message/message.ts";
 
 export interface SessionRecord {
   readonly id: string;
@@ -89,6 +89,8 @@ export interface TurnRecord {
   readonly tokensAfter?: number;
   readonly limit: number;
   readonly window: number;
+  /** How long the answer might be, where there was no room for what the client asked for. */
+  readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
   /** As the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   stringOr,
 } from "../message/json.ts";
-import type { Media, Message, Part, Role } from "../message/message.ts";
+import type { Media, Message, OutputSize, Part, Role } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./anthropic-answer.ts";
 import {
@@ -22,10 +22,10 @@ import {
   withoutLastThinking,
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
-import { otherPlans, readFields } from "./body-fields.ts";
+import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { namedTool } from "./named-tool.ts";
 import type { BodySlices } from "./slices.ts";
-import type { BodyParts, Wire, WireRequest } from "./wire.ts";
+import type { BodyParts, OutputFields, Wire, WireRequest } from "./wire.ts";
 
 /** Where a call has its arguments. */
 const argumentKeys: ReadonlySet<string> = new Set(["input"]);
@@ -91,6 +91,7 @@ export const anthropicWire: Wire = {
   toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
   ownIds: () => [],
   referenceTo: () => undefined,
+  outputFields,
   errorBody,
   overflowBody: (needTokens, limitTokens) =>
     errorBody(400, `prompt is too long: ${needTokens} tokens > ${limitTokens} maximum`),
@@ -103,6 +104,7 @@ function errorBody(status: number, message: string): JsonObject {
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const fields = readFields(body, slices);
   const maxOutputTokens = fields.optionalCount("max_tokens");
+  const thinkingTokens = thinkingOf(fields)?.tokens;
   const system = fields.slice("system");
   const tools = fields.slice("tools");
   const clientSession = sessionOfMetadata(fields.value("metadata"));
@@ -110,11 +112,32 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     model: fields.optionalText("model") ?? "",
     messages: fields.array("messages"),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
     ...(clientSession === undefined ? {} : { clientSession }),
     ...otherPlans(fields, isFreeChoice(fields.value("tool_choice"))),
   };
+}
+
+function thinkingOf(
+  fields: FieldReader,
+): { readonly field: JsonObject; readonly tokens: number } | undefined {
+  const field = fields.value("thinking");
+  const tokens = isObject(field) ? field["budget_tokens"] : undefined;
+  return isObject(field) && typeof tokens === "number" ? { field, tokens } : undefined;
+}
+
+function outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields {
+  const { maxTokens, thinkingTokens } = output;
+  const thinking = thinkingOf(readFields(body, slices));
+  const isOther = thinking !== undefined && thinking.tokens !== thinkingTokens;
+  return new Map<string, JsonValue>([
+    ["max_tokens", maxTokens],
+    ...(isOther && thinkingTokens !== undefined
+      ? ([["thinking", { ...thinking.field, budget_tokens: thinkingTokens }]] as const)
+      : []),
+  ]);
 }
 
 function isFreeChoice(choice: JsonValue | undefined): boolean {

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   stringOr,
 } from "../message/json.ts";
-import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
+import type { Media, Message, OutputSize, Part, Role, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { namedTool } from "./named-tool.ts";
@@ -21,7 +21,13 @@ import {
 } from "./openai-chat-edit.ts";
 import { mergeChatRounds, openChatRounds, withoutOwnChatCalls } from "./openai-chat-rounds.ts";
 import type { BodySlices } from "./slices.ts";
-import { type BodyParts, type Wire, type WireRequest, wholeSystem } from "./wire.ts";
+import {
+  type BodyParts,
+  type OutputFields,
+  type Wire,
+  type WireRequest,
+  wholeSystem,
+} from "./wire.ts";
 
 export const openaiChatWire: Wire = {
   name: "openai-chat",
@@ -66,6 +72,7 @@ export const openaiChatWire: Wire = {
   toolCalls: decodeCalls,
   ownIds: () => [],
   referenceTo: () => undefined,
+  outputFields,
   errorBody,
   overflowBody: (needTokens, limitTokens) => ({
     error: {
@@ -86,6 +93,19 @@ function errorBody(status: number, message: string): JsonObject {
       code: null,
     },
   };
+}
+
+/** Newer models know only the longer name; a body has one of them, or none. */
+const outputNames = ["max_completion_tokens", "max_tokens"];
+
+function outputFields(
+  body: Uint8Array,
+  slices: BodySlices,
+  { maxTokens }: OutputSize,
+): OutputFields {
+  const fields = readFields(body, slices);
+  const named = outputNames.filter((name) => fields.optionalCount(name) !== undefined);
+  return new Map(named.map((name) => [name, maxTokens]));
 }
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {

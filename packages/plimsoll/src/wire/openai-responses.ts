@@ -82,6 +82,7 @@ export const openaiResponsesWire: Wire = {
   toolCalls,
   ownIds,
   referenceTo,
+  outputFields: (_body, _slices, { maxTokens }) => new Map([["max_output_tokens", maxTokens]]),
   errorBody: (status, message) => ({
     error: {
       message,

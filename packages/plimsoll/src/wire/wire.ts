@@ -1,7 +1,7 @@
 /** What a wire format must be able to do. One implementation per provider format, one conformance suite. */
 
 import type { JsonObject, JsonValue, LongText } from "../message/json.ts";
-import type { Message, Part, ToolCallPart, Usage } from "../message/message.ts";
+import type { Message, OutputSize, Part, ToolCallPart, Usage } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Splice } from "./splice.ts";
@@ -12,6 +12,8 @@ export type WireName = "anthropic" | "openai-chat" | "openai-responses";
 export interface WireRequest {
   readonly model: string;
   readonly maxOutputTokens?: number;
+  /** The part of the answer that may be thinking, where the body gives it a budget. */
+  readonly thinkingTokens?: number;
   readonly messages: readonly Slice[];
   /** System prompt outside the messages, and tool schemas: what fills the window before the conversation. */
   readonly system?: Slice;
@@ -138,6 +140,9 @@ export interface NativeDeferral {
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
+/** By name of the field. */
+export type OutputFields = ReadonlyMap<string, JsonValue>;
+
 export interface IdentityRules {
   readonly long?: LongText;
   /** As earlier versions did: null fields are dropped from the arguments of calls, too. */
@@ -183,6 +188,8 @@ export interface Wire {
   cacheMark(message: Uint8Array, which?: "first" | "last"): JsonValue | undefined;
   /** The message with a cache mark at its end; undefined where none can stand. */
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
+  /** The fields that say how long the answer may be, for a body that says so, with these figures. */
+  outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields;
   /** The value of `tool_choice` that lets the model call nothing. */
   readonly noTools: JsonValue;
   /** The provider's own words for a conversation that is too long. */

@@ -22,7 +22,7 @@ function head({ hasMarks, isThoughtOnce }: Script): JsonObject {
     model: "claude-sonnet-4-5",
     max_tokens: MAX_OUTPUT_TOKENS,
     system: [{ type: "text", text: "You load ships.", ...(hasMarks ? LONG_MARK : {}) }],
-    ...(isThoughtOnce ? { thinking: { type: "enabled", budget_tokens: 1024 } } : {}),
+    ...(isThoughtOnce ? { thinking: { type: "adaptive" } } : {}),
     x_future: { serial: 0, list: [1.5, null, "\ud83d\ude00"] },
     tools: [
       {

@@ -10,7 +10,8 @@ export const MODEL: Readonly<Record<Wire, string>> = {
   "openai-responses": "gpt-5.1",
 };
 
-const OUTPUT_FIELD: Readonly<Record<Wire, string>> = {
+/** The field that says how long the answer may be. */
+export const OUTPUT_FIELD: Readonly<Record<Wire, string>> = {
   anthropic: "max_tokens",
   "openai-chat": "max_completion_tokens",
   "openai-responses": "max_output_tokens",

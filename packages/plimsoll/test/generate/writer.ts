@@ -33,4 +33,4 @@ export interface Writer {
 }
 
 /** An answer may take so many tokens, and this is what the provider is asked for. */
-export const MAX_OUTPUT_TOKENS = 1200;
+export const MAX_OUTPUT_TOKENS = 400;

@@ -1,0 +1,64 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { findModel } from "./catalogue.ts";
+import { resolveLimit } from "./limit.ts";
+import { fitOutput as fit } from "./output-room.ts";
+
+const limitOf = (contextWindow: number, requestMaxOutput: number) =>
+  resolveLimit({ model: { contextWindow }, facts: findModel("x", "y"), requestMaxOutput });
+
+const fitOutput = (
+  wish: Parameters<typeof fit>[0],
+  limit: ReturnType<typeof limitOf>,
+  tokens: number,
+  least = 0,
+) => fit(wish, limit, { tokens, least });
+
+test("an answer may be as long as its client wishes while the window holds both", () => {
+  const limit = limitOf(65_536, 32_000);
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 33_536)).toEqual({ maxTokens: 32_000 });
+});
+
+test("otherwise it may be as long as what is left, and never shorter than the reserve", () => {
+  const limit = limitOf(65_536, 32_000);
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 40_000)).toEqual({ maxTokens: 24_880 });
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 64_000)).toEqual({ maxTokens: 16_384 });
+});
+
+test("it is shorter than the reserve only where it is known that there is less room", () => {
+  const limit = limitOf(65_536, 32_000);
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 64_000, 60_000)).toEqual({ maxTokens: 5536 });
+});
+
+test("more than the window is never asked for", () => {
+  expect(fitOutput({ maxTokens: 64_000 }, limitOf(60_000, 64_000), 10_000).maxTokens).toBe(49_400);
+});
+
+test("a thinking budget is halved first, and the answer stays longer than it", () => {
+  const wish = { maxTokens: 32_000, thinkingTokens: 31_999 };
+  expect(fitOutput(wish, limitOf(60_000, 32_000), 40_000)).toEqual({
+    maxTokens: 19_400,
+    thinkingTokens: 15_999,
+  });
+  expect(fitOutput({ maxTokens: 4000, thinkingTokens: 3000 }, limitOf(8192, 4000), 8000)).toEqual({
+    maxTokens: 2048,
+    thinkingTokens: 1500,
+  });
+  expect(fitOutput({ maxTokens: 2000, thinkingTokens: 1999 }, limitOf(4096, 2000), 4000)).toEqual({
+    maxTokens: 1025,
+    thinkingTokens: 1024,
+  });
+});
+
+test("whatever is asked for, what goes out is no more than that, and valid", () => {
+  const size = fc.integer({ min: 1025, max: 300_000 });
+  fc.assert(
+    fc.property(size, size, size, fc.boolean(), (window, maxTokens, input, thinks) => {
+      const wish = { maxTokens, ...(thinks ? { thinkingTokens: maxTokens - 1 } : {}) };
+      const sent = fitOutput(wish, limitOf(window, maxTokens), input);
+      expect(sent.maxTokens).toBeLessThanOrEqual(maxTokens);
+      expect(sent.maxTokens).toBeGreaterThan(sent.thinkingTokens ?? 0);
+      if (thinks) expect(sent.thinkingTokens).toBeGreaterThanOrEqual(1024);
+    }),
+  );
+});

@@ -1,0 +1,39 @@
+/** How long an answer a request may ask for: as long as its client wishes while there is room, else what is left. */
+
+import type { OutputSize } from "../message/message.ts";
+import type { Limit } from "./limit.ts";
+
+/** Providers take no thinking budget below this (Anthropic, "Extended thinking", 2026-11). */
+const thinkingTokensMin = 1024;
+/** Kept free where an answer is made shorter: counts are not exact. */
+const marginShare = 0.01;
+
+/** The best estimate of a request, and the lowest plausible one. */
+export interface InputSize {
+  readonly tokens: number;
+  readonly least: number;
+}
+
+/**
+ * Less than the reserve, for which a request leaves room, only where it is known that there is less: an input may be
+ * overestimated. A thinking budget is halved until it fits, so that it does not change with every turn.
+ */
+export function fitOutput(
+  wish: OutputSize,
+  { window, reserve, windowSource }: Limit,
+  input: InputSize,
+): OutputSize {
+  const left = window - input.tokens;
+  // What does not fit at all does not fit with a shorter answer either.
+  const isTooLong = input.least >= window;
+  if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
+  const kept = Math.min(reserve, window - input.least);
+  const room = Math.max(left - Math.ceil(window * marginShare), kept, 1);
+  const maxTokens = Math.min(wish.maxTokens, room);
+  const { thinkingTokens } = wish;
+  if (thinkingTokens === undefined) return { maxTokens };
+  let thinking = thinkingTokens;
+  while (thinking >= maxTokens && thinking > thinkingTokensMin)
+    thinking = Math.max(thinkingTokensMin, Math.floor(thinking / 2));
+  return { maxTokens: Math.max(maxTokens, thinking + 1), thinkingTokens: thinking };
+}
