@@ -107,7 +107,12 @@ function numbered(events: readonly JsonObject[]): string[] {
   return [first, ": keep-alive\n\n", ...others];
 }
 
-const ID_PREFIXES = { text: "msg", reasoning: "rs", call: "fc" } as const;
+const ID_PREFIXES = { text: "msg", reasoning: "rs" } as const;
+
+function callPrefix(part: CallPart, frame: Frame): string {
+  if (isSearch(part, frame)) return "tsc";
+  return part.isCustom === true ? "ctc" : "fc";
+}
 
 /** Where the request has a search for tools of the wire's own kind, a call of it is an item of its own. */
 function isSearch({ name }: CallPart, { body }: Frame): boolean {
@@ -122,7 +127,7 @@ export function argumentsOf({ input, rawInput }: CallPart): string {
 /** The id of the item that a part becomes in its place. */
 export function itemId(part: AnswerPart, index: number, frame: Frame): string {
   if (part.itemId !== undefined) return part.itemId;
-  const prefix = part.kind === "call" && isSearch(part, frame) ? "tsc" : ID_PREFIXES[part.kind];
+  const prefix = part.kind === "call" ? callPrefix(part, frame) : ID_PREFIXES[part.kind];
   return `${prefix}_${String(frame.requestNumber).padStart(8, "0")}_${index}`;
 }
 
@@ -169,7 +174,10 @@ function callItem(
   id: string,
   { status, input }: { readonly status: string; readonly input: string },
 ): JsonObject {
-  return { id, type: "function_call", status, arguments: input, call_id: part.id, name: part.name };
+  const { id: callId, name } = part;
+  return part.isCustom === true
+    ? { id, type: "custom_tool_call", status, call_id: callId, input, name }
+    : { id, type: "function_call", status, arguments: input, call_id: callId, name };
 }
 
 function searchItem(
@@ -253,6 +261,13 @@ function summaryEvents(part: ReasoningPart, place: JsonObject): JsonObject[] {
 function argumentEvents(part: CallPart, place: JsonObject): JsonObject[] {
   const whole = argumentsOf(part);
   const pieces = whole.match(new RegExp(`[^]{1,${ARGUMENT_DELTA_LENGTH}}`, "g")) ?? [];
+  if (part.isCustom === true) {
+    const type = "response.custom_tool_call_input";
+    return [
+      ...pieces.map((delta) => ({ type: `${type}.delta`, ...place, delta })),
+      { type: `${type}.done`, ...place, input: whole },
+    ];
+  }
   return [
     ...pieces.map((delta) => ({
       type: "response.function_call_arguments.delta",

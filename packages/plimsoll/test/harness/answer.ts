@@ -28,6 +28,8 @@ export interface CallPart extends Part {
   readonly input: JsonObject;
   /** The arguments as the model wrote them, where that is no JSON. Anthropic has a place for it in streams only. */
   readonly rawInput?: string;
+  /** Of Responses: a call of a custom tool, whose input is a text and no JSON: `rawInput`. */
+  readonly isCustom?: boolean;
 }
 export type AnswerPart = TextPart | ReasoningPart | CallPart;
 
@@ -93,6 +95,10 @@ export function reasoning(signature: string, ...chunks: readonly string[]): Reas
 }
 export function call(id: string, name: string, input: JsonObject): CallPart {
   return { kind: "call", id, name, input };
+}
+/** A call whose input is a text of the model's own, as Responses has it. */
+export function customCall(id: string, name: string, input: string): CallPart {
+  return { kind: "call", id, name, input: {}, rawInput: input, isCustom: true };
 }
 export function reply(...parts: readonly AnswerPart[]): Reply {
   return { kind: "reply", parts };

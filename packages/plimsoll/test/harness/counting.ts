@@ -4,7 +4,7 @@
  * for each message; small images by the rule of their provider. Encrypted reasoning and signatures count nothing.
  */
 import { get_encoding } from "tiktoken";
-import type { AnswerPart } from "./answer.ts";
+import type { AnswerPart, CallPart } from "./answer.ts";
 import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Item, inputItems, itemType } from "./responses-items.ts";
 
@@ -39,10 +39,14 @@ export function countMessage(wire: Wire, message: JsonObject): number {
 /** What an answer will count in the next request, where it stands as one message, or as an item for each part. */
 export function countAnswer(wire: Wire, parts: readonly AnswerPart[]): number {
   const texts = parts.flatMap((part) =>
-    part.kind === "call" ? [part.name, JSON.stringify(part.input)] : [part.chunks.join("")],
+    part.kind === "call" ? [part.name, writtenInput(part)] : [part.chunks.join("")],
   );
   const messagesCount = wire === "openai-responses" ? parts.length : 1;
   return MESSAGE_TOKENS * messagesCount + countReadables(texts);
+}
+
+function writtenInput({ input, rawInput, isCustom }: CallPart): string {
+  return isCustom === true && rawInput !== undefined ? rawInput : JSON.stringify(input);
 }
 
 /** The longest answer that a request allows, as far as it says so. */

@@ -28,12 +28,23 @@ interface Block {
   readonly tool_use_id?: unknown;
   readonly tool_call_id?: unknown;
   readonly tool_calls?: unknown;
+  readonly tools?: unknown;
   readonly content?: unknown;
 }
 
-/** The names of a request's tools, in their order. */
-export function toolNamesIn(wire: Wire, { tools }: JsonObject): readonly string[] {
+/** The names of a request's tools, in their order; of Responses also of those that an item of the conversation brings. */
+export function toolNamesIn(wire: Wire, { tools, input }: JsonObject): readonly string[] {
+  const brought = wire === "openai-responses" ? inputItems(input).filter(isBringingTools) : [];
+  return [tools, ...brought.map((item) => item["tools"])].flatMap((list) => namesIn(wire, list));
+}
+
+function isBringingTools(item: JsonObject): boolean {
+  return itemType(item) === "additional_tools";
+}
+
+function namesIn(wire: Wire, tools: unknown): readonly string[] {
   return objects<Block>(tools).flatMap((tool) => {
+    if (tool.type === "namespace") return namesIn(wire, tool.tools);
     const { name }: Block =
       wire === "openai-chat" ? (isObject(tool.function) ? tool.function : {}) : tool;
     return isString(name) ? [name] : [];

@@ -62,6 +62,8 @@ export interface UpstreamOptions extends WriterOptions {
   readonly window?: Window;
   /** Refuses what the judges of the wires let pass. */
   readonly judgeAlso?: (wire: Wire, body: JsonObject) => readonly Finding[];
+  /** Rules that this provider does not insist on, as agents that work with it break them. */
+  readonly forgives?: readonly string[];
 }
 
 export interface UpstreamRequest {
@@ -263,8 +265,15 @@ async function answerModel(asked: Asked): Promise<void> {
     provider.refusals.invalid.push(...body.findings);
     return writer.json(400, errorBody(wire, body.findings[0] ?? shape("The body is invalid")));
   }
-  if (route.isCount) return writer.json(200, { input_tokens: recorded.body.length });
+  if (route.isCount) return writer.json(200, { input_tokens: countedBefore(asked, body.json) });
   return answerValid(asked, body.json);
+}
+
+/** A provider with a window counts before as it counts afterwards. */
+function countedBefore({ recorded, route, provider }: Asked, body: JsonObject): number {
+  const { window } = provider.options;
+  if (window === undefined) return recorded.body.length;
+  return countedTokens({ wire: route.wire, body, headers: recorded.headers }, window);
 }
 
 async function answerValid(
@@ -332,15 +341,16 @@ function withHistory(wire: Wire, body: JsonObject, issued: Issued): JsonObject {
   return wire === "openai-responses" ? { ...body, input: resolvedItems(body, issued) } : body;
 }
 
-/** Counts the request; gives the figures where it does not fit. */
-function measure(
-  recorded: Recorded,
-  { wire, body }: ScriptRequest,
-  { tokens: windowTokens, count, factor = 1 }: Window,
-): TooLong | undefined {
+function countedTokens({ wire, body }: ScriptRequest, { count, factor = 1 }: Window): number {
   const counted = count === undefined ? countRequest(wire, body) : count(body);
-  const inputTokens = Math.round(counted * (typeof factor === "number" ? factor : factor(body)));
-  const maxOutputTokens = maxOutputOf(wire, body);
+  return Math.round(counted * (typeof factor === "number" ? factor : factor(body)));
+}
+
+/** Counts the request; gives the figures where it does not fit. */
+function measure(recorded: Recorded, request: ScriptRequest, window: Window): TooLong | undefined {
+  const { tokens: windowTokens } = window;
+  const inputTokens = countedTokens(request, window);
+  const maxOutputTokens = maxOutputOf(request.wire, request.body);
   recorded.tokens = inputTokens;
   recorded.isOverflow = inputTokens + maxOutputTokens > windowTokens;
   return recorded.isOverflow ? { inputTokens, maxOutputTokens, windowTokens } : undefined;
@@ -402,7 +412,7 @@ function readRequest(
   const findings = [
     ...route.judge(json, issued),
     ...(isObject(json) ? (options.judgeAlso?.(route.wire, json) ?? []) : []),
-  ];
+  ].filter(({ rule }) => options.forgives?.includes(rule) !== true);
   return findings.length === 0 && isObject(json)
     ? { kind: "valid", json }
     : { kind: "invalid", findings };
