@@ -28,6 +28,8 @@ export interface ModelFacts {
   /** Tokens of this model for one of o200k. An estimate: reported usage corrects it (see `calibrate.ts`). */
   readonly tokenFactor: number;
   readonly media: MediaRule;
+  /** What the provider puts before a list of tools. */
+  readonly toolPromptTokens?: number;
   /** False: nothing in the catalogue fits, and these are the defaults. */
   readonly known: boolean;
   readonly source: string;
@@ -55,6 +57,8 @@ const claudeClassic = {
   tokenizer: "claude:claude-3",
   tokenFactor: 1.15,
   media: { image: claudeClassicImage, pageTokens: claudePageTokens },
+  // docs, "Tool use pricing": 346 for a free choice.
+  toolPromptTokens: 346,
   date: readOn,
 } as const;
 /** The tokenizer that came with Opus 4.7: about 30 % more tokens than before (docs: token counting). */

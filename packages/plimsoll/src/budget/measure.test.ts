@@ -96,10 +96,9 @@ describe("a sum of counts", () => {
 
 describe("tool schemas", () => {
   it("are scaled only where the tokenizer is not exact", () => {
-    expect(schemaTokens(estimate(100))).toEqual(estimate(209));
-    expect(schemaTokens(estimate(100), 1.5)).toEqual(estimate(150));
-    expect(schemaTokens(exact(100))).toEqual(exact(100));
-    expect(schemaTokens(bound(100))).toEqual(bound(100));
+    expect(schemaTokens(estimate(100), 2.09)).toEqual(estimate(209));
+    expect(schemaTokens(exact(100), 2.09)).toEqual(exact(100));
+    expect(schemaTokens(bound(100), 2.09)).toEqual(bound(100));
   });
 
   it("are counted with their name, description and parameters", () => {

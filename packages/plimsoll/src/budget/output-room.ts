@@ -5,8 +5,8 @@ import type { Limit } from "./limit.ts";
 
 /** Providers take no thinking budget below this (Anthropic, "Extended thinking", 2026-11). */
 const thinkingTokensMin = 1024;
-/** Kept free where an answer is made shorter: counts are not exact. */
-const marginShare = 0.01;
+/** Counts are not exact: so much of the input is kept free. */
+const marginShare = 0.005;
 
 /** The best estimate of a request, and the lowest plausible one. */
 export interface InputSize {
@@ -23,12 +23,12 @@ export function fitOutput(
   { window, reserve, windowSource }: Limit,
   input: InputSize,
 ): OutputSize {
-  const left = window - input.tokens;
+  const left = window - Math.ceil(input.tokens * (1 + marginShare));
   // What does not fit at all does not fit with a shorter answer either.
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
   const kept = Math.min(reserve, window - input.least);
-  const room = Math.max(left - Math.ceil(window * marginShare), kept, 1);
+  const room = Math.max(left, kept, 1);
   const maxTokens = Math.min(wish.maxTokens, room);
   const { thinkingTokens } = wish;
   if (thinkingTokens === undefined) return { maxTokens };

@@ -64,7 +64,7 @@ export interface Edit {
   readonly branch: string;
   /** Edits of one step were made together, and are undone together. */
   readonly step: string;
-  /** The last message when the edit was made: it holds for every branch that passes through it. */
+  /** The last message that the edit, or its step, touches: it holds for every branch that passes through it. */
   readonly anchor: string;
   readonly at: number;
   readonly action: EditAction;

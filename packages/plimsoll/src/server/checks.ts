@@ -22,6 +22,8 @@ export interface Access {
 export interface Caller {
   readonly tenant: string;
   readonly isOwner: boolean;
+  /** Known by the credential for its provider alone, on this machine. */
+  readonly isByCredential?: true;
 }
 
 const ownerTenant = "owner";
@@ -104,7 +106,7 @@ export function checkModelCaller(
   if (!access.isLoopback) {
     throw unauthorized("Send a Plimsoll token in x-plimsoll-token, or in the path as /t/{token}/…");
   }
-  return { tenant: tenantOfCredential(request, access), isOwner: false };
+  return { tenant: tenantOfCredential(request, access), isOwner: false, isByCredential: true };
 }
 
 function callerOfToken(token: string, access: Access): Caller | undefined {

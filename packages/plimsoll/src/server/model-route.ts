@@ -165,6 +165,7 @@ async function receive(
       ...readWishes(request.headers),
       headers: betaHeaders(request),
       credentials: credentialsOf(request.rawHeaders, request.url ?? ""),
+      isRefreshable: caller.isByCredential === true,
     });
   } catch (error) {
     if (PlimsollError.is(error) && error.status < 500) {

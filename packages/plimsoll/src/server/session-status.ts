@@ -42,7 +42,9 @@ export async function statusOf(store: StatusStore, session: SessionRecord): Prom
   const compaction = (await receiptsOf(store, session.id)).at(-1);
   const { length, view } =
     snapshot === undefined ? nothingSaid : lookAt(snapshot, turn?.branch ?? "");
-  const said = (snapshot?.nodes ?? []).filter(({ source }) => source !== "inner");
+  const said = (snapshot?.nodes ?? []).filter(
+    ({ source }) => source !== "inner" && source !== "echo",
+  );
   const { agent } = session;
   return {
     session: session.id,

@@ -18,7 +18,7 @@ import { nextEditSeq } from "./log.ts";
 import { withoutLookups } from "./lookups.ts";
 import { makeEdits, type Wording } from "./make-edits.ts";
 import type { FactsReader } from "./message-facts.ts";
-import { anchorOf, indexOn } from "./path.ts";
+import { anchoredTogether, anchorOf, indexOn } from "./path.ts";
 import { highestArea, type PhaseReport, phaseOf, type WatchPhases } from "./phases.ts";
 import { see } from "./seen.ts";
 import { foldView } from "./view.ts";
@@ -82,7 +82,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
     if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);
   }
-  return state;
+  return { ...state, edits: anchoredTogether(task.draft, state.edits) };
 }
 
 /** Nothing is truncated when a lesser loss has saved this share, and there is room for a while. */
@@ -197,7 +197,7 @@ function spentTexts(
       seq: from + index,
       branch: branch.record.id,
       step: turn.id,
-      anchor: anchorOf(log, path),
+      anchor: anchorOf(log, path, branch),
       at: turn.at,
       action: { kind: "revert", edit: seq },
       place: "undefined",

@@ -1,31 +1,10 @@
 /** Every key of the configuration, what it takes and what it is for: checked against, and the source of docs/configuration.md. */
 
 import { z } from "zod";
+import { http, provider, schemaFactor, tokens, usd } from "./config-providers.ts";
 
-const tokens = z.number().int().nonnegative();
 const share = z.number().min(0).max(1);
 const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
-const http = z.url({ protocol: /^https?$/ });
-
-const limitSettings = {
-  contextWindow: tokens
-    .describe("Tokens of the model's window. The catalogue knows the usual models.")
-    .optional(),
-  maxOutputTokens: tokens
-    .describe("Reserved for an answer when a request does not say how long it may be.")
-    .optional(),
-  contextWindowBufferTokens: tokens
-    .describe(
-      "Kept free for what cannot be counted beforehand. 8192, and at most an eighth of the window, where nothing is said.",
-    )
-    .optional(),
-  tokenizer: z
-    .string()
-    .describe(
-      "How tokens are counted, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE`, `estimate`.",
-    )
-    .optional(),
-};
 
 const retryPolicy = z.strictObject({
   max_attempts: z
@@ -41,58 +20,6 @@ const retryPolicy = z.strictObject({
     .describe("The first wait; each further one is twice as long.")
     .optional(),
   max_delay_seconds: z.number().nonnegative().describe("The longest wait.").optional(),
-});
-
-const usd = z.number().nonnegative();
-const prices = z.strictObject({
-  input: usd.describe("US dollars for a million tokens that are read fresh.").optional(),
-  output: usd.describe("For a million tokens of answers.").optional(),
-  cache_read: usd.describe("For a million tokens read from the cache.").optional(),
-  cache_write: usd.describe("For a million tokens written to the cache.").optional(),
-  cache_write_long: usd.describe("For those that are to live long.").optional(),
-  cache_min_tokens: tokens.describe("Shorter beginnings are not cached.").optional(),
-  cache_ttl_seconds: z
-    .number()
-    .positive()
-    .describe("How long the cache lives after it was read.")
-    .optional(),
-});
-
-const provider = z.strictObject({
-  wire: z
-    .enum(["anthropic", "openai", "gemini"])
-    .describe("The format that it speaks; known for the vendors' own names.")
-    .optional(),
-  baseUrl: http.describe("Where requests go. The vendors' public addresses are known.").optional(),
-  native_tool_deferral: z
-    .boolean()
-    .describe(
-      "Whether its server holds tools back itself. Yes on the vendors' own servers, no elsewhere.",
-    )
-    .optional(),
-  cuts_silently: z
-    .boolean()
-    .describe(
-      "Whether its server cuts a request that is too long instead of refusing it. Yes for Ollama, no elsewhere.",
-    )
-    .optional(),
-  count_tokens: z
-    .boolean()
-    .describe(
-      "Whether Plimsoll asks its server to count each new system prompt and list of tools once, with the client's own key. Yes where the server can.",
-    )
-    .optional(),
-  ...limitSettings,
-  models: z
-    .record(
-      z.string(),
-      z.strictObject({
-        ...limitSettings,
-        prices: prices.describe("In place of the table that comes with Plimsoll.").optional(),
-      }),
-    )
-    .describe("Single models, by the name that clients ask for.")
-    .optional(),
 });
 
 const breakingStrategy = z.strictObject({
@@ -290,6 +217,7 @@ export const configSchema = z.strictObject({
         .optional(),
       contextWindowBufferTokens: tokens.describe("For every model.").optional(),
       maxOutputTokens: tokens.describe("For every model.").optional(),
+      toolSchemaFactor: schemaFactor.optional(),
     })
     .describe("For all providers and models.")
     .optional(),

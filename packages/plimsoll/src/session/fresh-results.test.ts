@@ -172,7 +172,8 @@ describe.each(WIRES)("%s: a request that would not fit", (wire) => {
     expect(violationsOf(passed)).toEqual([]);
     expect(fresh(passed)).toMatchObject([
       {
-        reason: "A result of 20000 bytes: with it the request does not fit into 10000 tokens, and nothing else can be taken out.",
+        reason:
+          "A result of 20000 bytes: with it the request does not fit into 10000 tokens, and nothing else can be taken out.",
       },
     ]);
     expect(passed.sentText).toContain("small 9:");

@@ -274,7 +274,7 @@ export function toolsEdit(
     seq: nextEditSeq(log),
     branch: branch.record.id,
     step: `${turn.id}+tools`,
-    anchor: anchorOf(log, path),
+    anchor: anchorOf(log, path, branch),
     at: turn.at,
     action: { kind: "tools", ...telling },
     place: "undefined",

@@ -16,6 +16,7 @@ import {
   pathTo,
   type SessionLog,
 } from "./log.ts";
+import { isEchoIn, linksIn } from "./named-links.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -154,7 +155,9 @@ function placeWithoutCommon(
 ): Pick<Placement, "relation" | "branch"> {
   if (hints.isCompacted)
     return { relation: "compacted", branch: longestBranch(log, hints.agent) ?? branch };
-  const isKin = links.some(({ talk, isLeading }) => !isLeading && log.seqByTalk.has(talk));
+  const isKin =
+    links.some(({ talk, isLeading }) => !isLeading && log.seqByTalk.has(talk)) ||
+    messages.some((message) => isEchoIn(log, message));
   const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
@@ -174,6 +177,23 @@ function longestBranch(log: SessionLog, agent: string | undefined): BranchState 
 function requestLength(log: SessionLog, branch: BranchState): number {
   const path = pathTo(log, branch.record.tipSeq);
   return path.at(-1)?.source === "answer" ? path.length - 1 : path.length;
+}
+
+/**
+ * Whether a request has every word of the branch that it goes on with, up to the last recorded answer: whoever sends it can
+ * learn nothing from the session that he does not know.
+ */
+export function carriesWholeBranch(
+  log: SessionLog,
+  { messages, links }: RequestShape,
+  agent: string | undefined,
+): boolean {
+  const { seq } = findCommon(log, linksIn(log, messages, links));
+  const nearest = nearestBranch(log, seq, agent);
+  if (nearest === undefined) return false;
+  const hasAnswer = pathTo(log, seq).some(({ source }) => source === "answer");
+  const lacksAnswer = nearest.ahead.some(({ source }) => source === "answer");
+  return hasAnswer && !lacksAnswer && isAlone(log, nearest.branch);
 }
 
 /** A request that goes on after an answer has it among its last ones. */

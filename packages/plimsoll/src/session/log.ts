@@ -25,6 +25,12 @@ export interface SessionLog {
   readonly seqByTalk: Map<string, number>;
   /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
   readonly turnByTalk: Map<string, string>;
+  /** Numbers of the answers right below a message; below none: 0. */
+  readonly answersBelow: Map<number, number[]>;
+  /** Answers of which another spelling is kept, or on its way to the store. */
+  readonly worded: Set<number>;
+  /** What answers since the start of this process have said, one by one. */
+  readonly answerMarks: Set<string>;
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
@@ -95,6 +101,8 @@ export interface BranchState {
   renamed?: string;
   /** Of the caller's own, for a handover. */
   task?: string;
+  /** Its client has sent other messages than before from here on. */
+  rewrittenFrom?: number;
   /** Its client sends other leading system messages than those that the log has. */
   hasOtherLead?: boolean;
   /** Turns that have begun on this branch and not ended. */
@@ -145,6 +153,8 @@ export interface LogMessage {
   readonly isCompaction?: true;
   /** It is no more than the name of another message. */
   readonly names?: string;
+  /** What an answer says, one by one: its calls, or its texts. */
+  readonly marks?: readonly string[];
 }
 
 /**
@@ -167,6 +177,9 @@ export function emptyLog(record: SessionRecord): SessionLog {
     seqByChain: new Map(),
     seqByTalk: new Map(),
     turnByTalk: new Map(),
+    answersBelow: new Map(),
+    answerMarks: new Set(),
+    worded: new Set(),
     indexByChain: new Map(),
     inner: new Map(),
     edits: [],
@@ -206,6 +219,7 @@ function addNode(log: SessionLog, node: NodeRecord): void {
     log.seqByTalk.set(node.talk, node.seq);
     if (node.source === "answer") log.turnByTalk.set(node.talk, node.turn);
   }
+  if (node.source === "answer") noteAnswer(log, node);
   const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
   const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
   log.indexByChain.set(looseChainOf(node), before + 1);
@@ -214,6 +228,10 @@ function addNode(log: SessionLog, node: NodeRecord): void {
   if (node.branch !== undefined && node.source !== "inner")
     log.countOn.set(node.branch, (log.countOn.get(node.branch) ?? 0) + 1);
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
+}
+
+function noteAnswer({ answersBelow }: SessionLog, { parent, seq }: NodeRecord): void {
+  answersBelow.set(parent ?? 0, [...(answersBelow.get(parent ?? 0) ?? []), seq]);
 }
 
 /** The name of a message in edits: a date in the system prompt that moves on does not make it another one. */
@@ -291,57 +309,6 @@ export function extendLinks(
     links.push(link);
   }
   return links;
-}
-
-/**
- * The links of a request as this log names its messages. Leading system messages change from turn to turn (a date, the
- * state of a repository): the conversation behind them is still the one that the log has below the first of them. And
- * what earlier versions recorded under a coarser identity is the same message where its bytes are the same.
- */
-export function linksIn(
-  log: SessionLog,
-  messages: readonly LogMessage[],
-  links: readonly Link[],
-): readonly Link[] {
-  const lead = links.findLastIndex(({ isLeading }) => isLeading) + 1;
-  const known = knownLead(log, messages, links, lead);
-  const hasOld = messages.some(({ oldIdentity }) => oldIdentity !== undefined);
-  if (known === undefined && !hasOld) return links;
-  const named = [...(known ?? links.slice(0, lead))];
-  let link = named.at(-1) ?? rootLink(log.record.wire);
-  for (const message of messages.slice(lead)) {
-    link = linkIn(log, link, message);
-    named.push(link);
-  }
-  return named;
-}
-
-/** The leading messages of the log that stand where those of the request stand, when the request brings others. */
-function knownLead(
-  log: SessionLog,
-  messages: readonly LogMessage[],
-  links: readonly Link[],
-  lead: number,
-): readonly Link[] | undefined {
-  const first = messages[lead];
-  if (lead === 0 || first === undefined) return undefined;
-  if (log.seqByChain.has(links[lead]?.chain ?? "")) return undefined;
-  for (const [seq, count] of [...log.leading].reverse()) {
-    if (count !== lead) continue;
-    const path = linksOfPath(log.record.wire, pathTo(log, seq));
-    const last = path.at(-1);
-    if (last !== undefined && log.seqByChain.has(linkIn(log, last, first).chain)) return path;
-  }
-  return undefined;
-}
-
-function linkIn(log: SessionLog, before: Link, message: LogMessage): Link {
-  const link = extendLink(before, message);
-  const { oldIdentity } = message;
-  if (oldIdentity === undefined || log.seqByChain.has(link.chain)) return link;
-  const old = extendLink(before, { ...message, identity: oldIdentity });
-  const node = log.nodes.get(log.seqByChain.get(old.chain) ?? -1);
-  return node?.hash === message.hash ? old : link;
 }
 
 /** How many leading messages of the request the log knows, and the last of them. */

@@ -28,7 +28,7 @@ export async function withoutLookups(
       seq: from + index,
       branch: branch.record.id,
       step: turn.id,
-      anchor: anchorOf(log, path),
+      anchor: anchorOf(log, path, branch),
       at: turn.at,
       action: { kind: "revert", edit },
       place: "undefined",

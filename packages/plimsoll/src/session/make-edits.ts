@@ -10,7 +10,7 @@ import type { ArchiveRecord, ArchiveSource, NodeRecord } from "../store/store.ts
 import type { Wire } from "../wire/wire.ts";
 import { partContent } from "./archive.ts";
 import type { SessionLog } from "./log.ts";
-import { anchorOf, type Path } from "./path.ts";
+import { lastTouched, type Path } from "./path.ts";
 import type { Stretch, View } from "./view.ts";
 
 export interface EditMaking {
@@ -59,7 +59,6 @@ export async function makeEdits(
   const edits: Edit[] = [];
   const archive: ArchiveRecord[] = [];
   const wordings: Wording[] = [];
-  const anchor = anchorOf(making.log, making.path);
   const shared = sharedEntry(making, proposals);
   if (shared !== undefined) {
     archive.push(shared.entry);
@@ -75,7 +74,7 @@ export async function makeEdits(
       seq: making.from + edits.length,
       branch: making.branch,
       step: making.step,
-      anchor,
+      anchor: lastTouched(made.action) ?? "",
       at: making.at,
       action: made.action,
       place: proposal.kind === "replace" ? proposal.place : "undefined",

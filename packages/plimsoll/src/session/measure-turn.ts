@@ -55,6 +55,8 @@ export function createHeadReader(facts: FactsReader): HeadReader {
       tools:
         tools === undefined ? notThere : await facts.countTools(checkJson(tools), target.ruler),
     };
+    const prompt = tools === undefined ? 0 : (target.ruler.toolPromptTokens ?? 0);
+    counted.tools = { ...counted.tools, tokens: counted.tools.tokens + prompt };
     return { ...counted, isGuess: counted.system.isGuess || counted.tools.isGuess };
   };
 

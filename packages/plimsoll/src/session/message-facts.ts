@@ -25,6 +25,10 @@ export interface Ruler {
   readonly key: string;
   readonly tokenizer: string;
   readonly media: MediaRule;
+  /** What the provider puts before a list of tools. */
+  readonly toolPromptTokens?: number | undefined;
+  /** Tokens of a schema for one of its JSON text. */
+  readonly schemaFactor?: number | undefined;
   /** The texts of a message that are counted, where they are other than usual. */
   readonly textsOf?: (message: Message) => readonly string[];
 }
@@ -49,7 +53,7 @@ interface Facts {
   /** Rulers whose count is a guess, because nobody could count: to be counted again. */
   readonly guessed: Set<string>;
   /** What only some messages are or have. */
-  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction">;
+  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "marks">;
 }
 
 const maxFacts = 200_000;
@@ -137,7 +141,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     },
     countTools: async (json, ruler) => {
       const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, [json]);
-      return { ...schemaTokens(addCounts(counts)), isGuess };
+      return { ...schemaTokens(addCounts(counts), ruler.schemaFactor ?? 1), isGuess };
     },
   };
 }
@@ -236,7 +240,7 @@ function readFacts(
     ...(role === "system" ? {} : { essence: essenceOf(parts) }),
     counts: new Map<string, Count>(),
     guessed: new Set<string>(),
-    traits: traitsOf(wire, json, parts),
+    traits: { ...traitsOf(wire, json, parts), ...marksOf(role, parts) },
   };
   if (role !== "system") return facts;
   const whole = wire.identity(json);
@@ -248,10 +252,12 @@ function readFacts(
 const reminder = /^\s*<system-reminder>/;
 
 /**
- * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them,
- * calls by their ids, no reasoning and no reminders. Null: nothing.
+ * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them, no
+ * reasoning and no reminders. Of a message with calls their names and ids say enough: no two answers share an id. Null: nothing.
  */
 function essenceOf(parts: readonly Part[]): string | null {
+  const calls = callsIn(parts);
+  if (calls.length > 0) return shortHash(JSON.stringify(calls));
   const said = parts.flatMap((part): readonly unknown[] => {
     if (part.kind === "reasoning") return [];
     if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
@@ -260,6 +266,32 @@ function essenceOf(parts: readonly Part[]): string | null {
     return text === "" ? [] : [text];
   });
   return said.length === 0 ? null : shortHash(JSON.stringify(said));
+}
+
+/** Undefined where a call has no id: then its arguments count, too. */
+function callsIn(
+  parts: readonly Part[],
+): readonly { readonly name: string; readonly id: string }[] {
+  const calls = parts.filter((part) => part.kind === "tool-call");
+  const isNamed = calls.every(({ id }) => id !== "");
+  return isNamed ? calls.map(({ name, id }) => ({ name, id })) : [];
+}
+
+/** What an answer is known by when a client sends it back in pieces. */
+function marksOf(role: Message["role"], parts: readonly Part[]): Pick<LogMessage, "marks"> {
+  if (role !== "assistant") return {};
+  const calls = callsIn(parts).map((call) => shortHash(JSON.stringify(call)));
+  const texts = calls.length > 0 ? [] : parts.flatMap(textMark);
+  const marks = [...calls, ...texts];
+  return marks.length === 0 ? {} : { marks };
+}
+
+/** A short text is said again and again, and proves nothing. */
+const shortestMark = 16;
+
+function textMark(part: Part): readonly string[] {
+  const text = part.kind === "text" ? part.text.normalize("NFC").trim() : "";
+  return text.length < shortestMark ? [] : [shortHash(text)];
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {

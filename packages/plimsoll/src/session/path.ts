@@ -1,5 +1,6 @@
 /** A path through the log, as edits and views look at it: from a request, from a library session, or from the store. */
 
+import type { Edit, EditAction } from "../message/edit.ts";
 import type { NodeRecord } from "../store/store.ts";
 import {
   type BranchState,
@@ -160,11 +161,67 @@ function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: s
   return deepest;
 }
 
-/** The last message that the client sent: the answer behind it may never come back. */
-export function anchorOf(log: SessionLog, path: Path): string {
-  for (let index = path.length - 1; index >= 0; index--) {
+/**
+ * Where an edit is anchored that touches no message: at the last one that the client sent and does not rewrite with every
+ * request. The answer behind it may never come back.
+ */
+export function anchorOf(log: SessionLog, path: Path, branch: BranchState): string {
+  const end = stableLength(path, branch);
+  for (let index = end - 1; index >= 0; index--) {
     const node = log.nodes.get(path.seqAt(index) ?? -1);
     if (node?.source === "request") return looseChainOf(node);
   }
-  return path.chainAt(path.length - 1) ?? "";
+  return path.chainAt(end - 1) ?? "";
+}
+
+/** A client that has rewritten no more than this does so with every request: it was no change of mind. */
+const longestRewritten = 8;
+
+/** How many messages a client will send again as they are. */
+export function stableLength(
+  { length }: Pick<Path, "length">,
+  { rewrittenFrom }: BranchState,
+): number {
+  const isTail = rewrittenFrom !== undefined && length - rewrittenFrom <= longestRewritten;
+  return isTail ? Math.max(1, rewrittenFrom) : length;
+}
+
+/**
+ * The edits of one compaction, anchored at the last message that any of them touches: they hold together, or not at all.
+ * What they revert reaches no further than they do.
+ */
+export function anchoredTogether(
+  {
+    log,
+    path,
+    branch,
+  }: { readonly log: SessionLog; readonly path: Path; readonly branch: BranchState },
+  edits: readonly Edit[],
+): readonly Edit[] {
+  const indexOf = indexOn(path, log);
+  const reverted = new Set(
+    edits.flatMap(({ action }) => (action.kind === "revert" ? action.edit : [])),
+  );
+  const old = log.edits.filter(({ seq }) => reverted.has(seq)).map(({ anchor }) => anchor);
+  const touched = [...old, ...edits.flatMap(({ action }) => lastTouched(action) ?? [])];
+  const deepest = Math.max(-1, ...touched.map((chain) => indexOf(chain) ?? -1));
+  const anchor = path.chainAt(deepest) ?? anchorOf(log, path, branch);
+  return edits.map((edit) => ({ ...edit, anchor }));
+}
+
+/** The last message that an edit names; undefined where it names none. */
+export function lastTouched(action: EditAction): string | undefined {
+  switch (action.kind) {
+    case "replace":
+      return action.chain;
+    case "insert":
+      return action.after;
+    case "remove":
+    case "fold":
+    case "pin":
+    case "expand":
+      return action.last;
+    default:
+      return undefined;
+  }
 }

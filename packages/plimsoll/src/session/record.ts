@@ -13,6 +13,7 @@ import {
   type SessionLog,
   startBranch,
 } from "./log.ts";
+import { isEchoIn, noteMarks } from "./named-links.ts";
 
 /** Where a request ended up in the log. */
 export interface Placed {
@@ -68,8 +69,11 @@ function appendMessage(
 ): Tip {
   const { message, bytes } = added;
   const link = extendLink(parent.link, message);
+  const isEcho = appending.source === "request" && isEchoIn(log, message);
+  if (appending.source === "answer" && appending.isComplete) noteMarks(log, message);
   const { node, isNew } = appendNode(log, {
     ...appending,
+    ...(isEcho ? { source: "echo" } : {}),
     message,
     link,
     parent: parent.seq,

@@ -3,16 +3,10 @@
 import type { JsonObject } from "../message/json.ts";
 import type { Wire } from "../wire/wire.ts";
 import { encodeMessage, encodePending } from "./appended.ts";
-import {
-  extendLink,
-  type Link,
-  type LogMessage,
-  linksIn,
-  rootLink,
-  type SessionLog,
-} from "./log.ts";
+import { extendLink, type Link, type LogMessage, rootLink, type SessionLog } from "./log.ts";
 import { addMessages, emptyTotals } from "./measure-turn.ts";
 import type { Ruler } from "./message-facts.ts";
+import { linksIn } from "./named-links.ts";
 import { addMessage, nothing } from "./path.ts";
 import { appendMessages, type Tip } from "./record.ts";
 import type { SessionState } from "./session-state.ts";

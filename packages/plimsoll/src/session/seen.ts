@@ -9,7 +9,7 @@ import type { Wire } from "../wire/wire.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { type Draft, ownTextStands, type Sized } from "./draft.ts";
 import { startOfNew } from "./oversized-results.ts";
-import { indexOn } from "./path.ts";
+import { indexOn, stableLength } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { isInside } from "./view.ts";
 
@@ -40,6 +40,9 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
   const sizes = await world.facts.learn(wire, [...replaced.values()], targets[0].ruler);
   const tokensOf = new Map([...replaced.keys()].map((index, at) => [index, sizes[at]?.tokens]));
   const newFrom = startOfNew(draft);
+  // An edit on what the client rewrites with every request would be lost with the next one.
+  const stable = stableLength(path, draft.branch);
+  const isKept = (index: number): boolean => index >= stable || isInside(fixed, index);
   const seen: number[] = [];
   const messages: SeenMessage[] = [];
   for (let index = 0; index < path.length; index++) {
@@ -47,10 +50,7 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
     const message = isInside(gaps, index) ? undefined : decoded(wire, bytes);
     if (message === undefined) continue;
     const whole = path.sumOf({ first: index, last: index }).tokens;
-    const original = replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined;
-    // A result is seen whole before it is shortened.
-    const isUnseen = index >= newFrom && message.parts.some(({ kind }) => kind === "tool-result");
-    const isFixed = isUnseen || isInside(fixed, index);
+    const isFixed = isKept(index) || isUnseen(message, index - newFrom);
     seen.push(index);
     messages.push({
       message,
@@ -59,7 +59,7 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
       isPinned: isFixed || isInside(pins, index),
       mayGiveWay: !isFixed,
       number: path.seqAt(index) ?? index,
-      ...(original === undefined ? {} : { original: { message: original, tokens: whole } }),
+      ...originalOf(replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined, whole),
     });
     if (index % messagesPerTick === 0) await nextTick();
   }
@@ -79,6 +79,15 @@ export async function see(world: CompactionWorld, draft: Draft, sized: Sized): P
     ...preparedFor(draft),
   };
   return { conversation, seen };
+}
+
+function originalOf(message: Message | undefined, tokens: number): Pick<SeenMessage, "original"> {
+  return message === undefined ? {} : { original: { message, tokens } };
+}
+
+/** A result is seen whole before it is shortened: one that came behind the model's last word. */
+function isUnseen({ parts }: Message, behind: number): boolean {
+  return behind >= 0 && parts.some(({ kind }) => kind === "tool-result");
 }
 
 /** The text behind the head that an earlier step left. */

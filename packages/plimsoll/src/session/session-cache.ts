@@ -5,6 +5,7 @@ import type { SessionRecord, Store } from "../store/store.ts";
 import {
   answeredTalks,
   type Continuation,
+  carriesWholeBranch,
   continuationOf,
   type RequestShape,
   type SessionHints,
@@ -33,6 +34,8 @@ export interface SessionLookup {
   readonly wire: string;
   readonly request: RequestShape;
   readonly hints: SessionHints;
+  /** Its tenant is a credential on this machine, and may be the same client's with a refreshed one. */
+  readonly isRefreshable?: boolean;
   /** Without a name it is a new session, whatever its history proves. */
   readonly isAnew?: boolean;
 }
@@ -56,7 +59,11 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     const { clientKey, sessionId } = hints;
     const named = sessionId === undefined ? undefined : await byId(sessionId);
     if (named?.record.tenant === tenant && named.record.wire === wire) return named;
-    if (clientKey !== undefined) return findByClientKey(shelf, store, { tenant, clientKey, wire });
+    if (clientKey !== undefined)
+      return (
+        (await findByClientKey(shelf, store, { tenant, clientKey, wire })) ??
+        findRefreshed(shelf, store, { ...query, clientKey })
+      );
     return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
   };
   return {
@@ -121,6 +128,31 @@ async function findByClientKey(
     shelf.byClientKey(tenant, wire, clientKey) ??
     (await store.sessionByClientKey(tenant, wire, clientKey))?.id;
   return id === undefined ? undefined : loadSession(shelf, store, id);
+}
+
+const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The same conversation under another credential: its client names it by a UUID, which nobody guesses, and sends every word of
+ * it. It stays its first tenant's.
+ */
+async function findRefreshed(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup & { readonly clientKey: string },
+): Promise<SessionLog | undefined> {
+  const { clientKey, wire, request, hints } = query;
+  if (query.isRefreshable !== true || !uuid.test(clientKey)) return undefined;
+  for (const { id, tenant } of await store.sessionsNamed(wire, clientKey)) {
+    const log = isCredential(tenant) ? await loadSession(shelf, store, id) : undefined;
+    if (log !== undefined && carriesWholeBranch(log, request, hints.agent)) return log;
+  }
+  return undefined;
+}
+
+/** Not a token that Plimsoll gave to somebody. */
+function isCredential(tenant: string): boolean {
+  return tenant.startsWith("key:");
 }
 
 /** A session that a request may continue, and what it shows of it. */

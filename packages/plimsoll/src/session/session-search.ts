@@ -99,7 +99,8 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
     search: async (session, query, { budgetTokens, isLeftOut = () => false, scope }) => {
       const snapshot = await world.store.snapshot(session.id);
       const said = (snapshot?.nodes ?? []).filter(
-        ({ source, seq }) => source !== "inner" && scope?.isVisible(seq) !== false,
+        ({ source, seq }) =>
+          source !== "inner" && source !== "echo" && scope?.isVisible(seq) !== false,
       );
       const nodes = newest(said);
       const leftOut = nodes.filter(({ seq }) => isLeftOut(seq)).map(({ seq }) => seq);

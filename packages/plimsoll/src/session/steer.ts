@@ -12,7 +12,7 @@ import { commitEdits } from "./edit-log.ts";
 import { ownTools } from "./expand-answer.ts";
 import { newId } from "./ids.ts";
 import { looseChainOf, nextEditSeq, pathTo } from "./log.ts";
-import { anchorOf, indexOn, type Path, pathOfNodes } from "./path.ts";
+import { anchorOf, indexOn, lastTouched, type Path, pathOfNodes } from "./path.ts";
 import {
   type Checkpoint,
   checkpointsOf,
@@ -309,12 +309,14 @@ function draftEdits(
   const from = nextEditSeq(log);
   const step = newId("step");
   const at = context.now();
-  const anchor = anchorOf(log, path);
+  const anchors = new Map(log.edits.map(({ seq, anchor }) => [seq, anchor]));
+  const anchorFor = (made: EditAction): string | undefined =>
+    made.kind === "revert" ? anchors.get(made.edit) : lastTouched(made);
   return actions.map((made, index) => ({
     seq: from + index,
     branch: branch.record.id,
     step,
-    anchor,
+    anchor: anchorFor(made) ?? anchorOf(log, path, branch),
     at,
     action: made,
     place: "undefined",

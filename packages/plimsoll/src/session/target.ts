@@ -91,6 +91,7 @@ export function createTargets(config: Config, now: () => number): Targets {
     const facts = findModel(settings?.wire ?? provider, request.facts ?? model);
     const modelSettings = settings?.models?.[model];
     const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
+    const schemaFactor = settings?.toolSchemaFactor ?? config.defaults?.toolSchemaFactor;
     const key = `${provider}/${model}`;
     const configured = {
       requestMaxOutput: request.maxOutputTokens,
@@ -108,9 +109,12 @@ export function createTargets(config: Config, now: () => number): Targets {
       wire,
       limit,
       ruler: {
-        key: `${tokenizer}\0${JSON.stringify(facts.media)}`,
+        key: [tokenizer, JSON.stringify(facts.media), schemaFactor].join("\0"),
         tokenizer,
         media: facts.media,
+        // A tokenizer that somebody configures is exact without it.
+        toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
+        schemaFactor,
       },
       media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),

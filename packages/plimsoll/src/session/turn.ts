@@ -36,7 +36,6 @@ import {
   extendLinks,
   type Link,
   type LogMessage,
-  linksIn,
   linksOfPath,
   moveTip,
   pathTo,
@@ -45,6 +44,7 @@ import {
 } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
+import { linksIn } from "./named-links.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { type OfferReader, withOffer } from "./own-offer.ts";
@@ -56,6 +56,7 @@ import { draftOf } from "./request-draft.ts";
 import type { Saved } from "./save-log.ts";
 import { bodyToSend } from "./sent-body.ts";
 import type { SessionCache } from "./session-cache.ts";
+import { keepSpellings } from "./spellings.ts";
 import type { Targets } from "./target.ts";
 import type { Pictures } from "./window-picture.ts";
 
@@ -103,6 +104,8 @@ export interface Incoming {
   readonly isOff?: boolean;
   /** It begins a session of its own, unless its client has a name for another. */
   readonly isAnew?: boolean;
+  /** Its tenant is a credential on this machine, which its client may have refreshed. */
+  readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Values that came with it and must not be kept, should an upstream quote them. */
   readonly credentials?: readonly string[];
@@ -275,6 +278,7 @@ async function appendRequest(
           request: shape,
           hints,
           isAnew: incoming.isAnew === true,
+          isRefreshable: incoming.isRefreshable === true,
         })
       : { log: whole.log, isNew: false };
   if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
@@ -306,6 +310,9 @@ async function appendRequest(
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
+  if (place.relation === "edited") branch.rewrittenFrom = place.common;
+  else delete branch.rewrittenFrom;
+  keepSpellings(log, { messages, named, bytes, heldCount }, place.common);
   context.sessions.noteAnswers(log);
   const lead = newLead(messages, { links, named }, bytes);
   branch.hasOtherLead = lead !== undefined;

@@ -89,7 +89,10 @@ export function createMemoryStore(): Store {
 
 function sessionReads(
   memory: Memory,
-): Pick<Store, "session" | "sessionByClientKey" | "newestSession" | "sessions" | "snapshot"> {
+): Pick<
+  Store,
+  "session" | "sessionByClientKey" | "sessionsNamed" | "newestSession" | "sessions" | "snapshot"
+> {
   return {
     session: async (id) => memory.sessions.get(id)?.session,
     sessionByClientKey: async (tenant, wire, clientKey) =>
@@ -97,6 +100,11 @@ function sessionReads(
         (session) =>
           session.tenant === tenant && session.wire === wire && session.clientKey === clientKey,
       ),
+    sessionsNamed: async (wire, clientKey) =>
+      sessionsOf(memory)
+        .filter((session) => session.wire === wire && session.clientKey === clientKey)
+        .sort((one, other) => other.updatedAt - one.updatedAt)
+        .slice(0, 8),
     newestSession: async (tenant) =>
       [...memory.sessions.values()]
         .filter(({ session }) => tenant === undefined || session.tenant === tenant)

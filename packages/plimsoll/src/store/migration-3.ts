@@ -19,6 +19,7 @@ export const statements3: readonly string[] = [
   "ALTER TABLE branches ADD COLUMN left_branch TEXT",
   "DROP INDEX messages_by_chain",
   "DROP INDEX messages_by_loose_chain",
+  "CREATE INDEX sessions_by_name ON sessions (wire, client_key) WHERE client_key IS NOT NULL",
   "CREATE INDEX messages_by_talk ON messages (tenant, talk) WHERE talk IS NOT NULL",
   // Not WITHOUT ROWID: there a block of a kilobyte would take a page of its own.
   `CREATE TABLE blocks (

@@ -5,7 +5,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
-import { checkSeal, isSealed, type SealedTable, sealedColumns, spoiltRow } from "./seal.ts";
+import { checkSeal, isSealed, sealedColumns, spoiltRow } from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,
@@ -21,6 +21,7 @@ import {
   type SqlValue,
   textOf,
 } from "./sql-rows.ts";
+import { readNamed, readNewest, readSessions, sealedOnly } from "./sql-sessions.ts";
 import { statementOf } from "./sql-writes.ts";
 import type {
   ErrorQuery,
@@ -29,10 +30,7 @@ import type {
   MessageRecord,
   Page,
   Rebuilt,
-  SessionQuery,
-  SessionRecord,
   SessionSnapshot,
-  SessionSummary,
   Store,
   StoredEvent,
   StoreFigures,
@@ -87,6 +85,7 @@ export function createSqlStore(driver: SqlDriver): Store {
           clientKey,
         ),
       ),
+    sessionsNamed: (wire, clientKey) => readNamed(driver, wire, clientKey),
     newestSession: (tenant) => readNewest(driver, tenant),
     sessions: (query) => readSessions(driver, query),
     snapshot: (id) =>
@@ -149,11 +148,6 @@ async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Lists go on without what was spoilt: one bad row must not hide all others. */
-function sealedOnly(table: SealedTable, rows: readonly SqlRow[]): readonly SqlRow[] {
-  return rows.filter((row) => isSealed(table, row));
-}
-
 async function readWordingSizes(
   driver: SqlDriver,
   session: string,
@@ -209,62 +203,6 @@ async function readBlocks(
 }
 
 /** A session without a turn has only its clock. */
-async function readNewest(
-  driver: SqlDriver,
-  tenant: string | undefined,
-): Promise<SessionRecord | undefined> {
-  const rows = await driver.query({
-    sql: `SELECT s.* FROM turns t JOIN sessions s ON s.id = t.session
-      ${tenant === undefined ? "" : "WHERE s.tenant = ?"} ORDER BY t.number DESC LIMIT 1`,
-    values: tenant === undefined ? [] : [tenant],
-  });
-  const [row] = sealedOnly("sessions", rows);
-  if (row !== undefined) return readSession(row);
-  const [newest] = await readSessions(driver, {
-    limit: 1,
-    ...(tenant === undefined ? {} : { tenant }),
-  });
-  return newest;
-}
-
-async function readSessions(
-  driver: SqlDriver,
-  query: SessionQuery,
-): Promise<readonly SessionSummary[]> {
-  const conditions: string[] = [];
-  const values: SqlValue[] = [];
-  if (query.tenant !== undefined) {
-    conditions.push("tenant = ?");
-    values.push(query.tenant);
-  }
-  if (query.before !== undefined) {
-    conditions.push("(updated_at < ? OR (updated_at = ? AND id < ?))");
-    values.push(query.before.updatedAt, query.before.updatedAt, query.before.id);
-  }
-  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const rows = await driver.query({
-    sql: `SELECT s.*,
-      (SELECT count(*) FROM branches b WHERE b.session = s.id) AS branch_count,
-      (SELECT count(*) FROM messages m WHERE m.session = s.id) AS message_count,
-      (SELECT count(*) FROM turns t WHERE t.session = s.id) AS turn_count
-      FROM sessions s ${where} ORDER BY updated_at DESC, id DESC LIMIT ?`,
-    values: [...values, query.limit],
-  });
-  return sealedOnly("sessions", rows).flatMap((row) => {
-    const session = readSession(row);
-    return session === undefined
-      ? []
-      : [
-          {
-            ...session,
-            branches: Number(row["branch_count"]),
-            messages: Number(row["message_count"]),
-            turns: Number(row["turn_count"]),
-          },
-        ];
-  });
-}
-
 async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnapshot | undefined> {
   const [session] = await driver.query({
     sql: "SELECT * FROM sessions WHERE id = ?",

@@ -185,6 +185,8 @@ for (const [name, opener] of Object.entries(openers)) {
         node(2, large, { looseChain: "loose", role: "assistant", source: "answer" }),
       ]);
       expect(await store.sessionByClientKey("t1", "anthropic", "k")).toMatchObject({ id: "ses_a" });
+      expect((await store.sessionsNamed("anthropic", "k")).map(({ id }) => id)).toContain("ses_a");
+      expect(await store.sessionsNamed("openai-chat", "k")).toEqual([]);
       expect(await store.snapshot("ses_a")).toMatchObject({
         branches: [{ id: "main", tipSeq: 2, counters: { current: 1, schema: 4 } }],
         nodes: [{ seq: 1 }, { seq: 2 }],

@@ -37,13 +37,19 @@ export interface BranchRecord {
   readonly createdAt: number;
 }
 
+/**
+ * Where a message came from. inner: said between the model and Plimsoll, and unknown to the client. echo: an answer, or a part
+ * of one, that the client sends back in another place than it was given; the answer itself is in the log.
+ */
+export type Source = "request" | "answer" | "inner" | "echo";
+
 /** A message in the tree, without its bytes. */
 export interface NodeRecord {
   readonly seq: number;
   readonly parent: number | null;
   readonly role: Role;
   /** request: as a client sent it; answer: as it was answered; inner: of a round that the client does not know of. */
-  readonly source: "request" | "answer" | "inner";
+  readonly source: Source;
   readonly turn: string;
   /** The branch on which it was said first. Absent in the oldest records, where no turn told. */
   readonly branch?: string;
@@ -225,6 +231,8 @@ export interface Store {
   readonly kind: string;
   commit(writes: readonly Write[]): Promise<CommitReceipt>;
   session(id: string): Promise<SessionRecord | undefined>;
+  /** Sessions of any tenant whose client calls them so; at most a few. */
+  sessionsNamed(wire: string, clientKey: string): Promise<readonly SessionRecord[]>;
   sessionByClientKey(
     tenant: string,
     wire: string,

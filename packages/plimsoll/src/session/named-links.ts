@@ -1,0 +1,100 @@
+/** The messages of a request as a session's log names them: a client spells what it was told in its own way. */
+
+import {
+  extendLink,
+  findCommon,
+  type Link,
+  type LogMessage,
+  linksOfPath,
+  looseChainOf,
+  pathTo,
+  rootLink,
+  type SessionLog,
+} from "./log.ts";
+
+/**
+ * The links of a request as this log names its messages. Leading system messages change from turn to turn (a date, the
+ * state of a repository): the conversation behind them is still the one that the log has below the first of them. What
+ * earlier versions recorded under a coarser identity is the same message where its bytes are the same. And an answer is the
+ * same message however its client spells it.
+ */
+export function linksIn(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+): readonly Link[] {
+  const lead = links.findLastIndex(({ isLeading }) => isLeading) + 1;
+  const known = knownLead(log, messages, links, lead);
+  const common = known === undefined ? findCommon(log, links).common : lead;
+  const named = [...(known ?? links.slice(0, common))];
+  let link = named.at(-1) ?? rootLink(log.record.wire);
+  for (const message of messages.slice(named.length)) {
+    link = linkIn(log, link, message);
+    named.push(link);
+  }
+  return named;
+}
+
+/** The leading messages of the log that stand where those of the request stand, when the request brings others. */
+function knownLead(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+  lead: number,
+): readonly Link[] | undefined {
+  const first = messages[lead];
+  if (lead === 0 || first === undefined) return undefined;
+  if (log.seqByChain.has(links[lead]?.chain ?? "")) return undefined;
+  for (const [seq, count] of [...log.leading].reverse()) {
+    if (count !== lead) continue;
+    const path = linksOfPath(log.record.wire, pathTo(log, seq));
+    const last = path.at(-1);
+    if (last !== undefined && log.seqByChain.has(linkIn(log, last, first).chain)) return path;
+  }
+  return undefined;
+}
+
+function linkIn(log: SessionLog, before: Link, message: LogMessage): Link {
+  const link = extendLink(before, message);
+  if (log.seqByChain.has(link.chain)) return link;
+  return oldLinkIn(log, before, message) ?? answerLinkIn(log, before, link, message) ?? link;
+}
+
+function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | undefined {
+  const { oldIdentity } = message;
+  if (oldIdentity === undefined) return undefined;
+  const old = extendLink(before, { ...message, identity: oldIdentity });
+  const node = log.nodes.get(log.seqByChain.get(old.chain) ?? -1);
+  return node?.hash === message.hash ? old : undefined;
+}
+
+/** The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. */
+function answerLinkIn(
+  log: SessionLog,
+  before: Link,
+  { talk, isLeading }: Link,
+  { role, essence }: LogMessage,
+): Link | undefined {
+  if (role !== "assistant") return undefined;
+  const parent = log.seqByChain.get(before.chain);
+  const answers = (log.answersBelow.get(parent ?? 0) ?? []).flatMap(
+    (seq) => log.nodes.get(seq) ?? [],
+  );
+  const answer = answers.findLast(
+    (node) => node.isComplete && (essence === null ? node.talk === undefined : node.talk === talk),
+  );
+  return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
+}
+
+/** A session of this many answers has long forgotten the first ones. */
+const maxMarks = 20_000;
+
+export function noteMarks({ answerMarks }: SessionLog, { marks = [] }: LogMessage): void {
+  if (answerMarks.size > maxMarks) answerMarks.clear();
+  for (const mark of marks) answerMarks.add(mark);
+}
+
+/** Everything that it says, an answer of this session has said. */
+export function isEchoIn({ answerMarks }: SessionLog, { marks = [] }: LogMessage): boolean {
+  return marks.length > 0 && marks.every((mark) => answerMarks.has(mark));
+}
