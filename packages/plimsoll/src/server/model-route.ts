@@ -11,6 +11,7 @@ import { wires } from "../wire/wires.ts";
 import { type ReadBody, readBody } from "./body.ts";
 import { type Caller, checkJson } from "./checks.ts";
 import { converse } from "./converse.ts";
+import { countTokensAt } from "./count-tokens.ts";
 import { readHints, readWishes } from "./hints.ts";
 import { holdForOverflow } from "./overflow-hold.ts";
 import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
@@ -166,6 +167,12 @@ async function receive(
       headers: betaHeaders(request),
       credentials: credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
+      countTokens: countTokensAt({
+        agent: gateway.agent,
+        request,
+        url: gateway.upstream(route.provider, route.path),
+        wire: wires[route.wire],
+      }),
     });
   } catch (error) {
     if (PlimsollError.is(error) && error.status < 500) {

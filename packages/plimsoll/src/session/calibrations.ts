@@ -16,7 +16,9 @@ export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
   /** Reported tokens for one of ours. */
   factors(log: SessionLog, target: Target): ByComponent;
-  /** Whether the provider has reported any usage for this target yet. */
+  /** Whether the provider has reported any usage for this target yet, in any session. */
+  isReportedFor(target: Target): boolean;
+  /** The same, or in this session. */
   isReported(log: SessionLog, target: Target): boolean;
   /** `measured` is what was counted before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
@@ -37,6 +39,7 @@ export function createCalibrations(): Calibrations {
 
   return {
     factors,
+    isReportedFor: ({ key }) => ofTargets.has(key),
     isReported: (log, target) => known(log, target).samples > 0,
     correct: (log, target, { components }) => {
       const { system, tools, conversation } = factors(log, target);

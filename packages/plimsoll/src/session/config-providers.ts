@@ -66,7 +66,7 @@ export const provider = z.strictObject({
   count_tokens: z
     .boolean()
     .describe(
-      "Whether Plimsoll asks its server to count each new system prompt and list of tools once, with the client's own key. Yes where the server can.",
+      "Whether Plimsoll asks its server to count each new system prompt and list of tools once, with the client's own key, where they fill a quarter of the limit. Yes on the vendor's own server, no elsewhere.",
     )
     .optional(),
   toolSchemaFactor: schemaFactor.optional(),

@@ -98,3 +98,14 @@ export function noteMarks({ answerMarks }: SessionLog, { marks = [] }: LogMessag
 export function isEchoIn({ answerMarks }: SessionLog, { marks = [] }: LogMessage): boolean {
   return marks.length > 0 && marks.every((mark) => answerMarks.has(mark));
 }
+
+/** The leading system messages of the request, where the log goes on below others. */
+export function newLead(
+  messages: readonly LogMessage[],
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  bytes: readonly Uint8Array[],
+): readonly Uint8Array[] | undefined {
+  const lead = messages.findIndex(({ role }) => role !== "system");
+  const isOther = lead > 0 && links[lead - 1]?.chain !== named[lead - 1]?.chain;
+  return isOther ? bytes.slice(0, lead) : undefined;
+}

@@ -21,6 +21,7 @@ import type { Config } from "./config-schema.ts";
 import { openDataFolder } from "./data-folder.ts";
 import { createDebug } from "./debug.ts";
 import { createEventBus } from "./event-bus.ts";
+import { createHeadCounts } from "./head-counts.ts";
 import { pathTo, type SessionLog } from "./log.ts";
 import { createHeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
@@ -293,6 +294,7 @@ function assemble(parts: Assembly): Assembled {
   const sessions = createSessionCache(store, now);
   const targets = createTargets(config, now);
   const areas = config.priority_areas ?? [];
+  const calibrations = createCalibrations();
   return {
     ...parts,
     facts,
@@ -317,7 +319,8 @@ function assemble(parts: Assembly): Assembled {
     watch: createPhaseWatch(bus, now),
     references: createReferences(store),
     exclusively: createQueues(),
-    calibrations: createCalibrations(),
+    calibrations,
+    headCounts: createHeadCounts(calibrations),
     pricesOf: createPrices(config),
     background: createBackground((error) =>
       process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),

@@ -1,6 +1,6 @@
 /** Targets: what a request may use of its model's window, and how it is counted. */
 
-import { findModel } from "../budget/catalogue.ts";
+import { findModel, type ModelFacts } from "../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../budget/limit.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Config, ProviderSettings } from "./config-schema.ts";
@@ -20,6 +20,8 @@ export interface Target {
   readonly defersNatively: boolean;
   /** Its server cuts what is too long, and says nothing: it must never be sent too much. */
   readonly cutsSilently: boolean;
+  /** Its server counts a request without answering it. */
+  readonly countsTokens: boolean;
   /** Whose rules beyond the wire's own hold. */
   readonly profile: "mistral" | "deepseek" | undefined;
 }
@@ -108,17 +110,13 @@ export function createTargets(config: Config, now: () => number): Targets {
       tenant,
       wire,
       limit,
-      ruler: {
-        key: [tokenizer, JSON.stringify(facts.media), schemaFactor].join("\0"),
-        tokenizer,
-        media: facts.media,
-        // A tokenizer that somebody configures is exact without it.
-        toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
-        schemaFactor,
-      },
+      ruler: rulerOf(tokenizer, facts, schemaFactor),
       media: mediaLimitsOf(wire.name, limit.window),
       profile: profileOf(key),
       cutsSilently: cutsSilently(provider, settings),
+      countsTokens:
+        wire.counting !== undefined &&
+        (settings?.count_tokens ?? isVendors(provider, settings, wire)),
       defersNatively:
         wire.deferral !== undefined &&
         (settings?.native_tool_deferral ?? holdsBack(provider, settings, { wire, model })),
@@ -148,6 +146,22 @@ export function createTargets(config: Config, now: () => number): Targets {
       if (learned.size >= maxLearned) learned.clear();
       learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
     },
+  };
+}
+
+function rulerOf(
+  tokenizer: string,
+  facts: ModelFacts,
+  schemaFactor: number | undefined,
+): Target["ruler"] {
+  const { media } = facts;
+  return {
+    key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
+    tokenizer,
+    media,
+    // A tokenizer that somebody configures is exact without it.
+    toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
+    schemaFactor,
   };
 }
 
@@ -194,8 +208,16 @@ function holdsBack(
   { wire, model }: Pick<Target, "wire" | "model">,
 ): boolean {
   const owner = settings?.wire ?? provider;
-  const isTheirs = settings?.baseUrl === undefined && wire.name.startsWith(owner);
-  return isTheirs && holdingBack[owner]?.test(model) === true;
+  return isVendors(provider, settings, wire) && holdingBack[owner]?.test(model) === true;
+}
+
+/** The wire's own vendor, at its own address. */
+function isVendors(
+  provider: string,
+  settings: ProviderSettings | undefined,
+  { name }: Wire,
+): boolean {
+  return settings?.baseUrl === undefined && name.startsWith(settings?.wire ?? provider);
 }
 
 function agentOutput(config: Config): { readonly maxOutputTokens?: number } {

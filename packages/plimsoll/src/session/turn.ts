@@ -13,13 +13,14 @@ import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
 import type { Store } from "../store/store.ts";
 import type { Overflow } from "../wire/overflow.ts";
-import type { Wire } from "../wire/wire.ts";
+import type { Wire, WireRequest } from "../wire/wire.ts";
 import { compactAsAsked } from "./compact-as-asked.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
 import { fitTurn, untouched } from "./fit.ts";
+import type { CountTokens, HeadCounts } from "./head-counts.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { withFewerTools } from "./held-tools.ts";
 import { type Placement, placeInSession, type SessionHints, shapeOf } from "./identify.ts";
@@ -35,7 +36,6 @@ import { loadTools } from "./load-tools.ts";
 import {
   extendLinks,
   type Link,
-  type LogMessage,
   linksOfPath,
   moveTip,
   pathTo,
@@ -44,7 +44,7 @@ import {
 } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
-import { linksIn } from "./named-links.ts";
+import { linksIn, newLead } from "./named-links.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { type OfferReader, withOffer } from "./own-offer.ts";
@@ -67,6 +67,7 @@ export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
   readonly heads: HeadReader;
+  readonly headCounts: HeadCounts;
   readonly prefixes: PrefixMemory;
   readonly targets: Targets;
   readonly references: References;
@@ -104,6 +105,8 @@ export interface Incoming {
   readonly isOff?: boolean;
   /** It begins a session of its own, unless its client has a name for another. */
   readonly isAnew?: boolean;
+  /** How to have its provider count something, as long as the request is under way. */
+  readonly countTokens?: CountTokens;
   /** Its tenant is a credential on this machine, which its client may have refreshed. */
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
@@ -169,7 +172,7 @@ function isSpoilt(error: unknown): boolean {
 }
 
 async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
-  const { wire, body, provider, tenant } = incoming;
+  const { wire, body, tenant } = incoming;
   const memoryKey = memoryKeyOf(incoming);
   const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
   const request = wire.readRequest(body, recalled.slices);
@@ -179,12 +182,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     ...(request.clientSession && { clientKey: request.clientSession }),
     ...incoming.hints,
   };
-  const isLong = /context-1m/.test(incoming.headers?.["anthropic-beta"] ?? "");
-  const targets = context.targets.candidates(provider, wire, {
-    ...request,
-    ...(isLong ? { facts: `${request.model}[1m]` } : {}),
-    tenant,
-  });
+  const targets = targetsFor(context, incoming, request);
   const [target] = targets;
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const known = recalled.rulerKey === target.ruler.key ? recalled.messages : [];
@@ -193,12 +191,17 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     ...(await context.facts.learn(wire, bytes.slice(known.length), target.ruler)),
   ];
   const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
-  const head = await context.heads.read(body, request, target);
+  const { slices } = recalled;
+  const asked = { target, request, body, slices, count: incoming.countTokens };
+  const head = await context.headCounts.counted(
+    await context.heads.read(body, request, target),
+    asked,
+  );
   const isGuessed = messages.some(({ isGuess }) => isGuess === true);
   if (!isGuessed)
     context.prefixes.remember(memoryKey, {
       body,
-      slices: recalled.slices,
+      slices,
       rulerKey: target.ruler.key,
       messages,
       links,
@@ -216,12 +219,12 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
   const isOff = incoming.isOff === true || whole.isUnknown;
-  const asked = { body, slices: recalled.slices, head: head.hash, target };
-  const offer = isOff ? undefined : await context.offers.read(asked);
+  const offered = { body, slices, head: head.hash, target };
+  const offer = isOff ? undefined : await context.offers.read(offered);
   const bare = draftOf(context, {
     incoming: { ...incoming, hints },
     request,
-    slices: recalled.slices,
+    slices,
     turn,
     placed,
     whole,
@@ -241,10 +244,20 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
       bodyToSend(opened, draft, {
         request,
         body,
-        slices: recalled.slices,
+        slices,
         pricesOf: context.pricesOf,
       }),
   }) as ReceivedTurn;
+}
+
+function targetsFor(
+  context: TurnContext,
+  { provider, wire, headers, tenant }: Incoming,
+  request: WireRequest,
+): Draft["targets"] {
+  const isLong = /context-1m/.test(headers?.["anthropic-beta"] ?? "");
+  const facts = isLong ? { facts: `${request.model}[1m]` } : {};
+  return context.targets.candidates(provider, wire, { ...request, ...facts, tenant });
 }
 
 /** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
@@ -325,17 +338,6 @@ async function appendRequest(
     links: named,
     ...(lead === undefined ? {} : { lead }),
   };
-}
-
-/** The leading system messages of the request, where the log goes on below others. */
-function newLead(
-  messages: readonly LogMessage[],
-  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
-  bytes: readonly Uint8Array[],
-): readonly Uint8Array[] | undefined {
-  const lead = messages.findIndex(({ role }) => role !== "system");
-  const isOther = lead > 0 && links[lead - 1]?.chain !== named[lead - 1]?.chain;
-  return isOther ? bytes.slice(0, lead) : undefined;
 }
 
 /** Below whatever came last: the client says that it goes on, and only the provider knows from where. */

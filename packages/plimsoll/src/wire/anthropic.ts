@@ -24,7 +24,7 @@ import {
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { namedTool } from "./named-tool.ts";
-import type { BodySlices } from "./slices.ts";
+import type { BodySlices, Slice } from "./slices.ts";
 import type { BodyParts, OutputFields, Wire, WireRequest } from "./wire.ts";
 
 /** Where a call has its arguments. */
@@ -92,6 +92,7 @@ export const anthropicWire: Wire = {
   ownIds: () => [],
   referenceTo: () => undefined,
   outputFields,
+  counting: { path: "/count_tokens", body: countBody, read: readCount },
   errorBody,
   overflowBody: (needTokens, limitTokens) =>
     errorBody(400, `prompt is too long: ${needTokens} tokens > ${limitTokens} maximum`),
@@ -138,6 +139,23 @@ function outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize):
       ? ([["thinking", { ...thinking.field, budget_tokens: thinkingTokens }]] as const)
       : []),
   ]);
+}
+
+function countBody({ model, system, tools }: WireRequest, body: Uint8Array): Uint8Array {
+  const textOf = ({ start, end }: Slice): string =>
+    new TextDecoder().decode(body.subarray(start, end));
+  const fields = [
+    `"model":${JSON.stringify(model)}`,
+    ...(system === undefined ? [] : [`"system":${textOf(system)}`]),
+    ...(tools === undefined ? [] : [`"tools":${textOf(tools)}`]),
+    '"messages":[{"role":"user","content":"."}]',
+  ];
+  return new TextEncoder().encode(`{${fields.join(",")}}`);
+}
+
+function readCount(answer: JsonValue): number | undefined {
+  const tokens = isObject(answer) ? answer["input_tokens"] : undefined;
+  return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
 }
 
 function isFreeChoice(choice: JsonValue | undefined): boolean {

@@ -143,6 +143,15 @@ export interface NativeDeferral {
 /** By name of the field. */
 export type OutputFields = ReadonlyMap<string, JsonValue>;
 
+/** How a provider counts a request without answering it. */
+export interface Counting {
+  /** Behind the path of the model. */
+  readonly path: string;
+  /** System prompt and tools of a request, in the client's own bytes, with next to no conversation. */
+  body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
+  read(answer: JsonValue): number | undefined;
+}
+
 export interface IdentityRules {
   readonly long?: LongText;
   /** As earlier versions did: null fields are dropped from the arguments of calls, too. */
@@ -192,6 +201,8 @@ export interface Wire {
   outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields;
   /** The value of `tool_choice` that lets the model call nothing. */
   readonly noTools: JsonValue;
+  /** Undefined where the provider does not count. */
+  readonly counting?: Counting;
   /** The provider's own words for a conversation that is too long. */
   overflowBody(needTokens: number, limitTokens: number): JsonObject;
   decodeSystem(system: JsonValue): readonly Part[];

@@ -1,0 +1,56 @@
+/** Asks a provider to count something, with the headers of a client's request while that is under way. Nothing of it is kept. */
+
+import type { IncomingMessage } from "node:http";
+import type { Agent } from "undici";
+import { parseObject } from "../message/json.ts";
+import type { CountTokens } from "../session/head-counts.ts";
+import type { Wire } from "../wire/wire.ts";
+import { upstreamHeaders } from "./relay.ts";
+
+/** No count is longer. */
+const maxAnswerBytes = 64 * 1024;
+const timeoutMs = 5000;
+
+export interface CountingPlace {
+  readonly agent: Agent;
+  readonly request: IncomingMessage;
+  /** Where the request itself goes. */
+  readonly url: URL;
+  readonly wire: Wire;
+}
+
+export function countTokensAt({ agent, request, url, wire }: CountingPlace): CountTokens {
+  return async (path, body) => {
+    const place = new URL(url);
+    place.pathname += path;
+    const answer = await agent.request({
+      origin: place.origin,
+      path: `${place.pathname}${place.search}`,
+      method: "POST",
+      headers: headersFor(request, body.length),
+      body,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    const length = Number(answer.headers["content-length"] ?? 0);
+    if (answer.statusCode !== 200 || length > maxAnswerBytes) {
+      await answer.body.dump();
+      return undefined;
+    }
+    return wire.counting?.read(parseObject(await answer.body.text()) ?? null);
+  };
+}
+
+/** The client's own, for a body that is not packed. */
+function headersFor(request: IncomingMessage, length: number): string[] {
+  const headers = upstreamHeaders(
+    request,
+    new Map([
+      ["accept-encoding", "identity"],
+      ["content-length", String(length)],
+      ["content-type", "application/json"],
+    ]),
+  );
+  const packing = headers.findIndex((name) => name.toLowerCase() === "content-encoding");
+  return packing < 0 ? headers : headers.toSpliced(packing, 2);
+}
