@@ -70,6 +70,11 @@ export type Part =
 export interface Message {
   readonly role: Role;
   readonly parts: readonly Part[];
+  /**
+   * Its wire does not know what it is, or what something in it is: nobody takes it out. there: what Plimsoll does know of it may
+   * say less. whole: not a word of it goes.
+   */
+  readonly stays?: "there" | "whole";
 }
 
 /** What a provider says that a turn cost. Absent fields were not reported. */

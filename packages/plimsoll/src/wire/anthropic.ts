@@ -23,6 +23,7 @@ import {
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { otherPlans, readFields } from "./body-fields.ts";
+import { anthropicTypes, keepingUnknown } from "./known-parts.ts";
 import { namedTool } from "./named-tool.ts";
 import type { BodySlices } from "./slices.ts";
 import type { BodyParts, Wire, WireRequest } from "./wire.ts";
@@ -158,7 +159,9 @@ function isPlainText(block: JsonValue | undefined): block is JsonObject {
 }
 
 function decode(message: JsonObject): Message {
-  return { role: roleOf(message["role"]), parts: decodeContent(message["content"]) };
+  const { role, content } = message;
+  const decoded = { role: roleOf(role), parts: decodeContent(content) };
+  return keepingUnknown(decoded, role, anthropicTypes);
 }
 
 function roleOf(role: JsonValue | undefined): Role {

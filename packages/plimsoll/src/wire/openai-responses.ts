@@ -9,6 +9,7 @@ import {
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
+import { keepingUnknown, responsesTypes } from "./known-parts.ts";
 import { namedTool } from "./named-tool.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
@@ -214,6 +215,14 @@ function isPlainText(part: JsonValue | undefined, textType: string): part is Jso
 
 function decode(item: JsonObject): Message {
   const type = typeOf(item);
+  // One agent gives another its task: nothing else in the request says what is to be done.
+  if (type === "agent_message")
+    return { role: "user", parts: decodeContent(item["content"]), stays: "whole" };
+  const role = type === "message" ? item["role"] : undefined;
+  return keepingUnknown(decodeItem(item, type), role, responsesTypes);
+}
+
+function decodeItem(item: JsonObject, type: string): Message {
   if (type === "message")
     return { role: roleOf(item["role"]), parts: decodeContent(item["content"]) };
   if (type === "reasoning") return { role: "assistant", parts: [decodeReasoning(item)] };
