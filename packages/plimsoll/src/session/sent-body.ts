@@ -25,7 +25,8 @@ export function bodyToSend(
   const { target, isFinal, tools } = fitted;
   const fields = new Map<string, string>();
   if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
-  if ((isFinal || rounds?.isLast === true) && request.tools !== undefined)
+  const hasTools = request.tools !== undefined || request.toolsInMessage !== undefined;
+  if ((isFinal || rounds?.isLast === true) && hasTools)
     fields.set("tool_choice", JSON.stringify(wire.noTools));
   const elements = rounds?.elements ?? [];
   const behind = { first: path.length, end: path.length, elements };

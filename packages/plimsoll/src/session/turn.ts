@@ -42,7 +42,7 @@ import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
-import { type OfferReader, withOffer } from "./own-offer.ts";
+import { askedTools, type OfferReader, withOffer } from "./own-offer.ts";
 import type { PrefixMemory } from "./prefix-memory.ts";
 import { guardOf } from "./projection.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "./record.ts";
@@ -206,7 +206,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
   const isOff = incoming.isOff === true || whole.isUnknown;
-  const asked = { body, slices: recalled.slices, head: head.hash, target };
+  const asked = askedTools(body, request, { slices: recalled.slices, head, target });
   const offer = isOff ? undefined : await context.offers.read(asked);
   const bare = draftOf(context, {
     incoming: { ...incoming, hints },

@@ -70,6 +70,7 @@ export const anthropicWire: Wire = {
   encodeTool,
   toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
   decodeTool: (tool) => namedTool(tool, "input_schema"),
+  toolsInside: () => [],
   isDeferring: (tool) =>
     isObject(tool) &&
     (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),

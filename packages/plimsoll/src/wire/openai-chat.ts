@@ -61,6 +61,7 @@ export const openaiChatWire: Wire = {
   },
   decodeTool: (tool) =>
     isObject(tool) ? namedTool(tool["function"] ?? tool["custom"], "parameters") : undefined,
+  toolsInside: () => [],
   isDeferring: () => false,
   toolMark: () => undefined,
   markTool: (tool) => tool,

@@ -317,8 +317,8 @@ test.each(unpaired)("what has no partner is kept as it came, on the model's side
 
 test("what one agent says to another counts as the user's words, and stays whole", () => {
   const content = [{ type: "input_text", text: "Read the log." }];
-  const item: Item = { type: "agent_message", author: "/root", recipient: "/root/job", content };
-  expect(wire.decode(json(item))).toEqual({
+  const item = { type: "agent_message", author: "/root", recipient: "/root/job", content };
+  expect(wire.decode(item)).toEqual({
     role: "user",
     parts: [{ kind: "text", text: "Read the log." }],
     stays: "whole",

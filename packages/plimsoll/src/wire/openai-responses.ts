@@ -10,7 +10,6 @@ import {
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
 import { keepingUnknown, responsesTypes } from "./known-parts.ts";
-import { namedTool } from "./named-tool.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
   ownResponsesMessage,
@@ -30,6 +29,13 @@ import {
   withoutOwnItems,
 } from "./openai-responses-rounds.ts";
 import { isToolSearch, responsesDeferral } from "./openai-responses-search.ts";
+import {
+  additionalTools,
+  decodeTool,
+  isDeferring,
+  toolName,
+  toolsInside,
+} from "./openai-responses-tools.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Wire, WireRequest } from "./wire.ts";
 
@@ -73,10 +79,10 @@ export const openaiResponsesWire: Wire = {
     }),
   }),
   encodeTool: encodeResponsesTool,
-  toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
-  decodeTool: (tool) => namedTool(tool, "parameters"),
-  isDeferring: (tool) =>
-    isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search"),
+  toolName,
+  toolsInside,
+  decodeTool,
+  isDeferring,
   deferral: responsesDeferral,
   toolMark: () => undefined,
   markTool: (tool) => tool,
@@ -106,15 +112,19 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const maxOutputTokens = fields.optionalCount("max_output_tokens");
   const system = fields.slice("instructions");
   const tools = fields.slice("tools");
+  const messages = readInput(body, fields);
+  const isListed = (slices.elements.get("tools") ?? []).length > 0;
+  const toolsInMessage = isListed ? undefined : additionalTools(body, messages);
   const clientSession = sessionOfCacheKey(fields.value("prompt_cache_key"));
   const continues =
     fields.optionalText("previous_response_id") ?? conversationOf(fields.value("conversation"));
   return {
     model: fields.optionalText("model") ?? "",
-    messages: readInput(body, fields),
+    messages,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
+    ...(toolsInMessage === undefined ? {} : { toolsInMessage }),
     ...(clientSession === undefined ? {} : { clientSession }),
     ...(continues === undefined ? {} : { continues }),
     ...(fields.value("store") === false ? { isForgotten: true } : {}),

@@ -32,12 +32,20 @@ interface Block {
 }
 
 /** The names of a request's tools, in their order. */
-export function toolNamesIn(wire: Wire, { tools }: JsonObject): readonly string[] {
-  return objects<Block>(tools).flatMap((tool) => {
+export function toolNamesIn(wire: Wire, body: JsonObject): readonly string[] {
+  return toolsIn(body).flatMap((tool) => {
     const { name }: Block =
       wire === "openai-chat" ? (isObject(tool.function) ? tool.function : {}) : tool;
     return isString(name) ? [name] : [];
   });
+}
+
+/** Those of the request, and those that an item of its input brings. */
+function toolsIn({ tools, input }: JsonObject): readonly Block[] {
+  const brought = inputItems(input)
+    .filter((item) => itemType(item) === "additional_tools")
+    .flatMap((item) => objects<Block>(item["tools"]));
+  return [...objects<Block>(tools), ...brought];
 }
 
 /** Every call in the history of a request. */
