@@ -24,6 +24,7 @@ import { createTokenCounter } from "../session/token-counter.ts";
 import { scaleOf, told } from "../session/told.ts";
 import { foldView } from "../session/view.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../store/store.ts";
+import { windowWords } from "../watch/figures.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import { parseJson, readSlices } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -35,6 +36,7 @@ import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
 interface Inspection {
   readonly model: string;
   readonly window: number;
+  readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly certainty: string;
@@ -88,14 +90,15 @@ export async function runInspect(
  */
 function asSent(
   inspection: Inspection,
-  { limit, window }: Pick<TurnRecord, "limit" | "window">,
+  { limit, window, isWindowGuess }: TurnRecord,
   scale: number,
 ): Inspection {
-  const { components, units } = inspection;
+  const { components, units, isWindowGuess: _ofNow, ...others } = inspection;
   return {
-    ...inspection,
+    ...others,
     limit,
     window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
     used: told(inspection.used, scale),
     components: Object.fromEntries(
       Object.entries(components).map(([name, tokens]) => [name, told(tokens, scale)]),
@@ -189,6 +192,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
     return {
       model: request.model,
       window: target.limit.window,
+      ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
       limit: target.limit.limit,
       used: total,
       certainty,
@@ -215,10 +219,12 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
   }
 }
 
-function render({ model, window, limit, used, certainty, components, units }: Inspection): string {
+function render(inspection: Inspection): string {
+  const { model, limit, used, certainty, components, units } = inspection;
+  const window = windowWords(inspection, (tokens) => tokens.toLocaleString("en-US"));
   const share = limit === 0 ? 1 : used / limit;
   const lines = [
-    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window.toLocaleString("en-US")})`,
+    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window})`,
     `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
     "",
     table([["component", "tokens"], ...Object.entries(components)]),

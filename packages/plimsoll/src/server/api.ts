@@ -252,6 +252,8 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
@@ -264,11 +266,13 @@ export interface TurnFigures {
   >;
 }
 
-export function figuresOf({ measurement, limit, window, model }: TurnRecord): TurnFigures {
+export function figuresOf(turn: TurnRecord): TurnFigures {
+  const { measurement, limit, window, model, isWindowGuess } = turn;
   const { system, skills, tools, conversation, total, certainty } = measurement;
   return {
     model,
     window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
     limit,
     used: total,
     remaining: Math.max(0, limit - total),

@@ -176,6 +176,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
     branch,
     model: lastTurn?.model ?? "",
     window: lastTurn?.window ?? 0,
+    ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     limit: lastTurn?.limit ?? 0,
     tokens,
     certainty: lastTurn?.measurement.certainty ?? "estimate",

@@ -89,6 +89,8 @@ export interface TurnRecord {
   readonly tokensAfter?: number;
   readonly limit: number;
   readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   /** As the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;
