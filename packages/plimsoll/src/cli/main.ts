@@ -83,7 +83,7 @@ function withData(command: Command): Command {
     .option("--config <file>", "configuration file, YAML or TOML");
 }
 
-function program(): Command {
+export function program(): Command {
   const root = new Command("plimsoll")
     .description(
       "The load line for LLM context windows: keeps any agent inside its model's window and loses nothing.",
