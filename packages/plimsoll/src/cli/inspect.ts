@@ -10,15 +10,11 @@ import { type Flags, loadSettings } from "../session/config.ts";
 import type { Config } from "../session/config-schema.ts";
 import { loadInner } from "../session/inner-messages.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
-import {
-  addMessages,
-  createHeadReader,
-  emptyTotals,
-  measureTurn,
-} from "../session/measure-turn.ts";
+import { createHeadReader } from "../session/measure-turn.ts";
 import { createFactsReader } from "../session/message-facts.ts";
 import { indexOn, pathOfNodes } from "../session/path.ts";
 import { patchList, renderView } from "../session/render.ts";
+import { measureRequest } from "../session/request-draft.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
 import { scaleOf, told } from "../session/told.ts";
@@ -182,9 +178,10 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
     const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
     const messages = await facts.learn(wire, slices, target.ruler);
     const head = await createHeadReader(facts).read(bytes, request, target);
-    const { system, skills, tools, conversation, total, certainty } = measureTurn(
+    const { system, skills, tools, conversation, total, certainty } = measureRequest(
       head,
-      addMessages(emptyTotals, messages),
+      messages,
+      request.toolsInMessage,
     );
     const decoded = request.messages.map((slice) =>
       wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),

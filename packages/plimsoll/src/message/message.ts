@@ -56,6 +56,8 @@ export interface OpaquePart {
   readonly kind: "opaque";
   readonly type: string;
   readonly json: JsonValue;
+  /** Tools that it brings: nothing that anybody said. */
+  readonly isTools?: true;
 }
 
 export type Part =

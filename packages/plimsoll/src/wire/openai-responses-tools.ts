@@ -1,6 +1,6 @@
 /** The OpenAI Responses wire: tools in namespaces, and tools that an item of the input brings instead of the request. */
 
-import { isObject, type JsonValue, stringOr } from "../message/json.ts";
+import { isObject, type JsonObject, type JsonValue, stringOr } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { namedTool } from "./named-tool.ts";
 import { parseJson, readSlices, type Slice } from "./slices.ts";
@@ -28,6 +28,10 @@ export function additionalTools(
     return { message, elements: tools };
   }
   return undefined;
+}
+
+export function bringsTools({ type }: JsonObject): boolean {
+  return type === itemType;
 }
 
 /** Of a namespace. */

@@ -31,6 +31,7 @@ import {
 import { isToolSearch, responsesDeferral } from "./openai-responses-search.ts";
 import {
   additionalTools,
+  bringsTools,
   decodeTool,
   isDeferring,
   toolName,
@@ -244,7 +245,8 @@ function decodeItem(item: JsonObject, type: string): Message {
   // compactions and searches were, or refers to such. On the model's side it never counts as the user's
   // words, and stays with the reasoning that led to it.
   const role = item["role"] === undefined ? "assistant" : roleOf(item["role"]);
-  return { role, parts: [{ kind: "opaque", type: wholeItem + type, json: item }] };
+  const opaque: Part = { kind: "opaque", type: wholeItem + type, json: item };
+  return { role, parts: [bringsTools(item) ? { ...opaque, isTools: true } : opaque] };
 }
 
 function roleOf(role: JsonValue | undefined): Role {
