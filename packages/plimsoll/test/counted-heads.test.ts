@@ -55,7 +55,7 @@ async function talk(settings: JsonObject, window: UpstreamOptions["window"]): Pr
       readonly measurement: { readonly system: number; readonly tools: number };
     }[];
   }>(`/api/sessions/${session}/turns`);
-  const first = turns.items.at(-1)?.measurement;
+  const first = turns.items[0]?.measurement;
   const counts = upstream.requests.filter(({ path }) =>
     path.startsWith("/v1/messages/count_tokens"),
   );

@@ -440,13 +440,21 @@ describe("a service that is told to stop, or hurt", () => {
   test.each(["POST", "PUT", "DELETE"])(
     "%s changes nothing that is only for reading",
     async (method) => {
-      for (const path of ["/healthz", "/metrics", "/events", "/", "/api/sessions"]) {
+      for (const path of ["/healthz", "/metrics", "/events", "/", "/api/sessions", "/api/hello"]) {
         expect((await fetch(service.url + path, { method, ...bearer(OWNER_TOKEN) })).status).toBe(
           405,
         );
       }
     },
   );
+
+  test("whether anybody is there can be asked without a token", async () => {
+    for (const path of ["/", "/api/hello"]) {
+      const { status } = await fetch(service.url + path, { method: "HEAD" });
+      expect([path, status]).toEqual([path, 200]);
+    }
+    expect((await fetch(`${service.url}/api/hello/me`, { method: "HEAD" })).status).toBe(401);
+  });
 
   test("figures over all tenants are the owner's", async () => {
     expect((await fetch(`${service.url}/metrics`, bearer(tenantToken))).status).toBe(403);

@@ -139,10 +139,38 @@ interface OpenaiRow {
   readonly output: number;
   readonly media: MediaRule;
   readonly encoding?: "cl100k_base";
+  /** Of the window; without: the table. */
+  readonly source?: string;
   readonly remark?: string;
 }
 
+const openaiDocs = "developers.openai.com/api/docs/models/gpt-6-astra";
+
 const openaiRows: readonly OpenaiRow[] = [
+  {
+    match: /^gpt-6/,
+    window: 1_050_000,
+    output: 128_000,
+    media: patches(1.2, 2500),
+    source: openaiDocs,
+    remark:
+      "uncertain: the image rule, and that 6.1 has the window of 6; Codex gives these models 272,000 where it is signed in with ChatGPT",
+  },
+  {
+    match: /^(?:gpt-)?daybreak-red/,
+    window: 372_000,
+    output: 128_000,
+    media: patches(1.2, 1536),
+    source: "uncertain: the model table of Codex 0.154",
+  },
+  {
+    match: /^(?:gpt-)?daybreak/,
+    window: 1_050_000,
+    output: 128_000,
+    media: patches(1.2, 2500),
+    source: "developers.openai.com/api/docs/pricing: another name of gpt-5.6-sol",
+    remark: "uncertain: the image rule",
+  },
   { match: /^gpt-5(?:-\d)?-chat/, window: 128_000, output: 16_384, media: tiles(70, 140) },
   {
     match: /^gpt-5(?:-\d)?(?:-codex)?-mini/,
@@ -226,7 +254,7 @@ const openaiFamilies: readonly Family[] = openaiRows.map((row) => ({
   tokenizer: `tiktoken:${row.encoding ?? "o200k_base"}`,
   tokenFactor: 1,
   media: row.media,
-  source: row.remark === undefined ? openaiTable : `${openaiTable}; ${row.remark}`,
+  source: [row.source ?? openaiTable, ...(row.remark === undefined ? [] : [row.remark])].join("; "),
   date: readOn,
 }));
 

@@ -19,6 +19,8 @@ import { harmlessJson } from "./terminal.ts";
 
 export type CompactFlags = Flags & {
   readonly budget?: number;
+  /** Of a session. */
+  readonly branch?: string;
   readonly format?: string;
   readonly jsonl?: boolean;
   /** A file for the receipt. */

@@ -10,20 +10,17 @@ import { type Flags, loadSettings } from "../session/config.ts";
 import type { Config } from "../session/config-schema.ts";
 import { loadInner } from "../session/inner-messages.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
-import {
-  addMessages,
-  createHeadReader,
-  emptyTotals,
-  measureTurn,
-} from "../session/measure-turn.ts";
+import { createHeadReader } from "../session/measure-turn.ts";
 import { createFactsReader } from "../session/message-facts.ts";
 import { indexOn, pathOfNodes } from "../session/path.ts";
 import { patchList, renderView } from "../session/render.ts";
+import { measureRequest } from "../session/request-draft.ts";
 import { createTargets } from "../session/target.ts";
 import { createTokenCounter } from "../session/token-counter.ts";
 import { scaleOf, told } from "../session/told.ts";
 import { foldView } from "../session/view.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../store/store.ts";
+import { windowWords } from "../watch/figures.ts";
 import { wireOfBody, wireOfMessage } from "../wire/detect.ts";
 import { parseJson, readSlices } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
@@ -35,6 +32,7 @@ import { bar, harmlessJson, oneLine, table } from "./terminal.ts";
 interface Inspection {
   readonly model: string;
   readonly window: number;
+  readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly certainty: string;
@@ -88,14 +86,15 @@ export async function runInspect(
  */
 function asSent(
   inspection: Inspection,
-  { limit, window }: Pick<TurnRecord, "limit" | "window">,
+  { limit, window, isWindowGuess }: TurnRecord,
   scale: number,
 ): Inspection {
-  const { components, units } = inspection;
+  const { components, units, isWindowGuess: _ofNow, ...others } = inspection;
   return {
-    ...inspection,
+    ...others,
     limit,
     window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
     used: told(inspection.used, scale),
     components: Object.fromEntries(
       Object.entries(components).map(([name, tokens]) => [name, told(tokens, scale)]),
@@ -179,9 +178,10 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
     const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
     const messages = await facts.learn(wire, slices, target.ruler);
     const head = await createHeadReader(facts).read(bytes, request, target);
-    const { system, skills, tools, conversation, total, certainty } = measureTurn(
+    const { system, skills, tools, conversation, total, certainty } = measureRequest(
       head,
-      addMessages(emptyTotals, messages),
+      messages,
+      request.toolsInMessage,
     );
     const decoded = request.messages.map((slice) =>
       wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
@@ -189,6 +189,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
     return {
       model: request.model,
       window: target.limit.window,
+      ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
       limit: target.limit.limit,
       used: total,
       certainty,
@@ -215,10 +216,12 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
   }
 }
 
-function render({ model, window, limit, used, certainty, components, units }: Inspection): string {
+function render(inspection: Inspection): string {
+  const { model, limit, used, certainty, components, units } = inspection;
+  const window = windowWords(inspection, (tokens) => tokens.toLocaleString("en-US"));
   const share = limit === 0 ? 1 : used / limit;
   const lines = [
-    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window.toLocaleString("en-US")})`,
+    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window})`,
     `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
     "",
     table([["component", "tokens"], ...Object.entries(components)]),

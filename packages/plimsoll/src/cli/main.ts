@@ -83,7 +83,7 @@ function withData(command: Command): Command {
     .option("--config <file>", "configuration file, YAML or TOML");
 }
 
-function program(): Command {
+export function program(): Command {
   const root = new Command("plimsoll")
     .description(
       "The load line for LLM context windows: keeps any agent inside its model's window and loses nothing.",
@@ -134,6 +134,7 @@ function program(): Command {
   example(withData(root.command("log")), "plimsoll log ses_… --full")
     .description("print the log of a session: every message as it came")
     .argument("[session]", "session id; without: the newest session")
+    .option("--branch <id>", "only what was said on this branch; without: on all of them")
     .option("--full", "whole messages instead of their first line")
     .option("--json", "one JSON object per line")
     .action(async (session: string | undefined, flags: Flags) =>
@@ -167,6 +168,7 @@ function addCompaction(root: Command): void {
       "a request or transcript in a file, or a session id; without: the newest session",
     )
     .option("--budget <tokens>", "how many tokens may stay", countOf)
+    .option("--branch <id>", "of a session; without: the branch that was sent last")
     .option("--format <name>", "auto, anthropic, openai-chat, openai-responses (default: auto)")
     .option("--jsonl", "cases on standard input, answers on standard output, one per line")
     .option("--receipt <file>", "what was done, as JSON, into a file")
@@ -272,6 +274,7 @@ function addTimeTravel(root: Command): void {
     )
     .argument("[session]", "session id; without: the newest session")
     .option("--edit <number>", "which edit", countOf)
+    .option("--branch <id>", "of this branch; without: where the last edit was made")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
       (await import("./steer.ts")).runUndo(session, flags),

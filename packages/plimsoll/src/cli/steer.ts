@@ -29,9 +29,13 @@ const labels: Readonly<Record<Steer<Steered>["action"], string>> = {
 
 export async function runUndo(
   id: string | undefined,
-  flags: SteerFlags & { readonly edit?: number },
+  flags: SteerFlags & { readonly edit?: number; readonly branch?: string },
 ): Promise<void> {
-  const wish = flags.edit === undefined ? {} : { edit: flags.edit };
+  const { edit, branch } = flags;
+  const wish = {
+    ...(edit === undefined ? {} : { edit }),
+    ...(branch === undefined ? {} : { branch }),
+  };
   await steer(id, flags, {
     action: "undo",
     wish,
@@ -53,9 +57,13 @@ export async function runRestore(
 
 export async function runCompactSession(
   id: string | undefined,
-  flags: SteerFlags & { readonly budget?: number },
+  flags: SteerFlags & { readonly budget?: number; readonly branch?: string },
 ): Promise<void> {
-  const wish = flags.budget === undefined ? {} : { budget: flags.budget };
+  const { budget, branch } = flags;
+  const wish = {
+    ...(budget === undefined ? {} : { budget }),
+    ...(branch === undefined ? {} : { branch }),
+  };
   await steer(id, flags, {
     action: "compact",
     wish,

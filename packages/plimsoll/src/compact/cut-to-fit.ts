@@ -12,7 +12,7 @@ const shallow = 1.6;
 
 /**
  * The ranges to take out, in order. Always kept: the system prompt, the first question, the last words of the user,
- * the newest unit, what is pinned. The first answer, the thinking with which an open loop
+ * the newest unit, what is pinned, what Plimsoll does not know. The first answer, the thinking with which an open loop
  * began, and what has the highest priority go only when nothing else is left, and only as far as the limit demands.
  */
 export function cutToFit(conversation: SeenConversation, goal: Goal): readonly TruncationRange[] {
@@ -31,8 +31,10 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
     total = without(index);
     isGone[index] = true;
   };
-  const { isFixed, isDear } = fixedUnits(conversation);
-  const oldestFirst = units.map((_, index) => index).filter((index) => !isFixed(index));
+  const { isFixed, isDear, holdsUnknown } = fixedUnits(conversation);
+  const oldestFirst = units
+    .map((_, index) => index)
+    .filter((index) => !isFixed(index) && !holdsUnknown(index));
   for (const index of oldestFirst.filter((unit) => !isDear(unit))) {
     if (total <= goal.tokens) break;
     // One unit more would take too much: what is left without it is a deep step already.

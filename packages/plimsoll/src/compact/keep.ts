@@ -2,7 +2,7 @@
 
 import type { Message, Part } from "../message/message.ts";
 import type { Unit } from "../message/unit.ts";
-import type { SeenConversation } from "./strategy.ts";
+import type { Proposal, SeenConversation } from "./strategy.ts";
 import { isSpoken } from "./truncate.ts";
 
 export function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
@@ -10,8 +10,10 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
   readonly isFixed: (index: number) => boolean;
   /** Which goes last. */
   readonly isDear: (index: number) => boolean;
-  /** Which may say less, but must be there. */
+  /** Which may say less, but must be there: … */
   readonly isLoopStart: (index: number) => boolean;
+  /** … also when nothing else is left to go. */
+  readonly holdsUnknown: (index: number) => boolean;
 } {
   const said = (unit: Unit): readonly Message[] =>
     messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
@@ -34,8 +36,12 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
       .slice(unit.first, unit.last + 1)
       .some(
         ({ isPinned, mayGiveWay, message }) =>
-          (isPinned && mayGiveWay !== true) || isLoadBearing(message),
+          (isPinned && mayGiveWay !== true) || message.stays === "whole" || isLoadBearing(message),
       );
+  };
+  const holdsUnknown = (index: number): boolean => {
+    const unit = units[index];
+    return unit !== undefined && said(unit).some(({ stays }) => stays !== undefined);
   };
   // A user who speaks beside results does not end a loop of tool calls.
   const lastQuestion = units.findLastIndex(({ first, last }) =>
@@ -57,11 +63,31 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
     units[index]?.priority === 1 ||
     isLoopStart(index) ||
     isPinned(index);
-  return { isFixed, isDear, isLoopStart };
+  return { isFixed, isDear, isLoopStart, holdsUnknown };
 }
 
-function isResult({ kind }: Part): boolean {
-  return kind === "tool-result";
+/** Whoever proposed it: what Plimsoll does not know is not taken out. */
+export function takesUnknown({ messages }: SeenConversation, proposal: Proposal): boolean {
+  switch (proposal.kind) {
+    case "remove":
+    case "fold":
+      return messages
+        .slice(proposal.first, proposal.last + 1)
+        .some(({ message }) => message.stays !== undefined);
+    case "replace": {
+      const message = messages[proposal.message]?.message;
+      // Of a result as a whole nobody can tell what would be left.
+      const isWhole = proposal.inner === undefined && isResult(message?.parts[proposal.part]);
+      return message?.stays === "whole" || (message?.stays === "there" && isWhole);
+    }
+    case "insert":
+    case "summary":
+      return false;
+  }
+}
+
+function isResult(part: Part | undefined): boolean {
+  return part?.kind === "tool-result";
 }
 
 function startsWithThinking(message: Message | undefined): boolean {

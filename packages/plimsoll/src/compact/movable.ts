@@ -18,11 +18,12 @@ export interface MovableUnits {
 
 export function movableUnits(conversation: SeenConversation): MovableUnits {
   const { units, messages } = conversation;
-  const { isFixed, isLoopStart } = fixedUnits(conversation);
+  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
   const head = headLength(conversation);
   const movable = units.flatMap(({ first, last }, index) => {
     const isPinned = messages.slice(first, last + 1).some((message) => message.isPinned);
-    return isFixed(index) || isLoopStart(index) || isPinned ? [] : [index];
+    const mustBeThere = isFixed(index) || isLoopStart(index) || holdsUnknown(index);
+    return mustBeThere || isPinned ? [] : [index];
   });
   const isImportant = (index: number): boolean => units[index]?.priority === 1;
   const from = units.findIndex(({ first }) => first >= head);

@@ -122,9 +122,10 @@ function changed({ role, parts }: Message, changes: readonly Change[]): Message 
 }
 
 function goneRanges(choice: Choice, conversation: SeenConversation): readonly TruncationRange[] {
-  const { isFixed, isLoopStart } = fixedUnits(conversation);
+  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
   const isGone = conversation.units.map(
-    (_, unit) => !choice.isOpen(unit) && !isFixed(unit) && !isLoopStart(unit),
+    (_, unit) =>
+      !choice.isOpen(unit) && !isFixed(unit) && !isLoopStart(unit) && !holdsUnknown(unit),
   );
   return rangesOf(conversation, isGone, "joined");
 }

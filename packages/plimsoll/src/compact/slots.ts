@@ -165,9 +165,10 @@ function voiceOf({ role }: Message): Voice {
 }
 
 /** Signed thinking vouches for what stands beside it. */
-function isBound({ role, parts }: Message): boolean {
+function isBound({ role, parts, stays }: Message): boolean {
   return (
     role === "system" ||
+    stays === "whole" ||
     parts.some((part) => part.kind === "reasoning" && part.signature !== undefined)
   );
 }

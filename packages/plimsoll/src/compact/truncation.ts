@@ -1,6 +1,8 @@
 /** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
 
 import { cutToFit } from "./cut-to-fit.ts";
+import { fixedUnits } from "./keep.ts";
+import { rangesOf } from "./ranges.ts";
 import type { Proposal, Strategy, TakenOut } from "./strategy.ts";
 import { type Keep, type TruncationRange, truncationRange } from "./truncate.ts";
 
@@ -18,7 +20,8 @@ export function truncateKeeping(keep: Keep): Strategy {
   return {
     name: `truncate_${keep}`,
     isLastResort: true,
-    propose: ({ messages, units }) => {
+    propose: (conversation) => {
+      const { messages, units } = conversation;
       const range = truncationRange(
         messages.map(({ message }) => message),
         units,
@@ -27,7 +30,15 @@ export function truncateKeeping(keep: Keep): Strategy {
       const isPinned = messages
         .slice(range?.first, (range?.last ?? 0) + 1)
         .some((message) => message.isPinned);
-      return range === undefined || isPinned ? [] : [removal(range, `Truncation: keep ${keep}.`)];
+      if (range === undefined || isPinned) return [];
+      const { holdsUnknown } = fixedUnits(conversation);
+      const isGone = units.map(
+        ({ first, last }, index) =>
+          range.first <= first && last <= range.last && !holdsUnknown(index),
+      );
+      return rangesOf(conversation, isGone, "apart").map((gone) =>
+        removal(gone, `Truncation: keep ${keep}.`),
+      );
     },
   };
 }

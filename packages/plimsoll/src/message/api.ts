@@ -28,6 +28,8 @@ export interface TurnPoint {
   readonly tokensBefore?: number;
   readonly limit: number;
   readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   readonly priority?: Priority;
   readonly usage?: Usage;
   /** In US dollars; absent where usage or prices are unknown. */
@@ -110,6 +112,8 @@ export interface WindowPicture {
   readonly branch: string;
   readonly model: string;
   readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   readonly limit: number;
   /** Of all units together. */
   readonly tokens: number;

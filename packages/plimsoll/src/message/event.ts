@@ -77,6 +77,8 @@ export interface TurnEndEvent extends Base {
   readonly limit: number;
   /** Absent in the oldest events. */
   readonly window?: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   /** As the client asked for. */
   readonly priority?: Priority;
   /** Of all rounds together. */

@@ -56,6 +56,8 @@ export interface OpaquePart {
   readonly kind: "opaque";
   readonly type: string;
   readonly json: JsonValue;
+  /** Tools that it brings: nothing that anybody said. */
+  readonly isTools?: true;
 }
 
 export type Part =
@@ -70,6 +72,11 @@ export type Part =
 export interface Message {
   readonly role: Role;
   readonly parts: readonly Part[];
+  /**
+   * Its wire does not know what it is, or what something in it is: nobody takes it out. there: what Plimsoll does know of it may
+   * say less. whole: not a word of it goes.
+   */
+  readonly stays?: "there" | "whole";
 }
 
 /** How long an answer may be. */

@@ -3,10 +3,21 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assistant, exchange, prose, shell, shown, user } from "../../test/generate/said.ts";
-import { applyProposals, HANDLE, type Seeing, seenFrom } from "../../test/generate/seen.ts";
+import {
+  applyProposals,
+  seenFrom as bareFrom,
+  HANDLE,
+  type Seeing,
+} from "../../test/generate/seen.ts";
 import type { Goal, Proposal, SeenConversation } from "../compact/strategy.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
+
+/** The model has a tool that reads what leaves. */
+function seenFrom(messages: readonly Message[], seeing: Seeing = {}) {
+  const ownTools = { readingTool: "read_result", tokens: 0 };
+  return { ...bareFrom(messages, seeing), ownTools };
+}
 
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
 
@@ -94,7 +105,8 @@ describe("which", () => {
       reason: "Because.",
       textFor: () => `${large.slice(0, 4500)} …`,
     };
-    const { conversation } = applyProposals(before, [first]);
+    const { ownTools } = before;
+    const conversation = { ...applyProposals(before, [first]).conversation, ownTools };
     expect(await proposalsFor(conversation)).toMatchObject([{ message: 1, part: 1, inner: 0 }]);
   });
 
@@ -110,6 +122,10 @@ describe("which", () => {
       { message: 2, part: 0, inner: 2, handle: "own" },
       { message: 2, part: 0, inner: 3, handle: "own" },
     ]);
+  });
+
+  test("where the model has no tool that would read it, nothing leaves", async () => {
+    expect(await proposalsFor(bareFrom(talk()))).toEqual([]);
   });
 
   test("where nothing is kept, nothing leaves; nor where there is room", async () => {

@@ -28,8 +28,10 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
   return {
     name: "offload_results",
     propose: async (conversation, goal) => {
-      if (!conversation.hasArchive || conversation.tokens <= goal.tokens) return [];
-      const readingTool = conversation.ownTools?.readingTool;
+      const { hasArchive, ownTools, tokens: before } = conversation;
+      // Without a tool that reads it a reference is a loss: an excerpt says more.
+      if (!hasArchive || ownTools === undefined || before <= goal.tokens) return [];
+      const { readingTool } = ownTools;
       const leaving = resultsIn(conversation, threshold).map((result) => {
         const described = { ...result, handle: anyHandle, readingTool };
         return {

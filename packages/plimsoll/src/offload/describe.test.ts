@@ -7,7 +7,8 @@ import { describeResult, utf8Bytes, withoutOurMarks } from "./describe.ts";
 const handle = "pl_0123456789ABCDEFGHIJKL";
 
 function described(text: string, more: object = {}): string {
-  return describeResult({ text, bytes: utf8Bytes(text), tool: "bash", handle, ...more });
+  const result = { text, bytes: utf8Bytes(text), tool: "bash", handle };
+  return describeResult({ ...result, readingTool: "read_result", ...more });
 }
 
 describe("a reference", () => {
@@ -33,6 +34,12 @@ describe("a reference", () => {
     const text = described("words", { readingTool: "plimsoll_read_result", tool: undefined });
     expect(text).toMatch(/^\[Plimsoll: result, 5 bytes/);
     expect(text).toContain("All of it: plimsoll_read_result with");
+  });
+
+  test("names no tool where the model has none that would read it", () => {
+    const text = described("the beginning", { readingTool: undefined });
+    expect(text).toContain(`It is kept under ${handle}.]`);
+    expect(text).not.toMatch(/read_result|ref_id/);
   });
 
   test("quotes no beginning where something follows", () => {

@@ -10,7 +10,7 @@ export interface DescribedResult {
   /** What was called; absent where no call is known. */
   readonly tool?: string | undefined;
   readonly handle: string;
-  /** What the tool that reads it is called here: read_result. */
+  /** What the tool that reads it is called here; absent where the model has none. */
   readonly readingTool?: string | undefined;
   /** What stands behind the reference, in a few words; then it does not quote the beginning. */
   readonly followedBy?: string | undefined;
@@ -23,14 +23,12 @@ const toolChars = 64;
 const parsedChars = 4 * 1024 * 1024;
 const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
-const usualReadingTool = "read_result";
-
 /** Stands for a handle until it is known: as long as any, and a token for each of its characters, so it is never too cheap. */
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
 /** Contract: one line, whatever the result is; usually some 110 tokens, and never many more than 200. */
 export function describeResult(result: DescribedResult): string {
-  const { text, bytes, handle, followedBy, readingTool = usualReadingTool } = result;
+  const { text, bytes, handle, followedBy, readingTool } = result;
   const of = result.tool === undefined ? "" : ` of ${toolName(result.tool)}`;
   const keys = shapeOf(text);
   const facts = [
@@ -38,7 +36,11 @@ export function describeResult(result: DescribedResult): string {
     ...(keys === undefined ? [] : [`JSON: ${keys}`]),
     followedBy ?? `it begins: "${beginningOf(text)}"`,
   ].join("; ");
-  return `[Plimsoll: ${facts}. All of it: ${readingTool} with ref_id "${handle}".]`;
+  const whole =
+    readingTool === undefined
+      ? `It is kept under ${handle}.`
+      : `All of it: ${readingTool} with ref_id "${handle}".`;
+  return `[Plimsoll: ${facts}. ${whole}]`;
 }
 
 /** Of an image or a document: there is nothing of it to quote, and nothing to read as text. */

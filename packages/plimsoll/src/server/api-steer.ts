@@ -36,6 +36,11 @@ const wishes = {
   }),
 };
 
+/** As `docs/interface.md` names them. */
+export const steerRoutes: readonly string[] = Object.keys(wishes).map(
+  (action) => `/api/sessions/{id}/${action}`,
+);
+
 interface SteerRequest {
   readonly request: IncomingMessage;
   readonly segments: readonly string[];

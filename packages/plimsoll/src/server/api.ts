@@ -36,6 +36,56 @@ const historyLimit = { usual: 1000, max: 10_000 };
 const searchBudget = { usual: 2000, max: 32_000 };
 const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 
+type AnswerArea = (plimsoll: Plimsoll, request: ApiRequest) => Promise<unknown>;
+
+const areas: ReadonlyMap<string, AnswerArea> = new Map([
+  ["sessions", listSessions],
+  ["agents", (plimsoll, { caller }) => agentsOf(plimsoll, tenantOf(caller))],
+  ["errors", ({ store }, request) => listErrors(store, request)],
+  ["search", answerSearch],
+  ["cost", (plimsoll, { caller }) => plimsoll.cost({ tenant: tenantOf(caller) })],
+] satisfies [string, AnswerArea][]);
+
+interface AskedSession {
+  readonly session: SessionRecord;
+  readonly query: URLSearchParams;
+}
+
+type AnswerView = (plimsoll: Plimsoll, asked: AskedSession) => Promise<unknown>;
+
+const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
+  ["", ({ store }, { session }) => describeSession(store, session)],
+  ["log", ({ store }, { session, query }) => readLog(store, session, query)],
+  [
+    "view",
+    ({ steering }, { session, query }) =>
+      steering.view(session.id, query.get("branch") ?? undefined),
+  ],
+  ["edits", async ({ store }, { session }) => ({ items: await store.edits(session.id) })],
+  ["receipts", async ({ store }, { session }) => ({ items: await receiptsOf(store, session.id) })],
+  ["diff", answerDiff],
+  [
+    "turns",
+    (plimsoll, { session, query }) =>
+      historyOf(plimsoll, session.id, countOf(query, "limit", historyLimit)),
+  ],
+  ["window", (plimsoll, { session, query }) => plimsoll.picture(session.id, pictureWishOf(query))],
+  ["messages", ({ store }, { session, query }) => detailsOf(store, session.id, rangeOf(query))],
+  [
+    "checkpoints",
+    async ({ steering }, { session }) => ({ items: await steering.checkpoints(session.id) }),
+  ],
+  ["cost", (plimsoll, { session }) => plimsoll.cost({ session: session.id })],
+  ["measurement", ({ store }, { session }) => readMeasurement(store, session)],
+] satisfies [string, AnswerView][]);
+
+/** As `docs/interface.md` names them. */
+export const readRoutes: readonly string[] = [
+  ...[...areas.keys()].map((area) => `/api/${area}`),
+  ...[...sessionViews.keys()].map((view) => `/api/sessions/{id}${view === "" ? "" : `/${view}`}`),
+  "/api/archive/{handle}",
+];
+
 /** Contract: rejects with a PlimsollError that carries the status. */
 export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promise<unknown> {
   const [area = "", id = "", view = "", ...rest] = request.segments;
@@ -43,22 +93,14 @@ export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promis
   if (area === "sessions" && id !== "") return answerSession(plimsoll, request, { id, view });
   if (area === "archive" && id !== "" && view === "")
     return answerArchive(plimsoll.store, request, id);
-  if (id !== "") throw notFound();
-  const tenant = request.caller.isOwner ? undefined : request.caller.tenant;
-  switch (area) {
-    case "sessions":
-      return listSessions(plimsoll, request);
-    case "agents":
-      return agentsOf(plimsoll, tenant);
-    case "errors":
-      return listErrors(plimsoll.store, request);
-    case "search":
-      return answerSearch(plimsoll, request);
-    case "cost":
-      return plimsoll.cost({ tenant });
-    default:
-      throw notFound();
-  }
+  const answer = id === "" ? areas.get(area) : undefined;
+  if (answer === undefined) throw notFound();
+  return answer(plimsoll, request);
+}
+
+/** The owner sees those of all. */
+function tenantOf({ isOwner, tenant }: Caller): string | undefined {
+  return isOwner ? undefined : tenant;
 }
 
 async function listSessions(
@@ -90,41 +132,21 @@ function cursorOf(
 
 async function answerSession(
   plimsoll: Plimsoll,
-  request: ApiRequest,
+  { caller, query }: ApiRequest,
   { id, view }: { readonly id: string; readonly view: string },
 ): Promise<unknown> {
-  const { store, steering } = plimsoll;
-  const session = await findSession(store, request.caller, id);
-  switch (view) {
-    case "":
-      return describeSession(store, session);
-    case "log":
-      return readLog(store, session, request.query);
-    case "view":
-      return steering.view(session.id, request.query.get("branch") ?? undefined);
-    case "edits":
-      return { items: await store.edits(session.id) };
-    case "receipts":
-      return { items: await receiptsOf(store, session.id) };
-    case "diff": {
-      const diff = await steering.diff(session.id, pointsOf(request.query));
-      return request.query.get("form") === "text" ? diffAsText(diff, session.wire) : diff;
-    }
-    case "turns":
-      return historyOf(plimsoll, session.id, countOf(request.query, "limit", historyLimit));
-    case "window":
-      return plimsoll.picture(session.id, pictureWishOf(request.query));
-    case "messages":
-      return detailsOf(store, session.id, rangeOf(request.query));
-    case "checkpoints":
-      return { items: await steering.checkpoints(session.id) };
-    case "cost":
-      return plimsoll.cost({ session: session.id });
-    case "measurement":
-      return readMeasurement(store, session);
-    default:
-      throw notFound();
-  }
+  const session = await findSession(plimsoll.store, caller, id);
+  const answer = sessionViews.get(view);
+  if (answer === undefined) throw notFound();
+  return answer(plimsoll, { session, query });
+}
+
+async function answerDiff(
+  { steering }: Plimsoll,
+  { session, query }: AskedSession,
+): Promise<unknown> {
+  const diff = await steering.diff(session.id, pointsOf(query));
+  return query.get("form") === "text" ? diffAsText(diff, session.wire) : diff;
 }
 
 /** `cp_7` is a checkpoint, a number an edit. */
@@ -252,6 +274,8 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
 export interface TurnFigures {
   readonly model: string;
   readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
@@ -264,11 +288,13 @@ export interface TurnFigures {
   >;
 }
 
-export function figuresOf({ measurement, limit, window, model }: TurnRecord): TurnFigures {
+export function figuresOf(turn: TurnRecord): TurnFigures {
+  const { measurement, limit, window, model, isWindowGuess } = turn;
   const { system, skills, tools, conversation, total, certainty } = measurement;
   return {
     model,
     window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
     limit,
     used: total,
     remaining: Math.max(0, limit - total),

@@ -42,7 +42,8 @@ export interface Conversing {
   readonly response: ServerResponse;
   /** The call as it must be made now: the turn's body changes from round to round. */
   readonly call: () => Call;
-  readonly headers: Readonly<Record<string, string>>;
+  /** What is said of the turn, as it is now: a provider may have found it too long since it came. */
+  readonly headers: () => Readonly<Record<string, string>>;
 }
 
 /**
@@ -349,7 +350,7 @@ class ClientAnswer {
   #reply(status: number, headers: IncomingHttpHeaders, bytes: Uint8Array): void {
     const { response, headers: ours } = this.#conversing;
     const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(headers));
-    response.writeHead(status, { ...kept, ...ours, "content-length": bytes.length });
+    response.writeHead(status, { ...kept, ...ours(), "content-length": bytes.length });
     response.end(bytes);
   }
 
@@ -361,7 +362,7 @@ class ClientAnswer {
     if (isOpen || unsaid === undefined) return;
     this.#hasSpoken = true;
     const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsaid.headers));
-    response.writeHead(unsaid.status, { ...kept, ...ours });
+    response.writeHead(unsaid.status, { ...kept, ...ours() });
     response.flushHeaders();
     if (unsaid.text !== "") response.write(unsaid.text);
   }

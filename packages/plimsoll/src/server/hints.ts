@@ -10,27 +10,75 @@ import { sha256 } from "../store/body.ts";
 const sideClasses = new Set(["auxiliary", "side_reply"]);
 const maxNameLength = 200;
 
+/** What one client says of a request. */
+interface ClientNames {
+  /** As `client:name`. */
+  readonly session?: string | undefined;
+  readonly agent?: string | undefined;
+}
+
+type ReadHeader = (name: string) => string | undefined;
+
 export function readHints(headers: IncomingHttpHeaders): SessionHints {
-  const text = (name: string): string | undefined => {
+  const text: ReadHeader = (name) => {
     const value = headers[name];
     if (typeof value !== "string" || value === "") return undefined;
     return value.length <= maxNameLength ? value : `sha256-${sha256(value)}`;
   };
+  const sessionId = text("x-plimsoll-session");
+  const own: ClientNames = {
+    session: named("plimsoll", sessionId),
+    agent: text("x-plimsoll-agent"),
+  };
+  const all = [own, ...clients.map((read) => read(text))];
   const requestClass = text("x-claude-code-request-class");
   const side =
     requestClass !== undefined && sideClasses.has(requestClass) ? `#${requestClass}` : "";
-  const sessionId = text("x-plimsoll-session");
-  const clientKey =
-    named("plimsoll", sessionId) ??
-    named("claude-code", text("x-claude-code-session-id")) ??
-    named("codex", text("session_id"));
-  const agent =
-    text("x-plimsoll-agent") ?? text("x-claude-code-agent-id") ?? text("x-openai-subagent");
+  const clientKey = all.find(({ session }) => session !== undefined)?.session;
+  const agent = all.find((names) => names.agent !== undefined)?.agent;
   return {
     ...(clientKey === undefined ? {} : { clientKey: clientKey + side }),
     ...(sessionId !== undefined && looksLikeId(sessionId) ? { sessionId } : {}),
     ...(agent === undefined ? {} : { agent }),
     isCompacted: text("x-claude-code-context-compacted") !== undefined,
+  };
+}
+
+/** The first that has a name gives it. */
+const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
+  (text) => ({
+    session: named("claude-code", text("x-claude-code-session-id")),
+    agent: text("x-claude-code-agent-id"),
+  }),
+  codexNames,
+  opencodeNames,
+  (text) => ({ session: named("goose", text("agent-session-id")) }),
+];
+
+/**
+ * All threads of one run have one session; the main thread is called like it. Every other one is an agent of its own: what
+ * `x-openai-subagent` says of them is only what kind they are.
+ */
+function codexNames(text: ReadHeader): ClientNames {
+  const thread = text("thread-id");
+  const session =
+    text("session-id") ?? text("session_id") ?? text("x-codex-parent-thread-id") ?? thread;
+  const kind = text("x-openai-subagent");
+  const isOwn = thread !== undefined && thread !== session;
+  return {
+    session: named("codex", session),
+    agent: isOwn ? named(kind ?? "thread", thread) : kind,
+  };
+}
+
+/** A sub-agent has a session of its own, and names that of its parent. */
+function opencodeNames(text: ReadHeader): ClientNames {
+  const session = text("x-session-id");
+  const parent = text("x-parent-session-id");
+  const isOwn = session !== undefined && parent !== undefined && parent !== session;
+  return {
+    session: named("opencode", parent ?? session),
+    ...(isOwn ? { agent: session } : {}),
   };
 }
 

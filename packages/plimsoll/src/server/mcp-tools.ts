@@ -86,6 +86,7 @@ const status = z.object({
     .object({
       model: z.string(),
       window: count,
+      isWindowGuess: z.literal(true).optional().describe("Nobody has said how large it is."),
       limit: count.describe("What a request may use of the window."),
       used: count,
       remaining: count,

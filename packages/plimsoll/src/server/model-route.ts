@@ -77,7 +77,7 @@ async function send(
   if (turn !== undefined && rounds !== undefined) {
     const url = gateway.upstream(route.provider, route.path);
     const call = (): Call => ({ url, method: "POST", ...outgoing(request, body, turn.body) });
-    const headers = turnHeaders(turn);
+    const headers = (): Record<string, string> => turnHeaders(turn);
     return converse({ agent: gateway.agent, turn, rounds, wire, response, call, headers });
   }
   for (;;) {

@@ -35,6 +35,10 @@ test.each([
   expect(route(url).route).toEqual({ kind: "model", provider, wire, path });
 });
 
+test("whether anybody is there may be asked without a token", () => {
+  expect(route("/api/hello", { method: "HEAD" }).route).toEqual({ kind: "hello" });
+});
+
 test("counting is told apart from conversing", () => {
   expect(route("/v1/messages/count_tokens").route).toEqual({
     kind: "count",

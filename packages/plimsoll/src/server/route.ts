@@ -24,7 +24,20 @@ export type Route =
   | { readonly kind: "api"; readonly segments: readonly string[] }
   /** A file of the dashboard. */
   | { readonly kind: "page"; readonly path: string }
-  | { readonly kind: "events" | "metrics" | "mcp" | "health" | "root" | "unknown" };
+  | { readonly kind: OwnKind | "unknown" };
+
+/** hello: a client asks whether anybody is there. */
+type OwnKind = "root" | "health" | "metrics" | "events" | "mcp" | "hello";
+
+/** Paths of the service itself, beside `/api` and the files of the dashboard. */
+export const ownPaths: ReadonlyMap<string, OwnKind> = new Map([
+  ["/", "root"],
+  ["/healthz", "health"],
+  ["/metrics", "metrics"],
+  ["/events", "events"],
+  ["/mcp", "mcp"],
+  ["/api/hello", "hello"],
+]);
 
 export interface Routed {
   readonly route: Route;
@@ -42,7 +55,7 @@ export interface RouteInput {
   readonly providers: ReadonlyMap<string, ProviderWire>;
 }
 
-const modelPaths: readonly {
+export const modelPaths: readonly {
   readonly wire: ProviderWire;
   readonly path: string;
   readonly name: WireName;
@@ -72,18 +85,8 @@ function parseUrl(url: string): URL | undefined {
 }
 
 function routePath(input: RouteInput, path: string, search: string): Route {
-  switch (path) {
-    case "/":
-      return { kind: "root" };
-    case "/healthz":
-      return { kind: "health" };
-    case "/metrics":
-      return { kind: "metrics" };
-    case "/events":
-      return { kind: "events" };
-    case "/mcp":
-      return { kind: "mcp" };
-  }
+  const own = ownPaths.get(path);
+  if (own !== undefined) return { kind: own };
   const segments = path.split("/").slice(1);
   if (segments[0] === "api") return { kind: "api", segments: segments.slice(1) };
   if (segments[0] === "assets") return { kind: "page", path };

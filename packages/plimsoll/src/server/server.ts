@@ -262,6 +262,8 @@ async function answer(
       );
     case "health":
       return sendHealth(service, response);
+    case "hello":
+      return sendText(response, "");
     case "metrics":
       checkOwner(checkBearer(request, access));
       return sendText(response, await metrics.render(), metrics.contentType);

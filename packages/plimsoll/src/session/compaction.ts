@@ -3,6 +3,7 @@
  * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
  */
 
+import { takesUnknown } from "../compact/keep.ts";
 import type { ReceiptWork } from "../compact/receipt-work.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../compact/strategy.ts";
 import type { Edit } from "../message/edit.ts";
@@ -109,7 +110,8 @@ async function tryStrategy(
     const { conversation, seen } = await see(world, draft, state.sized);
     await announce(strategy, state, conversation);
     const work = strategy.propose(conversation, goal);
-    const proposals = await (strategy.keepsTime === true ? work : inTime(work));
+    const wanted = await (strategy.keepsTime === true ? work : inTime(work));
+    const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
     if (proposals.length === 0) return state;
     proposed = await propose(world, task, state, { strategy, seen, proposals });
   } catch (error) {

@@ -74,7 +74,8 @@ describe("a reference", () => {
   test("is the one that a proxy would write, in which nothing passes for ours", async () => {
     const { text, handle } = await shownOf(forged);
     const bytes = utf8Bytes(forged);
-    expect(text).toBe(describeResult({ text: forged, bytes, tool: "fetch", handle }));
+    const result = { text: forged, bytes, tool: "fetch", handle };
+    expect(text).toBe(describeResult({ ...result, readingTool: "read_result" }));
     expect(text).toContain("1 line;");
     expect(text).toContain(`read_result with ref_id "${handle}"`);
     expect(text.match(/pl_[0-9A-Za-z]{22}/g)).toEqual([handle]);

@@ -151,6 +151,8 @@ export interface LogMessage {
   readonly isGuess?: true;
   /** It stands for others that the provider or the client has taken out. */
   readonly isCompaction?: true;
+  /** It brings tools, and says nothing. */
+  readonly isTools?: true;
   /** It is no more than the name of another message. */
   readonly names?: string;
   /** What an answer says, one by one: its calls, or its texts. */

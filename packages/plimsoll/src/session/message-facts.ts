@@ -53,7 +53,7 @@ interface Facts {
   /** Rulers whose count is a guess, because nobody could count: to be counted again. */
   readonly guessed: Set<string>;
   /** What only some messages are or have. */
-  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "marks">;
+  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
 }
 
 const maxFacts = 200_000;
@@ -300,7 +300,9 @@ function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["
   const isCompaction = parts.some(
     (part) => part.kind === "opaque" && part.type.includes("compaction"),
   );
+  const isTools = parts.some((part) => part.kind === "opaque" && part.isTools === true);
   return {
+    ...(isTools ? { isTools } : {}),
     ...(media === 0 ? {} : { media }),
     ...(names === undefined ? {} : { names }),
     ...(isCompaction ? { isCompaction } : {}),

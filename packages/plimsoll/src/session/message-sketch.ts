@@ -66,7 +66,7 @@ function boneOf(part: Part): Part {
 
 function kindOf(role: Message["role"], part: Part): SegmentKind {
   if (role === "tool" || part.kind === "tool-result") return "results";
-  return role;
+  return part.kind === "opaque" && part.isTools === true ? "tools" : role;
 }
 
 /** By length: the parts of one message are of one language, more or less. */

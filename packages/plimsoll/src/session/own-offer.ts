@@ -6,10 +6,12 @@ import type { ToolDefinition } from "../message/tool.ts";
 import { classOf, type ToolClass } from "../offload/defer-tools.ts";
 import { type OwnTools, ownToolsBeside } from "../offload/own-tools.ts";
 import type { WordVectors } from "../search/vectors.ts";
-import { type BodySlices, parseJson } from "../wire/slices.ts";
-import type { Wire } from "../wire/wire.ts";
+import { sha256 } from "../store/body.ts";
+import { type BodySlices, parseJson, type Slice } from "../wire/slices.ts";
+import type { Wire, WireRequest } from "../wire/wire.ts";
 import type { Config } from "./config-schema.ts";
 import type { Draft } from "./draft.ts";
+import type { Head } from "./measure-turn.ts";
 import type { FactsReader } from "./message-facts.ts";
 import type { ShownTools } from "./render.ts";
 import type { Target } from "./target.ts";
@@ -38,10 +40,36 @@ export interface OfferReader {
 
 export interface AskedTools {
   readonly body: Uint8Array;
-  readonly slices: BodySlices;
-  /** Hash of system prompt and tools. */
-  readonly head: string | undefined;
+  readonly tools: readonly Slice[];
+  /** Hash of what has the tools in it. */
+  readonly hash: string | undefined;
   readonly target: Target;
+}
+
+/** The tools of a request, wherever they stand. */
+export function askedTools(
+  body: Uint8Array,
+  { messages, toolsInMessage: within }: WireRequest,
+  {
+    slices,
+    head,
+    target,
+  }: { readonly slices: BodySlices; readonly head: Head; readonly target: Target },
+): AskedTools {
+  const holder = messages[within?.message ?? -1];
+  if (within === undefined || holder === undefined)
+    return { body, tools: slices.elements.get("tools") ?? [], hash: head.hash, target };
+  const tools = within.elements.map(({ start, end }) => ({
+    start: holder.start + start,
+    end: holder.start + end,
+  }));
+  return {
+    body,
+    tools,
+    hash: sha256(body.subarray(holder.start, holder.end)),
+    // It is not known whether a provider would hold back tools that an item brings.
+    target: { ...target, defersNatively: false },
+  };
 }
 
 export interface GivenTools {
@@ -139,11 +167,10 @@ export function createOfferReader(
       }));
       return offerFor(wire, target, { listed, names });
     },
-    read: async ({ body, slices, head = "", target }) => {
+    read: async ({ body, tools, hash = "", target }) => {
       const { wire, ruler } = target;
-      const tools = slices.elements.get("tools") ?? [];
       if (tools.length === 0) return undefined;
-      const key = [wire.name, ruler.key, target.defersNatively, head].join("\0");
+      const key = [wire.name, ruler.key, target.defersNatively, hash].join("\0");
       const found = known.get(key);
       if (found !== undefined) return found.offer;
       const parsed = tools.map((slice) => ({ slice, json: parseJson(body, slice) }));
@@ -159,7 +186,11 @@ export function createOfferReader(
           element: new Uint8Array(body.subarray(slice.start, slice.end)),
         } as const;
       });
-      const names = listed.flatMap(({ name }) => name ?? []);
+      const inside = parsed.flatMap(({ json }) => wire.toolsInside(json));
+      const names = [
+        ...listed.flatMap(({ name }) => name ?? []),
+        ...inside.flatMap((tool) => wire.toolName(tool) ?? []),
+      ];
       const offer = await offerFor(wire, target, { listed, names });
       known.remember(key, offer);
       return offer;

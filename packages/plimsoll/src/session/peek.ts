@@ -6,12 +6,12 @@ import { shapeOf } from "./identify.ts";
 import { loadInner } from "./inner-messages.ts";
 import { ownLimitsOf } from "./limits.ts";
 import { extendLinks } from "./log.ts";
-import { addMessages, emptyTotals, measureTurn } from "./measure-turn.ts";
 import { linksIn } from "./named-links.ts";
-import { toolsOf, worthItsRoom } from "./own-offer.ts";
+import { askedTools, toolsOf, worthItsRoom } from "./own-offer.ts";
 import { indexOn, pathOf } from "./path.ts";
 import { asGuarded } from "./projection.ts";
-import { type Patch, patchBody, renderView } from "./render.ts";
+import { type Patch, patchBody, renderView, withToolsInMessage } from "./render.ts";
+import { measureRequest } from "./request-draft.ts";
 import type { Incoming, TurnContext } from "./turn.ts";
 import { foldView, type View, wholeView } from "./view.ts";
 
@@ -33,16 +33,21 @@ export async function peekBody(
     hints: { ...(request.clientSession && { clientKey: request.clientSession }), ...hints },
   });
   const head = await context.heads.read(body, request, target);
-  const asked = { body, slices, head: head.hash, target };
+  const asked = askedTools(body, request, { slices, head, target });
   const who = { provider, model: request.model, ...(hints.agent && { agent: hints.agent }) };
   const limit = effectiveLimit(asGuarded(target), ownLimitsOf(context.config, who));
   const hasOtherPlans = request.hasOtherPlans === true;
   const offer = hasOtherPlans ? undefined : worthItsRoom(await context.offers.read(asked), limit);
-  const measured = measureTurn(head, addMessages(emptyTotals, messages));
+  const within = request.toolsInMessage;
+  const measured = measureRequest(head, messages, within);
   const withTools = async (view: View, patches: readonly Patch[] = []) => {
     const { tools } = await toolsOf(offer, view, measured);
     const isSame = tools.elements.length === 0 && patches.length === 0;
-    return isSame ? undefined : patchBody(body, slices, wire.messagesField, { patches, tools });
+    if (isSame) return undefined;
+    const holder = bytes[within?.message ?? -1];
+    const changes = { patches, tools };
+    const inside = within && holder && withToolsInMessage(changes, within, holder);
+    return patchBody(body, slices, wire.messagesField, inside ?? changes);
   };
   if (log === undefined || log.edits.length === 0) return withTools(wholeView);
   await loadInner(context.store, log);

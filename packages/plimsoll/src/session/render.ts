@@ -6,7 +6,7 @@
 import type { JsonValue } from "../message/json.ts";
 import type { BodySlices, Slice } from "../wire/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../wire/splice.ts";
-import type { OwnText, Wire } from "../wire/wire.ts";
+import type { OwnText, ToolsInMessage, Wire } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import type { Expansion, Gap, Replacement, Stretch, View } from "./view.ts";
 
@@ -319,14 +319,32 @@ function splicesBeside(
 ): readonly Splice[] {
   return [
     ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
-    ...(tools === undefined ? [] : toolSplices(slices, tools)),
+    ...(tools === undefined ? [] : toolSplices(slices.elements.get("tools") ?? [], tools)),
   ];
 }
 
+/** A list of tools that stands in a message is changed there. */
+export function withToolsInMessage(
+  { tools, ...changes }: BodyChanges,
+  { message, elements }: ToolsInMessage,
+  bytes: Uint8Array,
+): BodyChanges {
+  if (tools === undefined || tools.elements.length === 0) return changes;
+  const changed = applySplices(bytes, toolSplices(elements, tools));
+  const patch = { first: message, end: message + 1, elements: [changed] };
+  const [before, behind] = [
+    changes.patches.filter(({ end }) => end <= message),
+    changes.patches.filter(({ first }) => first > message),
+  ];
+  return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
+}
+
 /** Also a whole list stands between the client's own first and last byte. */
-function toolSplices(slices: BodySlices, { elements, isWhole }: ShownTools): readonly Splice[] {
-  const listed = slices.elements.get("tools");
-  const [first, last] = [listed?.[0], listed?.at(-1)];
+function toolSplices(
+  listed: readonly Slice[],
+  { elements, isWhole }: ShownTools,
+): readonly Splice[] {
+  const [first, last] = [listed[0], listed.at(-1)];
   if (first === undefined || last === undefined || elements.length === 0) return [];
   return isWhole
     ? [{ start: first.start, end: last.end, text: joined(elements) }]

@@ -1,16 +1,17 @@
 /** A request that was recorded, as a draft: what is sent of it is not decided yet. */
 
+import { addCounts, type Measurement } from "../budget/measure.ts";
 import type { OutputSize } from "../message/message.ts";
 import { type BodySlices, parseJson } from "../wire/slices.ts";
-import type { Wire, WireRequest } from "../wire/wire.ts";
+import type { ToolsInMessage, Wire, WireRequest } from "../wire/wire.ts";
 import type { Draft } from "./draft.ts";
 import type { WholeConversation } from "./held-history.ts";
 import { loadInner } from "./inner-messages.ts";
-import type { SessionLog } from "./log.ts";
+import type { LogMessage, SessionLog } from "./log.ts";
 import { addMessages, emptyTotals, type Head, measureTurn } from "./measure-turn.ts";
 import { addMessage, nothing, pathOf } from "./path.ts";
 import type { Placed } from "./record.ts";
-import { expandBody, patchBody } from "./render.ts";
+import { expandBody, patchBody, withToolsInMessage } from "./render.ts";
 import type { Target } from "./target.ts";
 import type { Incoming, TurnContext } from "./turn.ts";
 
@@ -35,6 +36,10 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
   const { log, branch } = placed;
   const { messages, heldCount, nodes } = whole;
   const links = placed.links ?? whole.links;
+  const place = request.toolsInMessage && {
+    ...request.toolsInMessage,
+    message: request.toolsInMessage.message + heldCount,
+  };
   const bodies = new Map<number, Uint8Array>();
   const heldAt = (index: number): Uint8Array | undefined => bodies.get(nodes.get(index)?.seq ?? -1);
   const bytesAt = (index: number): Uint8Array =>
@@ -67,9 +72,10 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
       ...(hints.agent === undefined ? {} : { agent: hints.agent }),
       ...(incoming.priority === undefined ? {} : { priority: incoming.priority }),
     },
-    measured: measureTurn(head, addMessages(emptyTotals, messages)),
+    measured: measureRequest(head, messages, place),
     sum: messages.reduce(addMessage, nothing),
-    compose: (changes) => {
+    compose: (wanted) => {
+      const changes = place ? withToolsInMessage(wanted, place, bytesAt(place.message)) : wanted;
       const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
       if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
       // What is not a list, or not here, is written out.
@@ -91,6 +97,21 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
 
 function outputOf(maxTokens: number, thinkingTokens: number | undefined): OutputSize {
   return { maxTokens, ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
+}
+
+/** Tools that stand in a message are tools all the same, and not what is said. */
+export function measureRequest(
+  head: Head,
+  messages: readonly LogMessage[],
+  place: Pick<ToolsInMessage, "message"> | undefined,
+): Measurement {
+  const holder = messages[place?.message ?? -1];
+  if (place === undefined || holder === undefined)
+    return measureTurn(head, addMessages(emptyTotals, messages));
+  const { tokens, certainty } = holder;
+  const others = messages.with(place.message, { ...holder, tokens: 0 });
+  const tools = addCounts([head.tools, { tokens, certainty }]);
+  return measureTurn({ ...head, tools }, addMessages(emptyTotals, others));
 }
 
 /** What this session has met is not forgotten, though no figure was given. */

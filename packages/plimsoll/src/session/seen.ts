@@ -4,6 +4,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import type { SeenConversation, SeenMessage } from "../compact/strategy.ts";
 import type { Message } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
+import { ownToolsBeside } from "../offload/own-tools.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import type { CompactionWorld } from "./compaction.ts";
@@ -98,8 +99,15 @@ function summaryOf({ view }: Sized): Pick<SeenConversation, "summary"> {
   return last?.kind === "insert" ? { summary: last.text } : {};
 }
 
-function ownToolsOf({ offer }: Draft, { tools }: Sized): Pick<SeenConversation, "ownTools"> {
-  if (offer === undefined) return {};
+/** A conversation in the store is looked at without its tools, but where its client has some, ours are beside them. */
+function ownToolsOf(
+  { offer, isPlain, measured }: Draft,
+  { tools }: Sized,
+): Pick<SeenConversation, "ownTools"> {
+  if (offer === undefined)
+    return isPlain === true || measured.tools === 0
+      ? {}
+      : { ownTools: { readingTool: ownToolsBeside(new Set()).nameOf("read_result"), tokens: 0 } };
   const readingTool = offer.own.nameOf("read_result");
   return { ownTools: { readingTool, tokens: tools.elements.length > 0 ? 0 : offer.count.tokens } };
 }

@@ -28,7 +28,8 @@ export function bodyToSend(
   const { target, isFinal, tools } = fitted;
   const fields = new Map<string, string>();
   if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
-  if ((isFinal || rounds?.isLast === true) && request.tools !== undefined)
+  const hasTools = request.tools !== undefined || request.toolsInMessage !== undefined;
+  if ((isFinal || rounds?.isLast === true) && hasTools)
     fields.set("tool_choice", JSON.stringify(wire.noTools));
   const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
   if (shortened !== undefined)

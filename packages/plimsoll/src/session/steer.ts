@@ -155,8 +155,10 @@ async function placeOf(
   wanted: string | undefined,
 ): Promise<Place> {
   const log = await context.sessions.byId(session);
-  const branch =
-    wanted === undefined ? [...(log?.branches.values() ?? [])][0] : log?.branches.get(wanted);
+  const turns = await context.store.turns(session, 50);
+  // Without a name, the one that was sent last: what came first may be a title that a client has asked for on the side.
+  const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
+  const branch = wanted === undefined ? last : log?.branches.get(wanted);
   if (log === undefined || branch === undefined)
     throw new PlimsollError(
       "SESSION_UNKNOWN",
@@ -166,7 +168,6 @@ async function placeOf(
       { status: 404 },
     );
   const path = pathOfNodes(log, pathTo(log, branch.record.tipSeq));
-  const turns = await context.store.turns(session, 50);
   return {
     log,
     branch,

@@ -69,7 +69,11 @@ export async function storedDraft(
   // What was measured then was told as the provider counts; here everything is in our own tokens.
   const scale = scaleOf(branch.record, lastTurn);
   const system = Math.round((lastTurn?.measurement.system ?? 0) / scale);
-  const tools = Math.round((lastTurn?.measurement.tools ?? 0) / scale);
+  const brought = learned.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
+  const tools = Math.max(
+    0,
+    Math.round((lastTurn?.measurement.tools ?? 0) / scale) - brought.tokens,
+  );
   return {
     turn: { id: newId("step"), at: context.now() },
     log,

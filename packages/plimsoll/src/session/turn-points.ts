@@ -46,6 +46,7 @@ export function pointOf(pricesOf: PricesOf, turn: TurnRecord): TurnPoint {
     ...(turn.tokensBefore === undefined ? {} : { tokensBefore: turn.tokensBefore }),
     limit: turn.limit,
     window: turn.window,
+    ...(turn.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(priority === undefined ? {} : { priority }),
     ...(usage === undefined ? {} : { usage }),
     ...moneyOf(pricesOf({ provider: provider ?? "", model: turn.model }), {

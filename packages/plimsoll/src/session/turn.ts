@@ -47,7 +47,7 @@ import type { Mender } from "./mend.ts";
 import { linksIn, newLead } from "./named-links.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
-import { type OfferReader, withOffer } from "./own-offer.ts";
+import { askedTools, type OfferReader, withOffer } from "./own-offer.ts";
 import type { PrefixMemory } from "./prefix-memory.ts";
 import { guardOf } from "./projection.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "./record.ts";
@@ -219,7 +219,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
   const isOff = incoming.isOff === true || whole.isUnknown;
-  const offered = { body, slices, head: head.hash, target };
+  const offered = askedTools(body, request, { slices, head, target });
   const offer = isOff ? undefined : await context.offers.read(offered);
   const bare = draftOf(context, {
     incoming: { ...incoming, hints },

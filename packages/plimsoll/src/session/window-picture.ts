@@ -164,7 +164,7 @@ interface Learned {
 
 function draw(place: Place, learned: Learned): WindowPicture {
   const { session, branch, lastTurn, nodes, view } = place;
-  const units = [...headUnits(place), ...conversationUnits(place, learned)];
+  const units = [...headUnits(place, learned), ...conversationUnits(place, learned)];
   const tokens = units.reduce((sum, unit) => sum + unit.tokens, 0);
   const taken = units.reduce(
     (sum, unit) => sum + Math.max(0, (unit.originalTokens ?? unit.tokens) - unit.tokens),
@@ -176,6 +176,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
     branch,
     model: lastTurn?.model ?? "",
     window: lastTurn?.window ?? 0,
+    ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     limit: lastTurn?.limit ?? 0,
     tokens,
     certainty: lastTurn?.measurement.certainty ?? "estimate",
@@ -186,16 +187,20 @@ function draw(place: Place, learned: Learned): WindowPicture {
   };
 }
 
-/** What the last turn had before its conversation; system prompts that stand among the messages are shown there. */
-function headUnits({ lastTurn, nodes, scale }: Place): readonly WindowUnit[] {
+/** What the last turn had before its conversation; system prompts and tools that stand among the messages are shown there. */
+function headUnits(
+  { lastTurn, nodes, scale }: Place,
+  { sketchOf: sketch }: Learned,
+): readonly WindowUnit[] {
   const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
-  const among = nodes
-    .filter(({ role }) => role === "system")
-    .reduce((sum, node) => sum + told(node.tokens, scale), 0);
+  const among = (kind: "system" | "tools"): number =>
+    nodes
+      .filter((node) => node.role === "system" && sketch(node).shares[0]?.kind === kind)
+      .reduce((sum, node) => sum + told(node.tokens, scale), 0);
   const head = [
-    { kind: "system", tokens: system - among, begins: "System prompt" },
+    { kind: "system", tokens: system - among("system"), begins: "System prompt" },
     { kind: "skills", tokens: skills, begins: "Skills" },
-    { kind: "tools", tokens: tools, begins: "Tools" },
+    { kind: "tools", tokens: tools - among("tools"), begins: "Tools" },
   ] as const;
   return head
     .filter(({ tokens }) => tokens > 0)

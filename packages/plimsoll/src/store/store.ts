@@ -97,6 +97,8 @@ export interface TurnRecord {
   readonly window: number;
   /** How long the answer might be, where there was no room for what the client asked for. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
   /** As the client asked for. */
   readonly priority?: 1 | 2 | 3;
   readonly usage?: Usage;

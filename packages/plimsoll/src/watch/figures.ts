@@ -23,3 +23,11 @@ export function brief(count: number): string {
   if (Math.abs(count) >= 1e6) return `${tenth.format(count / 1e6)}M`;
   return grouped(count);
 }
+
+/** A size that nobody has told says so. */
+export function windowWords(
+  { window, isWindowGuess }: { readonly window: number; readonly isWindowGuess?: true | undefined },
+  write: (tokens: number) => string,
+): string {
+  return isWindowGuess === true ? `${write(window)} (a guess)` : write(window);
+}

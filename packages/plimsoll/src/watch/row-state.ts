@@ -18,6 +18,7 @@ export interface RowState {
   readonly limit: number;
   /** 0: not known yet. */
   readonly window: number;
+  readonly isWindowGuess?: true;
   /** Share of the limit. */
   readonly fill: number;
   readonly state: FillState;
@@ -192,6 +193,7 @@ export function settle(known: Known, settings: RowSettings): RowState {
     tokens,
     limit,
     window: row.lastTurn?.window ?? 0,
+    ...(row.lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     fill,
     state: stateOf(known, fill, settings),
     ...(running && { running }),

@@ -23,6 +23,7 @@ import {
 } from "./anthropic-edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./anthropic-rounds.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
+import { anthropicTypes, keepingUnknown } from "./known-parts.ts";
 import { namedTool } from "./named-tool.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { BodyParts, OutputFields, Wire, WireRequest } from "./wire.ts";
@@ -69,6 +70,7 @@ export const anthropicWire: Wire = {
   encodeTool,
   toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
   decodeTool: (tool) => namedTool(tool, "input_schema"),
+  toolsInside: () => [],
   isDeferring: (tool) =>
     isObject(tool) &&
     (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
@@ -199,7 +201,9 @@ function isPlainText(block: JsonValue | undefined): block is JsonObject {
 }
 
 function decode(message: JsonObject): Message {
-  return { role: roleOf(message["role"]), parts: decodeContent(message["content"]) };
+  const { role, content } = message;
+  const decoded = { role: roleOf(role), parts: decodeContent(content) };
+  return keepingUnknown(decoded, role, anthropicTypes);
 }
 
 function roleOf(role: JsonValue | undefined): Role {

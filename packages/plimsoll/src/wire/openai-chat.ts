@@ -10,6 +10,7 @@ import {
 import type { Media, Message, OutputSize, Part, Role, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
+import { chatTypes, keepingUnknown } from "./known-parts.ts";
 import { namedTool } from "./named-tool.ts";
 import { createChatAccumulator, readChatAnswer } from "./openai-chat-answer.ts";
 import {
@@ -66,6 +67,7 @@ export const openaiChatWire: Wire = {
   },
   decodeTool: (tool) =>
     isObject(tool) ? namedTool(tool["function"] ?? tool["custom"], "parameters") : undefined,
+  toolsInside: () => [],
   isDeferring: () => false,
   toolMark: () => undefined,
   markTool: (tool) => tool,
@@ -182,25 +184,25 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
 
 function decode(message: JsonObject): Message {
   const role = roleOf(message["role"]);
+  const decoded = { role, parts: decodeParts(message, role) };
+  return keepingUnknown(decoded, message["role"], chatTypes);
+}
+
+function decodeParts(message: JsonObject, role: Role): readonly Part[] {
   const content = decodeContent(message["content"]);
   if (role === "tool") {
     const callId = stringOr(message["tool_call_id"], "");
-    return { role, parts: [{ kind: "tool-result", callId, content, isError: false }] };
+    return [{ kind: "tool-result", callId, content, isError: false }];
   }
+  const { refusal } = message;
   const reasoning = message["reasoning_content"] ?? message["reasoning"];
-  return {
-    role,
-    parts: [
-      ...(typeof reasoning === "string" && reasoning !== ""
-        ? [{ kind: "reasoning", text: reasoning } as const]
-        : []),
-      ...content,
-      ...(typeof message["refusal"] === "string"
-        ? [{ kind: "text", text: message["refusal"] } as const]
-        : []),
-      ...decodeCalls(message),
-    ],
-  };
+  const thought: readonly Part[] =
+    typeof reasoning === "string" && reasoning !== ""
+      ? [{ kind: "reasoning", text: reasoning }]
+      : [];
+  const refused: readonly Part[] =
+    typeof refusal === "string" ? [{ kind: "text", text: refusal }] : [];
+  return [...thought, ...content, ...refused, ...decodeCalls(message)];
 }
 
 function roleOf(role: JsonValue | undefined): Role {

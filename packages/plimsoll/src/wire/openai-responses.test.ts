@@ -315,6 +315,16 @@ test.each(unpaired)("what has no partner is kept as it came, on the model's side
   expect(wire.toolCalls(json(item))).toEqual([]);
 });
 
+test("what one agent says to another counts as the user's words, and stays whole", () => {
+  const content = [{ type: "input_text", text: "Read the log." }];
+  const item = { type: "agent_message", author: "/root", recipient: "/root/job", content };
+  expect(wire.decode(item)).toEqual({
+    role: "user",
+    parts: [{ kind: "text", text: "Read the log." }],
+    stays: "whole",
+  });
+});
+
 test("tools that a developer adds stand on the developer's side", () => {
   const item: Item = { type: "additional_tools", role: "developer", tools: [] };
   expect(wire.decode(json(item)).role).toBe("system");

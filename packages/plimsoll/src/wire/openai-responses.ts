@@ -9,7 +9,7 @@ import {
 } from "../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "./body-fields.ts";
-import { namedTool } from "./named-tool.ts";
+import { keepingUnknown, responsesTypes } from "./known-parts.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./openai-responses-answer.ts";
 import {
   ownResponsesMessage,
@@ -29,6 +29,14 @@ import {
   withoutOwnItems,
 } from "./openai-responses-rounds.ts";
 import { isToolSearch, responsesDeferral } from "./openai-responses-search.ts";
+import {
+  additionalTools,
+  bringsTools,
+  decodeTool,
+  isDeferring,
+  toolName,
+  toolsInside,
+} from "./openai-responses-tools.ts";
 import type { BodySlices, Slice } from "./slices.ts";
 import type { Wire, WireRequest } from "./wire.ts";
 
@@ -72,10 +80,10 @@ export const openaiResponsesWire: Wire = {
     }),
   }),
   encodeTool: encodeResponsesTool,
-  toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
-  decodeTool: (tool) => namedTool(tool, "parameters"),
-  isDeferring: (tool) =>
-    isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search"),
+  toolName,
+  toolsInside,
+  decodeTool,
+  isDeferring,
   deferral: responsesDeferral,
   toolMark: () => undefined,
   markTool: (tool) => tool,
@@ -106,15 +114,19 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
   const maxOutputTokens = fields.optionalCount("max_output_tokens");
   const system = fields.slice("instructions");
   const tools = fields.slice("tools");
+  const messages = readInput(body, fields);
+  const isListed = (slices.elements.get("tools") ?? []).length > 0;
+  const toolsInMessage = isListed ? undefined : additionalTools(body, messages);
   const clientSession = sessionOfCacheKey(fields.value("prompt_cache_key"));
   const continues =
     fields.optionalText("previous_response_id") ?? conversationOf(fields.value("conversation"));
   return {
     model: fields.optionalText("model") ?? "",
-    messages: readInput(body, fields),
+    messages,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(system === undefined ? {} : { system }),
     ...(tools === undefined ? {} : { tools }),
+    ...(toolsInMessage === undefined ? {} : { toolsInMessage }),
     ...(clientSession === undefined ? {} : { clientSession }),
     ...(continues === undefined ? {} : { continues }),
     ...(fields.value("store") === false ? { isForgotten: true } : {}),
@@ -215,6 +227,14 @@ function isPlainText(part: JsonValue | undefined, textType: string): part is Jso
 
 function decode(item: JsonObject): Message {
   const type = typeOf(item);
+  // One agent gives another its task: nothing else in the request says what is to be done.
+  if (type === "agent_message")
+    return { role: "user", parts: decodeContent(item["content"]), stays: "whole" };
+  const role = type === "message" ? item["role"] : undefined;
+  return keepingUnknown(decodeItem(item, type), role, responsesTypes);
+}
+
+function decodeItem(item: JsonObject, type: string): Message {
   if (type === "message")
     return { role: roleOf(item["role"]), parts: decodeContent(item["content"]) };
   if (type === "reasoning") return { role: "assistant", parts: [decodeReasoning(item)] };
@@ -226,7 +246,8 @@ function decode(item: JsonObject): Message {
   // compactions and searches were, or refers to such. On the model's side it never counts as the user's
   // words, and stays with the reasoning that led to it.
   const role = item["role"] === undefined ? "assistant" : roleOf(item["role"]);
-  return { role, parts: [{ kind: "opaque", type: wholeItem + type, json: item }] };
+  const opaque: Part = { kind: "opaque", type: wholeItem + type, json: item };
+  return { role, parts: [bringsTools(item) ? { ...opaque, isTools: true } : opaque] };
 }
 
 function roleOf(role: JsonValue | undefined): Role {

@@ -18,6 +18,8 @@ export interface WireRequest {
   /** System prompt outside the messages, and tool schemas: what fills the window before the conversation. */
   readonly system?: Slice;
   readonly tools?: Slice;
+  /** Where the request has no list of tools: the list that stands in one of its messages. */
+  readonly toolsInMessage?: ToolsInMessage;
   /** The client's own name for the conversation, where the body carries one, as `client:name`. */
   readonly clientSession?: string;
   /** The provider keeps what came before; the body names it and carries only what is new. */
@@ -28,6 +30,13 @@ export interface WireRequest {
   readonly hasOtherPlans?: true;
   /** Names of tools in the choice: those must be told. */
   readonly wantedTools?: readonly string[];
+}
+
+export interface ToolsInMessage {
+  /** By its index among the messages. */
+  readonly message: number;
+  /** The tools, at least one, as slices of that message. */
+  readonly elements: readonly Slice[];
 }
 
 export interface AnswerError {
@@ -230,6 +239,8 @@ export interface Wire {
   readonly maxTools?: number;
   /** Under which name the model calls a tool of a request; undefined for tools that have none. */
   toolName(tool: JsonValue): string | undefined;
+  /** Tools that stand inside of this one, and are called by names of their own. */
+  toolsInside(tool: JsonValue): readonly JsonValue[];
   /** What a tool of a request says of itself; undefined for tools that have no name. */
   decodeTool(tool: JsonValue): ToolDefinition | undefined;
   /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */

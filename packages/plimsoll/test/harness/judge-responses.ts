@@ -130,6 +130,8 @@ const ITEM_FAULTS: Readonly<Record<string, (item: Item) => Fault>> = {
   },
   item_reference: (item) => missingString(item, ["id"]),
   compaction: (item) => missingString(item, ["encrypted_content"]),
+  additional_tools: (item) =>
+    judgeTools(item.tools).length > 0 ? ["tools", "Invalid tool"] : undefined,
   tool_search_call: (item) =>
     item.execution === "server" || isObject(item.arguments) ? undefined : missing("arguments"),
   tool_search_output: (item) =>

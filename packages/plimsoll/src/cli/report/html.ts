@@ -1,7 +1,7 @@
 /** A report as one HTML file that needs nothing else: no script, no request, pictures as SVG. Pure. */
 
 import type { WindowPicture, WindowUnit } from "../../message/api.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped, windowWords } from "../../watch/figures.ts";
 import { kindName } from "../../watch/kind-words.ts";
 import { compactionList } from "./compactions.ts";
 import type { Report } from "./data.ts";
@@ -99,12 +99,12 @@ function figureSection({ figures }: Report): Markup {
 }
 
 function windowPanel(picture: WindowPicture): Markup {
-  const { tokens, limit, window, takenOutTokens, certainty } = picture;
+  const { tokens, limit, takenOutTokens, certainty } = picture;
   const filled =
     limit > 0
       ? html`<strong>${grouped(tokens)} of ${grouped(limit)} tokens</strong><span>${percent(tokens / limit)} of the limit</span>`
       : html`<strong>${grouped(tokens)} tokens</strong>`;
-  return html`<div class="panel stack"><p class="fill">${filled}<span class="muted">in a window of ${grouped(window)}; ${certaintyWords[certainty]}${takenOutTokens > 0 ? `; edits take out ${grouped(takenOutTokens)}` : ""}</span></p>
+  return html`<div class="panel stack"><p class="fill">${filled}<span class="muted">in a window of ${windowWords(picture, grouped)}; ${certaintyWords[certainty]}${takenOutTokens > 0 ? `; edits take out ${grouped(takenOutTokens)}` : ""}</span></p>
 ${windowSvg(picture)}${windowLegend(picture)}${largestUnits(picture)}</div>`;
 }
 

@@ -4,7 +4,7 @@ import { statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Flags } from "../../session/config.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped, windowWords } from "../../watch/figures.ts";
 import { chooseSession, withStore } from "../open-store.ts";
 import { withProgress } from "../progress.ts";
 import { bar, harmlessJson, oneLine, table } from "../terminal.ts";
@@ -95,7 +95,7 @@ function reportText(report: Report, flags: ReportFlags): string {
     ...(picture === undefined
       ? ["Nothing was said in this session yet."]
       : [
-          `${grouped(picture.tokens)} of ${grouped(picture.limit)} tokens, window ${grouped(picture.window)}`,
+          `${grouped(picture.tokens)} of ${grouped(picture.limit)} tokens, window ${windowWords(picture, grouped)}`,
           `${bar(filled, 40)} ${percent(filled)}`,
         ]),
     "",

@@ -1,7 +1,7 @@
 /** The lower part of the screen: what fills the window of the selected session, where its compaction is, and its edits. Pure. */
 
 import type { MeasurementSummary } from "../../message/event.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped, windowWords } from "../../watch/figures.ts";
 import { sumsOf } from "../../watch/kind-words.ts";
 import type { RowState } from "../../watch/row-state.ts";
 import { pictureBar } from "./bars.ts";
@@ -60,14 +60,16 @@ function titleLine({ row }: RowState, columns: number): Line {
   ];
 }
 
-function figuresLine({ tokens, limit, window }: RowState, looked: Looked | undefined): Line {
+function figuresLine(row: RowState, looked: Looked | undefined): Line {
+  const { tokens, limit, window, isWindowGuess } = row;
   if (limit === 0) return [span(" Nothing was asked yet.", "dim")];
+  const told = windowWords({ window: Math.max(window, limit), isWindowGuess }, grouped);
   const { cachedTokens = 0, takenOutTokens = 0 } = looked?.picture ?? {};
   return [
     span(" "),
     ...dotted([
       [span(grouped(tokens), "strong"), span(` of ${grouped(limit)} tokens`)],
-      [span(`window ${grouped(Math.max(window, limit))}`, "dim")],
+      [span(`window ${told}`, "dim")],
       ...(cachedTokens > 0 ? [[span(`${grouped(cachedTokens)} cached`, "dim")]] : []),
       ...(takenOutTokens > 0 ? [[span(`${grouped(takenOutTokens)} taken out`)]] : []),
     ]),

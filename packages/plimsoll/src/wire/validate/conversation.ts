@@ -39,7 +39,8 @@ export function isResult(part: JsonObject): boolean {
 
 const knownTypes =
   /^(text|input_text|output_text|refusal|image|image_url|input_image|input_audio|document|file|input_file|thinking|redacted_thinking|tool_use|tool_result|server_tool_use|mcp_tool_use|.+_tool_result|compaction|fallback|tool_addition|tool_removal|function|custom)$/;
-const knownItems = /^(message|reasoning|compaction|.*_call(_output)?|tool_search_output)$/;
+const knownItems =
+  /^(message|reasoning|compaction|additional_tools|.*_call(_output)?|tool_search_output)$/;
 
 /** Whether other rules than X6 speak of a part. Parts of Gemini have no type. */
 export function isKnownPart(part: JsonObject): boolean {

@@ -71,6 +71,7 @@ function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
   const last = spoken(original).at(-1);
   if (last === undefined) return;
   const words = wordsOf(last.item);
+  if (words.length === 0) return;
   const earlier = new Set(spoken(original).map(({ item }) => wordsOf(item).join()));
   // Behind it may stand only what the editor added: an earlier message there means that the last one is gone.
   const kept = spoken(body)

@@ -1,0 +1,118 @@
+/** The page of what users may rely on names every command, flag and route that is there, and none that is not. */
+
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { describe, expect, test } from "vitest";
+import { readRoutes } from "../server/api.ts";
+import { steerRoutes } from "../server/api-steer.ts";
+import { modelPaths, ownPaths } from "../server/route.ts";
+import { program } from "./main.ts";
+
+const page = readFileSync(new URL("../../../../docs/interface.md", import.meta.url), "utf8");
+
+/** The rows of the first table below a heading, each as its cells. */
+function rowsBelow(heading: string): readonly (readonly string[])[] {
+  const section = page.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? "";
+  return section
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .slice(1)
+    .map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|")));
+}
+
+function codeIn(text: string): readonly string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+}
+
+const commandRows = rowsBelow("Commands");
+
+/** What the page says in the row of a command. */
+function rowOf(name: string): string {
+  const row = commandRows.find(([, names = ""]) =>
+    codeIn(names).some((code) => code.split(" ").slice(0, 2).join(" ") === `plimsoll ${name}`),
+  );
+  return (row ?? []).join(" ");
+}
+
+/** Every command has these, or has them where it reads or prints data: the page says so once. */
+const common: ReadonlySet<string> = new Set(["--help", "--json", "--data", "--config"]);
+
+function flagsOf(command: Command): readonly string[] {
+  const flags = command.options.map(({ long, short }) => long ?? short ?? "");
+  return flags.filter((flag) => !common.has(flag));
+}
+
+/** Of the flags in a row, also those of the second command in it. */
+function flagsIn(row: string): readonly string[] {
+  const flags = row.match(/(?<![\w-])--?[a-z][\w-]*/g) ?? [];
+  return [...new Set(flags)].filter((flag) => !common.has(flag));
+}
+
+const commands = program().commands;
+
+describe("commands", () => {
+  test("every command is on the page, and no other", () => {
+    const named = commandRows
+      .flatMap(([, names = ""]) => codeIn(names))
+      .flatMap((code) => /^plimsoll ([\w-]+)/.exec(code)?.[1] ?? []);
+    expect(named.toSorted()).toEqual(commands.map((command) => command.name()).toSorted());
+  });
+
+  test.each(commands.map((command) => [command.name(), command] as const))(
+    "%s: its row names its flags, and none that it does not have",
+    (name, command) => {
+      const row = rowOf(name);
+      const own = flagsOf(command);
+      expect(own.filter((flag) => !flagsIn(row).includes(flag))).toEqual([]);
+      const known = commands
+        .filter((other) => rowOf(other.name()) === row)
+        .flatMap((other) => flagsOf(other));
+      expect(flagsIn(row).filter((flag) => !known.includes(flag))).toEqual([]);
+    },
+  );
+
+  test.each(commands.map((command) => [command.name(), command] as const))(
+    "%s: --help names its flags",
+    (_name, command) => {
+      const help = command.helpInformation();
+      expect(flagsOf(command).filter((flag) => !help.includes(flag))).toEqual([]);
+    },
+  );
+});
+
+/** `…/undo` and `/{id}/log` are of a session; what stands behind a question mark is said of the route before. */
+function routesOnPage(): readonly string[] {
+  return rowsBelow("HTTP").flatMap(([, cell = ""]) => {
+    let method = "";
+    return codeIn(cell).flatMap((code) => {
+      const [first = "", second] = code.split(" ");
+      method = second === undefined ? method : first;
+      const path = (second ?? first).replace(/\?.*$/, "");
+      if (method === "" || path.startsWith("…&")) return [];
+      return [`${method} ${path.replace(/^(?:…|\/\{id\})\//, "/api/sessions/{id}/")}`];
+    });
+  });
+}
+
+const ownMethods = {
+  root: ["GET", "HEAD"],
+  health: ["GET"],
+  metrics: ["GET"],
+  events: ["GET"],
+  mcp: ["POST"],
+  hello: ["HEAD"],
+} as const;
+
+test("every route is on the page, and no other", () => {
+  const served = [
+    ...modelPaths.map(({ path }) => `POST ${path}`),
+    ...[...ownPaths].flatMap(([path, kind]) =>
+      ownMethods[kind].map((method) => `${method} ${path}`),
+    ),
+    ...readRoutes.map((route) => `GET ${route}`),
+    ...steerRoutes.map((route) => `POST ${route}`),
+    "GET /api/config",
+    "PUT /api/config",
+  ];
+  expect(routesOnPage().toSorted()).toEqual(served.toSorted());
+});

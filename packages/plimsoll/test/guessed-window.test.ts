@@ -1,0 +1,66 @@
+/** A model that the catalogue does not know has a window that nobody has told: wherever people read its size, it is said to be a guess. */
+
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { reply, text } from "./harness/answer.ts";
+import { ask, bodyOf } from "./harness/raw-client.ts";
+import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
+import { startUpstream, type Upstream } from "./harness/upstream.ts";
+
+const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
+let upstream: Upstream;
+let service: Service;
+
+function run(...words: readonly string[]): Promise<string> {
+  const env = { PATH: process.env["PATH"], HOME: service.data, PLIMSOLL_TOKEN: OWNER_TOKEN };
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [program, ...words, "--data", service.data],
+      { env, timeout: 30_000 },
+      (_error, stdout, stderr) => resolve(`${stdout}${stderr}`),
+    );
+  });
+}
+
+beforeAll(async () => {
+  upstream = await startUpstream({ script: () => reply(text("Aye.")) });
+  service = await startService({ upstreams: { openai: upstream.url } });
+});
+afterAll(async () => {
+  await service.stop();
+  await upstream.close();
+});
+
+interface Told {
+  readonly isWindowGuess?: true;
+}
+
+describe.each([
+  ["a model that nobody knows", "harbour-9-unheard-of", true],
+  ["a model of the catalogue", "gpt-6.1-sol", undefined],
+])("%s", (_name, model, guess) => {
+  let session = "";
+  beforeAll(async () => {
+    const body = bodyOf("openai-chat", [{ role: "user", content: `Hello, ${model}.` }], { model });
+    ({ sessionId: session } = await ask(service.url, { wire: "openai-chat", body }));
+  });
+
+  test("over /api", async () => {
+    const of = `/api/sessions/${session}`;
+    const told = [
+      await service.api<Told>(`${of}/window`),
+      await service.api<Told>(`${of}/measurement`),
+      (await service.api<{ readonly items: readonly Told[] }>(`${of}/turns`)).items[0],
+      (await service.api<{ readonly lastTurn: Told }>(of)).lastTurn,
+    ];
+    expect(told.map((one) => one?.isWindowGuess)).toEqual(told.map(() => guess));
+  });
+
+  test.each(["inspect", "report"])("%s says so", async (command) => {
+    const said = await run(command, session);
+    expect(said).toContain("window ");
+    expect(said.includes("(a guess)")).toBe(guess === true);
+  });
+});
