@@ -19,9 +19,9 @@ test("an answer may be as long as its client wishes while the window holds both"
   expect(fitOutput({ maxTokens: 32_000 }, limit, 33_369)).toEqual({ maxTokens: 32_000 });
 });
 
-test("otherwise it may be as long as what is left, and never shorter than the reserve", () => {
+test("otherwise it may be as long as what is left beside the buffer, and never shorter than the reserve", () => {
   const limit = limitOf(65_536, 32_000);
-  expect(fitOutput({ maxTokens: 32_000 }, limit, 40_000)).toEqual({ maxTokens: 25_336 });
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 40_000)).toEqual({ maxTokens: 17_144 });
   expect(fitOutput({ maxTokens: 32_000 }, limit, 64_000)).toEqual({ maxTokens: 16_384 });
 });
 
@@ -31,14 +31,14 @@ test("it is shorter than the reserve only where it is known that there is less r
 });
 
 test("more than the window is never asked for", () => {
-  expect(fitOutput({ maxTokens: 64_000 }, limitOf(60_000, 64_000), 10_000).maxTokens).toBe(49_950);
+  expect(fitOutput({ maxTokens: 64_000 }, limitOf(60_000, 64_000), 10_000).maxTokens).toBe(42_450);
 });
 
 test("a thinking budget is halved first, and the answer stays longer than it", () => {
   const wish = { maxTokens: 32_000, thinkingTokens: 31_999 };
   expect(fitOutput(wish, limitOf(60_000, 32_000), 40_000)).toEqual({
-    maxTokens: 19_800,
-    thinkingTokens: 15_999,
+    maxTokens: 15_000,
+    thinkingTokens: 7999,
   });
   expect(fitOutput({ maxTokens: 4000, thinkingTokens: 3000 }, limitOf(8192, 4000), 8000)).toEqual({
     maxTokens: 2048,

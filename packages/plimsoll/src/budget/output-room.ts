@@ -20,7 +20,7 @@ export interface InputSize {
  */
 export function fitOutput(
   wish: OutputSize,
-  { window, reserve, windowSource }: Limit,
+  { window, buffer, reserve, windowSource }: Limit,
   input: InputSize,
 ): OutputSize {
   const left = window - Math.ceil(input.tokens * (1 + marginShare));
@@ -28,7 +28,8 @@ export function fitOutput(
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
   const kept = Math.min(reserve, window - input.least);
-  const room = Math.max(left, kept, 1);
+  // Where an answer is made shorter anyway, the buffer stays free for what was counted too low.
+  const room = Math.max(left - buffer, kept, 1);
   const maxTokens = Math.min(wish.maxTokens, room);
   const { thinkingTokens } = wish;
   if (thinkingTokens === undefined) return { maxTokens };

@@ -62,7 +62,8 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
       for (let after = 0; ; ) {
         const messages = await store.messages(session, { after, limit: page });
         for (const message of messages.filter(isShown))
-          console.log(renderMessage(message, printing));
+          if (flags.json === true || message.source !== "echo")
+            console.log(renderMessage(message, printing));
         printed += messages.length;
         progress.step(printed);
         if (messages.length < page) return;

@@ -16,7 +16,7 @@ import {
   pathTo,
   type SessionLog,
 } from "./log.ts";
-import { isEchoIn, linksIn } from "./named-links.ts";
+import { echoIn, linksIn } from "./named-links.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -157,7 +157,7 @@ function placeWithoutCommon(
     return { relation: "compacted", branch: longestBranch(log, hints.agent) ?? branch };
   const isKin =
     links.some(({ talk, isLeading }) => !isLeading && log.seqByTalk.has(talk)) ||
-    messages.some((message) => isEchoIn(log, message));
+    messages.some((message) => echoIn(log, message).kind !== "none");
   const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }

@@ -29,8 +29,10 @@ export interface SessionLog {
   readonly answersBelow: Map<number, number[]>;
   /** Answers of which another spelling is kept, or on its way to the store. */
   readonly worded: Set<number>;
-  /** What answers since the start of this process have said, one by one. */
-  readonly answerMarks: Set<string>;
+  /** What answers since the start of this process have said, one by one, and which said it last. */
+  readonly answerByMark: Map<string, MarkedAnswer>;
+  /** By number: answers in another place than they were given, whole, and the answer. */
+  readonly answerOfEcho: Map<number, number>;
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
@@ -131,6 +133,12 @@ export interface KnownView {
   readonly deepest: { readonly index: number; readonly chain: string };
 }
 
+/** What an answer is known by when a client sends it back in pieces: each as a hash. */
+export interface Marks {
+  readonly calls: readonly string[];
+  readonly texts: readonly string[];
+}
+
 /** One message of a request, as far as its place in the tree depends on it. */
 export interface LogMessage {
   readonly role: Role;
@@ -155,8 +163,8 @@ export interface LogMessage {
   readonly isTools?: true;
   /** It is no more than the name of another message. */
   readonly names?: string;
-  /** What an answer says, one by one: its calls, or its texts. */
-  readonly marks?: readonly string[];
+  /** What the model says in it, one by one. */
+  readonly marks?: Marks;
 }
 
 /**
@@ -172,6 +180,12 @@ export interface Link {
   readonly isLeading: boolean;
 }
 
+export interface MarkedAnswer {
+  readonly seq: number;
+  /** How many calls it has; without calls, how many texts. */
+  readonly size: number;
+}
+
 export function emptyLog(record: SessionRecord): SessionLog {
   return {
     record,
@@ -180,7 +194,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
     seqByTalk: new Map(),
     turnByTalk: new Map(),
     answersBelow: new Map(),
-    answerMarks: new Set(),
+    answerByMark: new Map(),
+    answerOfEcho: new Map(),
     worded: new Set(),
     indexByChain: new Map(),
     inner: new Map(),

@@ -277,13 +277,11 @@ function callsIn(
   return isNamed ? calls.map(({ name, id }) => ({ name, id })) : [];
 }
 
-/** What an answer is known by when a client sends it back in pieces. */
 function marksOf(role: Message["role"], parts: readonly Part[]): Pick<LogMessage, "marks"> {
   if (role !== "assistant") return {};
   const calls = callsIn(parts).map((call) => shortHash(JSON.stringify(call)));
-  const texts = calls.length > 0 ? [] : parts.flatMap(textMark);
-  const marks = [...calls, ...texts];
-  return marks.length === 0 ? {} : { marks };
+  const texts = parts.flatMap(textMark);
+  return calls.length + texts.length === 0 ? {} : { marks: { calls, texts } };
 }
 
 /** A short text is said again and again, and proves nothing. */

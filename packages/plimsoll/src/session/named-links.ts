@@ -89,14 +89,30 @@ function answerLinkIn(
 /** A session of this many answers has long forgotten the first ones. */
 const maxMarks = 20_000;
 
-export function noteMarks({ answerMarks }: SessionLog, { marks = [] }: LogMessage): void {
-  if (answerMarks.size > maxMarks) answerMarks.clear();
-  for (const mark of marks) answerMarks.add(mark);
+export function noteMarks({ answerByMark }: SessionLog, seq: number, { marks }: LogMessage): void {
+  if (marks === undefined) return;
+  if (answerByMark.size > maxMarks) answerByMark.clear();
+  const { calls, texts } = marks;
+  for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
+  // A text beside calls is never the whole answer.
+  const size = calls.length > 0 ? Number.POSITIVE_INFINITY : texts.length;
+  for (const mark of texts) answerByMark.set(mark, { seq, size });
 }
 
-/** Everything that it says, an answer of this session has said. */
-export function isEchoIn({ answerMarks }: SessionLog, { marks = [] }: LogMessage): boolean {
-  return marks.length > 0 && marks.every((mark) => answerMarks.has(mark));
+/** What a message says of an answer that this session was given elsewhere. */
+export type Echo =
+  | { readonly kind: "none" }
+  | { readonly kind: "part" }
+  | { readonly kind: "whole"; readonly answer: number };
+
+/** By its calls; a message without calls by its texts. */
+export function echoIn({ answerByMark }: SessionLog, { marks }: LogMessage): Echo {
+  const said = marks === undefined || marks.calls.length > 0 ? marks?.calls : marks.texts;
+  const answers = (said ?? []).map((mark) => answerByMark.get(mark));
+  const [first] = answers;
+  if (first === undefined || answers.includes(undefined)) return { kind: "none" };
+  const isWhole = answers.length === first.size && answers.every((one) => one?.seq === first.seq);
+  return isWhole ? { kind: "whole", answer: first.seq } : { kind: "part" };
 }
 
 /** The leading system messages of the request, where the log goes on below others. */

@@ -116,12 +116,31 @@ export function pathOfNodes(
   };
 }
 
+type Indexed = Pick<SessionLog, "indexByChain"> &
+  Partial<Pick<SessionLog, "nodes" | "answerOfEcho">>;
+
 /** Where a chain stands: its index is the same on every path through it, so one look is enough. */
-export function indexOn(path: Path, log: Pick<SessionLog, "indexByChain">): IndexOf {
-  return (chain) => {
+export function indexOn(path: Path, log: Indexed): IndexOf {
+  const indexOf = (chain: string): number | undefined => {
     const index = log.indexByChain.get(chain);
     return index !== undefined && path.chainAt(index) === chain ? index : undefined;
   };
+  const hasEchoes = log.answerOfEcho !== undefined && log.answerOfEcho.size > 0;
+  if (!hasEchoes) return indexOf;
+  const echoes = echoesOn(path, log);
+  return Object.assign((chain: string) => indexOf(chain), {
+    ofAnswer: (chain: string) => indexOf(chain) ?? echoes.get(chain),
+  });
+}
+
+/** By the chain of an answer: where its client has it now. */
+function echoesOn(path: Path, { nodes, answerOfEcho }: Indexed): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  for (let index = 0; index < path.length; index++) {
+    const answer = nodes?.get(answerOfEcho?.get(path.seqAt(index) ?? -1) ?? -1);
+    if (answer !== undefined) found.set(looseChainOf(answer), index);
+  }
+  return found;
 }
 
 /** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
@@ -132,6 +151,7 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
     known !== undefined &&
     known.edits === log.edits.length &&
     known.length <= path.length &&
+    branch.rewrittenFrom === undefined &&
     path.chainAt(known.deepest.index) === known.deepest.chain &&
     !hasWaiting(log, known.length, path.length);
   if (isKnown) return known.view;

@@ -13,7 +13,7 @@ import {
   type SessionLog,
   startBranch,
 } from "./log.ts";
-import { isEchoIn, noteMarks } from "./named-links.ts";
+import { type Echo, echoIn, noteMarks } from "./named-links.ts";
 
 /** Where a request ended up in the log. */
 export interface Placed {
@@ -69,15 +69,16 @@ function appendMessage(
 ): Tip {
   const { message, bytes } = added;
   const link = extendLink(parent.link, message);
-  const isEcho = appending.source === "request" && isEchoIn(log, message);
-  if (appending.source === "answer" && appending.isComplete) noteMarks(log, message);
+  const echo: Echo = appending.source === "request" ? echoIn(log, message) : { kind: "none" };
   const { node, isNew } = appendNode(log, {
     ...appending,
-    ...(isEcho ? { source: "echo" } : {}),
+    ...(echo.kind === "none" ? {} : { source: "echo" }),
     message,
     link,
     parent: parent.seq,
   });
+  if (node.source === "answer" && node.isComplete) noteMarks(log, node.seq, message);
+  if (echo.kind === "whole") log.answerOfEcho.set(node.seq, echo.answer);
   if (isNew) {
     const { id: session, tenant } = log.record;
     log.unsaved.push(

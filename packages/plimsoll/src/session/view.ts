@@ -56,7 +56,16 @@ export interface Pin extends Stretch {
 }
 
 /** Where a chain stands on a path; undefined when the path does not pass through it. */
-export type IndexOf = (chain: string) => number | undefined;
+export interface IndexOf {
+  (chain: string): number | undefined;
+  /** The same for an answer, also where its client sends it back in another place. */
+  readonly ofAnswer?: (chain: string) => number | undefined;
+}
+
+function holdsOn(indexOf: IndexOf, { anchor, action }: Edit): boolean {
+  const find = action.kind === "expand" ? (indexOf.ofAnswer ?? indexOf) : indexOf;
+  return find(anchor) !== undefined;
+}
 
 export const wholeView: View = {
   edits: [],
@@ -71,7 +80,7 @@ export const wholeView: View = {
 /** Edits that hold on a path: anchored on it, and not reverted. A revert can be reverted in its turn. */
 export function activeEdits(indexOf: IndexOf, edits: readonly Edit[]): readonly Edit[] {
   const here = edits
-    .filter(({ anchor }) => indexOf(anchor) !== undefined)
+    .filter((edit) => holdsOn(indexOf, edit))
     .toSorted((left, right) => left.seq - right.seq);
   const reverted = revertedIn(here);
   return here.filter(
@@ -106,16 +115,15 @@ export function countOfEdits({ edits }: Pick<View, "edits">): number {
 
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   const active = activeEdits(indexOf, edits);
-  const expanding = edits.filter(
-    ({ anchor, action }) => action.kind === "expand" && indexOf(anchor) !== undefined,
-  );
+  const expanding = edits.filter((edit) => edit.action.kind === "expand" && holdsOn(indexOf, edit));
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
   /** What was said about a place that is gone is gone with it. */
-  const seenAt = (chain: string): number | undefined => {
-    const index = indexOf(chain);
+  const seen = (find: IndexOf) => (chain: string) => {
+    const index = find(chain);
     return index === undefined || isInside(gaps, index) ? undefined : index;
   };
+  const seenAt = seen(indexOf);
   return {
     edits: active,
     gaps,
@@ -127,7 +135,7 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
     }),
     ...toldIn(active),
     ...notedIn(edits.filter(({ anchor }) => indexOf(anchor) !== undefined)),
-    ...expansionsOf(active, expanding, seenAt),
+    ...expansionsOf(active, expanding, seen(indexOf.ofAnswer ?? indexOf)),
   };
 }
 

@@ -125,9 +125,10 @@ function isCallOf(object: JsonObject, id: string): boolean {
 
 /** Every call and every text that the model gave to its client, by how often it is in the log. */
 export function notOnceInLog({ turns, log }: AgentRun): readonly string[] {
-  // What the model says in the rounds with Plimsoll's tools is recorded beside the answer that its client got.
+  // What the model says in the rounds with Plimsoll's tools is recorded beside the answer that its client got, and what a
+  // client sends back of an answer in another place is kept as an echo of it.
   const entries = log
-    .filter(({ source }) => source !== "inner")
+    .filter(({ source }) => source !== "inner" && source !== "echo")
     .map((entry) => ({ ...entry, objects: objectsIn(entry.message) }));
   return turns.flatMap(({ number, said, status }) => {
     if (status !== 200) return [];

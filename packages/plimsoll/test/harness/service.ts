@@ -74,7 +74,7 @@ export interface LogEntry {
   readonly seq: number;
   readonly parent: number | null;
   readonly role: string;
-  readonly source: "request" | "answer" | "inner";
+  readonly source: "request" | "answer" | "inner" | "echo";
   readonly identity: string;
   readonly hash: string;
   readonly bytes: number;
