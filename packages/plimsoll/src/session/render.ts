@@ -140,7 +140,8 @@ class Canvas {
     const mark = this.#markIn(gap);
     const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
     const isInside = this.#rendering.ownTextStands === "inside";
-    const isSilent = gap.text === "" && mark === undefined;
+    // A mark alone is no message: it moves only into a neighbour.
+    const isSilent = gap.text === "" && (mark === undefined || !isInside);
     const isCarried =
       isInside &&
       !isSilent &&
