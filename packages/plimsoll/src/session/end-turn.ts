@@ -64,7 +64,7 @@ export async function endTurn(
     context.calibrations.observe(log, fitted.target, fitted.measured, first.inputTokens);
   const last = sent.rounds?.usages.at(-1) ?? usage;
   // With what the model looked up on the way: that is in the next request, too.
-  takeBasis(branch, { ...fitted, lookedUpTokens: sent.rounds?.reportedTokens }, last?.inputTokens);
+  takeBasis(branch, { ...fitted, ...sent.rounds?.reported }, last?.inputTokens);
   noteOverflow(context, sent, result);
   noteRefusal(context, sent, result);
   const endedAt = context.now();
@@ -269,7 +269,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
   const stored = storedHead(head, placed.lead);
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
-  const shortened = shortenedOutput(draft, fitted, sent.rounds?.reportedTokens);
+  const shortened = shortenedOutput(draft, fitted, sent.rounds?.reported?.lookedUpTokens);
   const cachedTokens = sent.rounds?.usages.at(-1)?.cacheReadTokens;
   return {
     id: turn.id,

@@ -5,6 +5,7 @@
  *                           └► calls of the client's beside them: the client acts first, our results wait for its own
  */
 
+import type { Measurement } from "../budget/measure.ts";
 import { errorMessage } from "../message/error.ts";
 import type { OwnCallEvent } from "../message/event.ts";
 import { type JsonObject, stringOr } from "../message/json.ts";
@@ -65,8 +66,15 @@ export interface KeptRounds {
   readonly innerRounds: number;
   /** What each round reported, where it did. */
   readonly usages: readonly Usage[];
-  /** What stood behind the client's own messages in the request of the last report, in our tokens. */
-  readonly reportedTokens: number;
+  /** The request of the last report, in our tokens: the view may have been compacted since. */
+  readonly reported?: ReportedRound;
+}
+
+export interface ReportedRound {
+  /** Before correction. */
+  readonly measured: Measurement;
+  /** What stood behind the client's own messages. */
+  readonly lookedUpTokens: number;
 }
 
 interface RoundsOf {
@@ -106,7 +114,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   const isOwn: IsOwn = (name, isToolSearch = false) =>
     ownToolOf(offer, { name, ...(isToolSearch ? { isToolSearch } : {}) }) !== undefined;
   const usages: Usage[] = [];
-  let reportedTokens = 0;
+  let reported: ReportedRound | undefined;
   /** Of the rounds that are over. */
   let spoken = nothingSpoken;
   /** What the client is told of the last answer. */
@@ -149,12 +157,17 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
       const { messages } = spoken;
       const last = draft.isForgotten ? wire.repeatable(said) : said;
       const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
-      return { messages: whole, innerRounds: rounds, usages, reportedTokens };
+      return {
+        messages: whole,
+        innerRounds: rounds,
+        usages,
+        ...(reported === undefined ? {} : { reported }),
+      };
     },
     answered: async (answer) => {
       if (answer.usage !== undefined) {
         usages.push(answer.usage);
-        reportedTokens = spoken.tokens;
+        reported = { measured: turn.fitted().measured, lookedUpTokens: spoken.tokens };
       }
       const heard = answer.choices[0] ?? [];
       said = wire.withoutOwnCalls(heard, isOwn);
