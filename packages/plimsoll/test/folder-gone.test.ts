@@ -80,9 +80,9 @@ test("a folder that is gone is said at once, no edit is made meanwhile, and all 
   const before = upstream.requests.length;
   const statuses = [
     await takeTurn(10),
-    await takeTurn(150),
-    await takeTurn(150),
-    await takeTurn(150),
+    await takeTurn(200),
+    await takeTurn(200),
+    await takeTurn(200),
   ];
   expect(statuses).toEqual([200, 200, 200, 200]);
   expect(await health()).toMatchObject(gone);

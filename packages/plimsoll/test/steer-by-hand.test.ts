@@ -78,7 +78,7 @@ async function steer(session: string, action: string, wish: JsonObject): Promise
 }
 
 test("marks of earlier turns refuse no strategy, and what was compacted by hand can be undone at once", async () => {
-  const session = await talk(18);
+  const session = await talk(16);
   const before = await steer(session, "checkpoint", { label: "before" });
   const compacted = await steer(session, "compact", { budget: 3_000 });
   expect(compacted["strategies"]).toContain("excerpt");

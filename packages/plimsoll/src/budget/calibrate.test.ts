@@ -31,7 +31,7 @@ describe("calibration", () => {
           known = observe(known, { system, tools, conversation }, reported);
         for (const factor of [known.factor, ...Object.values(known.factors)]) {
           expect(factor).toBeGreaterThanOrEqual(0.1);
-          expect(factor).toBeLessThanOrEqual(8);
+          expect(factor).toBeLessThanOrEqual(3);
         }
       }),
     );
@@ -85,7 +85,7 @@ describe("calibration", () => {
     expect(observe(known, talk(199), 1000)).toBe(known);
     expect(observe(known, talk(1000), 0)).toBe(known);
     expect(observe(known, talk(1000), 90)).toBe(known);
-    expect(observe(known, talk(1000), 9000)).toBe(known);
+    expect(observe(known, talk(1000), 3100)).toBe(known);
     expect(observe(known, talk(Number.NaN), 1000)).toBe(known);
   });
 
@@ -116,7 +116,7 @@ describe("calibration", () => {
       certainty: fc.constantFrom("exact" as const, "bound" as const),
     });
     fc.assert(
-      fc.property(count, fc.double({ min: 0, max: 8, noNaN: true }), (before, factor) => {
+      fc.property(count, fc.double({ min: 0, max: 3, noNaN: true }), (before, factor) => {
         const after = corrected(before, factor);
         expect(after.tokens).toBeGreaterThanOrEqual(before.tokens);
         if (before.certainty === "bound") expect(after.certainty).toBe("bound");

@@ -53,7 +53,7 @@ export function restored(stored: {
 }
 
 /** Outside of these a report is a misunderstanding: another model answered, or a cache was not counted. */
-const plausible = { min: 0.1, max: 8 };
+const plausible = { min: 0.1, max: 3 };
 /** Below this, what a provider adds to every request weighs more than the text. */
 const estimateTokensMin = 200;
 /** How exact a report is: of a whole request, and of what was added since the last. */

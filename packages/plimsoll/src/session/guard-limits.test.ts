@@ -129,12 +129,12 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
   test("when only the tools are too much, it is let go as long as the window holds it", () =>
     opened(async (plimsoll) => {
       const conversation = [said(tokensOfText(LIMIT * 0.9))];
-      const request = requestOf(wire, conversation, { tools: [tool(wire, tokensOfText(100))] });
+      const request = requestOf(wire, conversation, { tools: [tool(wire, tokensOfText(220))] });
       const { turn } = await pass(plimsoll, wire, request);
       expect(turn.fitted.tokensAfter).toBeGreaterThan(LIMIT);
       expect(turn.fitted.outcome).toBe("passthrough");
       expect(turn.body).toBeUndefined();
-      const tools = [tool(wire, tokensOfText(WINDOW / 2))];
+      const tools = [tool(wire, tokensOfText(WINDOW))];
       expectRefused(
         await pass(plimsoll, wire, requestOf(wire, [said("hi"), ...conversation], { tools })),
       );
@@ -144,7 +144,7 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
 describe.each(WIRES)("%s: tools that are too much", (wire) => {
   test("are let go after a cut as they would be without one", () =>
     opened(async (plimsoll) => {
-      const tools = [tool(wire, tokensOfText(100))];
+      const tools = [tool(wire, tokensOfText(220))];
       const steps = [said(tokensOfText(600)), answered("Aye."), said(tokensOfText(700))];
       const cut = [
         steps[0],

@@ -5,7 +5,7 @@ import { utf8Bytes } from "../offload/describe.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Draft, Sized } from "./draft.ts";
 import type { FitWorld } from "./last-resort.ts";
-import { guardOf, judged } from "./projection.ts";
+import { guardOf } from "./projection.ts";
 import { isInside, type View } from "./view.ts";
 
 /** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
@@ -65,7 +65,7 @@ export async function oversizedResults(
   const least = leastBytes(world);
   const fresh = await freshResults(draft, start.view, Math.min(least, maxBytes ?? least));
   if (fresh.length === 0) return [];
-  const { limit, scale } = roomOf(world, draft, start);
+  const { limit, scale } = roomOf(world, draft);
   const isLarge = ({ bytes, tokens }: FreshResult): boolean =>
     isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
   return fresh.filter(isLarge).map((result) => ({
@@ -81,7 +81,7 @@ export async function resultsInTheWay(
   start: Sized,
   overTokens: number,
 ): Promise<readonly OversizedResult[]> {
-  const { limit, scale } = roomOf(world, draft, start);
+  const { limit, scale } = roomOf(world, draft);
   const fresh = await freshResults(draft, start.view, leastBytes(world));
   const taken: OversizedResult[] = [];
   let saved = 0;
@@ -105,10 +105,9 @@ interface Room {
   readonly scale: number;
 }
 
-function roomOf(world: FitWorld, draft: Draft, start: Sized): Room {
-  const guard = guardOf(world, draft);
-  const { projection } = judged(world, draft, start, guard);
-  return { limit: guard.limit, scale: projection.tokens / Math.max(1, start.measured.total) };
+function roomOf(world: FitWorld, draft: Draft): Room {
+  const { conversation } = world.calibrations.factors(draft.log, draft.targets[0]);
+  return { limit: guardOf(world, draft).limit, scale: conversation };
 }
 
 /** Texts of results behind the model's last word. */
