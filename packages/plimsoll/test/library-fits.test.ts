@@ -252,3 +252,25 @@ test("retry policies: the usual one, and one for a tool", async () => {
   await expect(plimsoll.retrying("flaky", work)).resolves.toBe("done");
   expect(attempts).toEqual([1, 2, 1, 2, 3]);
 });
+
+test("an answer is as long as the caller asks for while there is room, and shorter then", async () => {
+  const session = await (await fresh()).session();
+  const random = seededRandom(3);
+  const thinking = { type: "enabled", budget_tokens: 3_000 };
+  const lengths: (readonly [number, number])[] = [];
+  for (let turn = 0; turn < 16; turn++) {
+    await session.append({ role: "user", content: prose(random, 300) });
+    const { request } = await session.prepare<{
+      readonly max_tokens: number;
+      readonly thinking: { readonly budget_tokens: number };
+    }>({ target: "anthropic/small", maxOutputTokens: 4_000, extra: { thinking } });
+    lengths.push([request.max_tokens, request.thinking.budget_tokens]);
+    await session.commit(answer);
+  }
+  expect(lengths[0]).toEqual([4_000, 3_000]);
+  expect(lengths.at(-1)?.[0]).toBeLessThan(4_000);
+  for (const [most, budget] of lengths) {
+    expect(most).toBeGreaterThan(budget);
+    expect(most).toBeGreaterThanOrEqual(2_000);
+  }
+});

@@ -7,9 +7,10 @@ import { isToolAllowed, type ToolRules } from "../budget/tool-budget.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Outcome } from "../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import type { Message, ToolCallPart } from "../message/message.ts";
+import type { Message, OutputSize, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../prompt/sections.ts";
+import { readSlices } from "../wire/slices.ts";
 import type { SystemText, Wire, WireName } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import { markPrompt } from "./cache-marks.ts";
@@ -117,8 +118,27 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
         ),
       );
     },
+    ...(options.maxOutputTokens === undefined ? {} : { output: outputOf(wire, options) }),
     isOfLibrary: true,
   };
+}
+
+/** How long an answer the caller asks for; a thinking budget stands among the further fields. */
+function outputOf(wire: Wire, { maxOutputTokens = 0, extra = {} }: PrepareOptions): OutputSize {
+  const messages = { [wire.messagesField]: [] };
+  const body = encodeMessage({ ...extra, ...messages });
+  const { thinkingTokens } = wire.readRequest(body, readSlices(body));
+  return {
+    maxTokens: maxOutputTokens,
+    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
+  };
+}
+
+/** A request for a shorter answer than the caller asked for, where there is no room for that. */
+function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefined): JsonObject {
+  if (output === undefined) return request;
+  const body = encodeMessage(request);
+  return { ...request, ...Object.fromEntries(wire.outputFields(body, readSlices(body), output)) };
 }
 
 /** A conversation is judged in its own wire's words, whichever the request is sent in. */
@@ -199,6 +219,7 @@ export function preparedTurn(
   const { fitted } = opened;
   const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
   const isFinal = fitted.isFinal || mustEnd;
+  const output = opened.shortened?.sent;
   const { extra } = options;
   const hasOwnMarks = state.hasMarks || (extra && wire.countMarks(encodeMessage(extra)) > 0);
   const isMarking = options.cacheMarks !== false && !hasOwnMarks;
@@ -218,7 +239,7 @@ export function preparedTurn(
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
-    request: withMessages(bodyOf(wire, shown, []), wire, state, {
+    request: withMessages(withOutput(wire, bodyOf(wire, shown, []), output), wire, state, {
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,
