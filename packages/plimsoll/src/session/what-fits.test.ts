@@ -269,3 +269,35 @@ test.each(WIRES)(
   },
   120_000,
 );
+
+test("usage that jumps up and down: nothing is refused, and every request stays within what we count", async () => {
+  const wire = "anthropic";
+  const plimsoll = await openPlimsoll({
+    store: "memory",
+    config: { providers: { anthropic: { contextWindow: 20_000, tokenizer: "approximate" } } },
+  });
+  const messages: JsonObject[] = [said("Look at everything.")];
+  const jumps = [1, 0.1, 2.9, 0, 1, 40, 0.5, 2.5, 1, 0.01];
+  for (let turn = 0; turn < 40; turn++) {
+    const { body } = requestOf(wire, messages, { tools: [tool(wire)] });
+    const passed = await receive(plimsoll, wire, body);
+    const { outcome, measured, refusal } = passed.fitted;
+    expect(refusal).toBeUndefined();
+    expect(outcome).not.toBe("final");
+    expect(measured.total).toBeLessThan(60_000);
+    const id = `c${messages.length}`;
+    await passed.end({
+      status: "complete",
+      answer: {
+        outcome: "message",
+        choices: [[called(wire, id)]],
+        usage: {
+          inputTokens: Math.ceil(measured.total * (jumps[turn % jumps.length] ?? 1)),
+          outputTokens: 5,
+        },
+      },
+    });
+    messages.push(called(wire, id), result(wire, id, output(turn, 900)));
+  }
+  await plimsoll.close();
+});
