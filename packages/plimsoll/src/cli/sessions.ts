@@ -51,7 +51,10 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
   await withStore(flags, async (store) => {
     const session = await chooseSession(store, id);
     const snapshot = await store.snapshot(session);
-    const isShown = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
+    const isOnBranch = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
+    // What a client sends back of an answer in another place is no message of its own.
+    const isShown = (message: MessageRecord): boolean =>
+      isOnBranch(message) && (flags.json === true || message.source !== "echo");
     const printing: Printing = {
       ...flags,
       wire: snapshot?.session.wire ?? "",
@@ -62,8 +65,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
       for (let after = 0; ; ) {
         const messages = await store.messages(session, { after, limit: page });
         for (const message of messages.filter(isShown))
-          if (flags.json === true || message.source !== "echo")
-            console.log(renderMessage(message, printing));
+          console.log(renderMessage(message, printing));
         printed += messages.length;
         progress.step(printed);
         if (messages.length < page) return;
