@@ -4,9 +4,11 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
+import { prose, seededRandom } from "./harness/words.ts";
 
 const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 let upstream: Upstream;
@@ -63,4 +65,36 @@ describe.each([
     expect(said).toContain("window ");
     expect(said.includes("(a guess)")).toBe(guess === true);
   });
+});
+
+test("such a model has no limit until its provider names one; its client sees nothing of that", async () => {
+  const small = await startUpstream({
+    script: () => reply(text("Noted, and on to the next.")),
+    window: { tokens: 12_000 },
+  });
+  const other = await startService({ upstreams: { openai: small.url } });
+  const random = seededRandom(8);
+  const messages: JsonObject[] = [];
+  const actions: string[] = [];
+  let session = "";
+  for (let turn = 0; turn < 20; turn++) {
+    messages.push({ role: "user", content: prose(random, 1_000) });
+    const body = bodyOf("openai-chat", [...messages], { model: "harbour-9-unheard-of" });
+    const asked = await ask(other.url, { wire: "openai-chat", body });
+    expect(asked.status).toBe(200);
+    session = asked.sessionId;
+    actions.push(asked.headers.get("x-plimsoll-action") ?? "");
+    messages.push(asked.message);
+  }
+  const overflows = small.requests.filter(({ isOverflow }) => isOverflow).length;
+  const first = actions.indexOf("compacted");
+  expect(first).toBeGreaterThan(8);
+  expect(actions.slice(0, first)).toEqual(Array(first).fill("passthrough"));
+  expect(overflows).toBe(1);
+  const told = await other.api<Told & { readonly window: number }>(
+    `/api/sessions/${session}/window`,
+  );
+  expect([told.window, told.isWindowGuess]).toEqual([12_000, undefined]);
+  await other.stop();
+  await small.close();
 });

@@ -79,7 +79,9 @@ function earlyTiming(
 ): Timing {
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
   const { branch, isHeld } = draft;
-  const isFull = before.projection.tokens >= before.limit * from;
+  // Nobody knows how full a window is whose size nobody has named.
+  const isGuess = draft.targets[0].limit.windowSource === "fallback";
+  const isFull = !isGuess && before.projection.tokens >= before.limit * from;
   if (!isFull || when === "forced" || isHeld === true) return waits;
   const cold = isCold(world, draft);
   if (when === "cold" && !cold) return waits;
