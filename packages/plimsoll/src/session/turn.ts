@@ -16,6 +16,7 @@ import type { Overflow } from "../wire/overflow.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import { compactAsAsked } from "./compact-as-asked.ts";
 import type { Draft } from "./draft.ts";
+import { leftBehind, recallAnswers } from "./echoes.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
@@ -38,6 +39,7 @@ import {
   type Link,
   linksOfPath,
   moveTip,
+  pathBehind,
   pathTo,
   rootLink,
   type SessionLog,
@@ -282,6 +284,7 @@ async function appendRequest(
   const { tenant, wire, hints } = incoming;
   const { whole, bytes, turn } = request;
   const { messages, links, heldCount } = whole;
+  const root = rootLink(wire.name);
   const shape = shapeOf(messages, links);
   const { log, isNew } =
     whole.log === undefined
@@ -296,6 +299,10 @@ async function appendRequest(
       : { log: whole.log, isNew: false };
   if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
+  // Only a client that spells or places its answers otherwise makes this necessary.
+  const isKnown = ({ chain }: Link): boolean => log.seqByChain.has(chain);
+  if (messages.some(({ role }, index) => role === "assistant" && !isKnown(links[index] ?? root)))
+    await recallAnswers(context.store, log);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
   const named = linksIn(log, messages, links);
   const place = continued?.place ?? placeInSession(log, { ...shape, links: named }, hints);
@@ -308,23 +315,27 @@ async function appendRequest(
       agent: hints.agent,
       at: turn.at,
     });
-  const link = continued?.link ?? named[place.common - 1] ?? rootLink(wire.name);
+  const link = continued?.link ?? named[place.common - 1] ?? root;
   const known = { seq: place.parent, link };
   const added = messages.slice(place.common).map((message, index) => ({
     message,
     bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
   }));
+  const left =
+    place.relation === "edited" ? pathBehind(log, branch.record.tipSeq, place.parent) : [];
   const tip = appendMessages(log, known, added, {
     turn: turn.id,
     branch: branch.record.id,
     source: "request",
     isComplete: true,
     at: turn.at,
+    left: leftBehind(left),
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  if (place.relation === "edited") branch.rewrittenFrom = place.common;
-  else delete branch.rewrittenFrom;
+  const count = left.filter(({ source }) => source !== "answer").length;
+  if (place.relation === "edited") branch.rewritten = { from: place.common, count };
+  else delete branch.rewritten;
   keepSpellings(log, { messages, named, bytes, heldCount }, place.common);
   context.sessions.noteAnswers(log);
   const lead = newLead(messages, { links, named }, bytes);
