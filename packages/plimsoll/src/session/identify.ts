@@ -209,8 +209,7 @@ export function carriesWholeBranch(
   const nearest = nearestBranch(log, seq, agent);
   if (nearest === undefined) return false;
   const hasAnswer = pathTo(log, seq).some(({ source }) => source === "answer");
-  const lacksAnswer = nearest.ahead.some(({ source }) => source === "answer");
-  return hasAnswer && !lacksAnswer && isAlone(log, nearest.branch);
+  return hasAnswer && nearest.ahead.length === 0 && isAlone(log, nearest.branch);
 }
 
 /** A request that goes on after an answer has it among its last ones. */
