@@ -51,7 +51,9 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
   await withStore(flags, async (store) => {
     const session = await chooseSession(store, id);
     const snapshot = await store.snapshot(session);
-    const isShown = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
+    const isThere = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
+    const isShown = (message: NodeRecord): boolean =>
+      isThere(message) && (flags.json === true || message.source !== "echo");
     const printing: Printing = {
       ...flags,
       wire: snapshot?.session.wire ?? "",
@@ -62,8 +64,7 @@ export async function runLog(id: string | undefined, flags: LogFlags): Promise<v
       for (let after = 0; ; ) {
         const messages = await store.messages(session, { after, limit: page });
         for (const message of messages.filter(isShown))
-          if (flags.json === true || message.source !== "echo")
-            console.log(renderMessage(message, printing));
+          console.log(renderMessage(message, printing));
         printed += messages.length;
         progress.step(printed);
         if (messages.length < page) return;

@@ -6,7 +6,7 @@
 import { PlimsollError } from "../message/error.ts";
 import type { NodeRecord, Store } from "../store/store.ts";
 import { decode, wireNamed } from "./archived-text.ts";
-import type { Echo, LogMessage, Marks, SessionLog } from "./log.ts";
+import type { Echo, Link, LogMessage, Marks, SessionLog } from "./log.ts";
 import { marksOf } from "./message-facts.ts";
 import { ownBranches } from "./visible.ts";
 
@@ -66,6 +66,19 @@ export function echoOn(
   const echo = movedFrom(log, left, message) ?? echoIn(log, message);
   const first = log.nodes.get(echo?.of ?? -1)?.branch;
   return first !== undefined && ownBranches(log, branch).has(first) ? echo : undefined;
+}
+
+/** Whether an answer in a request is in no place of the log: its client spells or places it otherwise. */
+export function bringsAnswers(
+  { seqByChain }: SessionLog,
+  {
+    messages,
+    links,
+  }: { readonly messages: readonly LogMessage[]; readonly links: readonly Link[] },
+): boolean {
+  return messages.some(
+    ({ role }, index) => role === "assistant" && !seqByChain.has(links[index]?.chain ?? ""),
+  );
 }
 
 /** Of the newest answers of a session. Older ones are not rearranged any more. */

@@ -16,7 +16,7 @@ import type { Overflow } from "../wire/overflow.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import { compactAsAsked } from "./compact-as-asked.ts";
 import type { Draft } from "./draft.ts";
-import { leftBehind, recallAnswers } from "./echoes.ts";
+import { bringsAnswers, leftBehind, recallAnswers } from "./echoes.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
@@ -284,7 +284,6 @@ async function appendRequest(
   const { tenant, wire, hints } = incoming;
   const { whole, bytes, turn } = request;
   const { messages, links, heldCount } = whole;
-  const root = rootLink(wire.name);
   const shape = shapeOf(messages, links);
   const { log, isNew } =
     whole.log === undefined
@@ -299,10 +298,7 @@ async function appendRequest(
       : { log: whole.log, isNew: false };
   if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
-  // Only a client that spells or places its answers otherwise makes this necessary.
-  const isKnown = ({ chain }: Link): boolean => log.seqByChain.has(chain);
-  if (messages.some(({ role }, index) => role === "assistant" && !isKnown(links[index] ?? root)))
-    await recallAnswers(context.store, log);
+  if (bringsAnswers(log, whole)) await recallAnswers(context.store, log);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
   const named = linksIn(log, messages, links);
   const place = continued?.place ?? placeInSession(log, { ...shape, links: named }, hints);
@@ -315,7 +311,7 @@ async function appendRequest(
       agent: hints.agent,
       at: turn.at,
     });
-  const link = continued?.link ?? named[place.common - 1] ?? root;
+  const link = continued?.link ?? named[place.common - 1] ?? rootLink(wire.name);
   const known = { seq: place.parent, link };
   const added = messages.slice(place.common).map((message, index) => ({
     message,

@@ -96,7 +96,7 @@ export const WIRES: readonly Wire[] = ["anthropic", "openai-chat", "openai-respo
 
 const EMPTY = ["null", "blank", "absent"] as const;
 
-export function lookOf(habits: Habits, turn: number): Look {
+function lookOf(habits: Habits, turn: number): Look {
   const { isFickle, empty } = habits;
   const flips = (is: boolean, every: number): boolean =>
     isFickle ? is !== (Math.floor(turn / every) % 2 === 1) : is;
