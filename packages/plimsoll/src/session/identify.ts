@@ -8,6 +8,7 @@
 
 import type { Relation } from "../message/event.ts";
 import type { NodeRecord } from "../store/store.ts";
+import { echoIn } from "./echoes.ts";
 import {
   type BranchState,
   findCommon,
@@ -16,7 +17,7 @@ import {
   pathTo,
   type SessionLog,
 } from "./log.ts";
-import { echoIn, linksIn } from "./named-links.ts";
+import { linksIn } from "./named-links.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -69,10 +70,11 @@ export function placeInSession(
   const { messages } = request;
   const isAnswerOnly = nearest.ahead.every((node) => node.source === "answer");
   if (nearest.ahead.length === 0 || isAnswerOnly) {
-    return { ...place, ...placeAtTip(nearest, request, common) };
+    return { ...place, ...placeAtTip(log, nearest, request, common) };
   }
   if (request.compactedFrom >= common) return { ...place, relation: "compacted", branch };
-  const isLonger = messages.length > requestLength(log, branch);
+  const isLonger =
+    messages.length > requestLength(log, branch) || repeatsAnswer(log, nearest, messages, common);
   if (messages.length > common && isLonger && branch.inFlight === 0)
     return { ...place, relation: "edited", branch };
   return { ...place, relation: "rewind", left: branch };
@@ -128,12 +130,26 @@ function branchThatSharesMost(
   return best;
 }
 
+/** Whether a client that has left the path has the last answer all the same: then it has not gone back behind it. */
+function repeatsAnswer(
+  log: SessionLog,
+  { ahead }: Nearest,
+  messages: readonly LogMessage[],
+  common: number,
+): boolean {
+  const last = ahead.findLast(({ source }) => source === "answer");
+  const answers = messages.slice(common).map((message) => echoIn(log, message)?.of ?? -1);
+  return last !== undefined && answers.some((seq) => log.nodes.get(seq)?.turn === last.turn);
+}
+
 /** The request knows everything of the branch, but perhaps not its last answer. */
 function placeAtTip(
-  { branch, ahead }: Nearest,
+  log: SessionLog,
+  nearest: Nearest,
   { messages }: RequestShape,
   common: number,
 ): Pick<Placement, "relation" | "branch" | "left"> {
+  const { branch, ahead } = nearest;
   if (messages.length === common) return { relation: "retry", branch };
   const hasAnswerOfItsOwn = messages[common]?.role === "assistant";
   if (ahead.length === 0) {
@@ -141,7 +157,8 @@ function placeAtTip(
     const isSibling = branch.inFlight > 0 && !hasAnswerOfItsOwn;
     return isSibling ? { relation: "fork" } : { relation: "extends", branch };
   }
-  if (hasAnswerOfItsOwn) return { relation: "edited", branch };
+  if (hasAnswerOfItsOwn || repeatsAnswer(log, nearest, messages, common))
+    return { relation: "edited", branch };
   const hasAnswer = ahead.some((node) => node.isComplete);
   return hasAnswer ? { relation: "rewind", left: branch } : { relation: "extends", branch };
 }
@@ -157,7 +174,7 @@ function placeWithoutCommon(
     return { relation: "compacted", branch: longestBranch(log, hints.agent) ?? branch };
   const isKin =
     links.some(({ talk, isLeading }) => !isLeading && log.seqByTalk.has(talk)) ||
-    messages.some((message) => echoIn(log, message).kind !== "none");
+    messages.some((message) => echoIn(log, message) !== undefined);
   const isLonger = messages.length > requestLength(log, branch);
   return isLonger && isKin && branch.inFlight === 0
     ? { relation: "edited", branch }
@@ -176,12 +193,12 @@ function longestBranch(log: SessionLog, agent: string | undefined): BranchState 
 /** Messages of the branch without its last answer: what its last request had. */
 function requestLength(log: SessionLog, branch: BranchState): number {
   const path = pathTo(log, branch.record.tipSeq);
-  return path.at(-1)?.source === "answer" ? path.length - 1 : path.length;
+  return path.findLastIndex(({ source }) => source !== "answer") + 1;
 }
 
 /**
- * Whether a request has every word of the branch that it goes on with, up to the last recorded answer: whoever sends it can
- * learn nothing from the session that he does not know.
+ * Whether a request has every word of the branch that it goes on with, an answer among them: whoever sends it can learn nothing
+ * from the session that he does not know.
  */
 export function carriesWholeBranch(
   log: SessionLog,
@@ -192,8 +209,7 @@ export function carriesWholeBranch(
   const nearest = nearestBranch(log, seq, agent);
   if (nearest === undefined) return false;
   const hasAnswer = pathTo(log, seq).some(({ source }) => source === "answer");
-  const lacksAnswer = nearest.ahead.some(({ source }) => source === "answer");
-  return hasAnswer && !lacksAnswer && isAlone(log, nearest.branch);
+  return hasAnswer && nearest.ahead.length === 0 && isAlone(log, nearest.branch);
 }
 
 /** A request that goes on after an answer has it among its last ones. */
@@ -247,7 +263,7 @@ export function continuationOf(
   if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
     return { kind: "stranger" };
   // Somebody else may have asked the same, and been answered without a record of it.
-  const asked = path.findLast(({ source, talk }) => source === "request" && talk !== undefined);
+  const asked = path.findLast(({ source, talk }) => source !== "answer" && talk !== undefined);
   return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
 }
 

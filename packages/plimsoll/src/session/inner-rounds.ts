@@ -324,7 +324,12 @@ export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolea
     const seqs = Array.from({ length: path.length }, (_, index) =>
       isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
     );
-    return new Set(seqs.filter((seq) => seq !== undefined));
+    // What is said again here was said first somewhere else.
+    const first = (seq: number): readonly number[] => {
+      const echo = log.echoes.get(seq);
+      return echo?.isWhole === true ? [seq, echo.of] : [seq];
+    };
+    return new Set(seqs.flatMap((seq) => (seq === undefined ? [] : first(seq))));
   };
   return (seq) => {
     shown ??= find();

@@ -25,14 +25,16 @@ export interface SessionLog {
   readonly seqByTalk: Map<string, number>;
   /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
   readonly turnByTalk: Map<string, string>;
-  /** Numbers of the answers right below a message; below none: 0. */
+  /** Numbers of the answers right below a message, and of what says them again there; below none: 0. */
   readonly answersBelow: Map<number, number[]>;
   /** Answers of which another spelling is kept, or on its way to the store. */
   readonly worded: Set<number>;
-  /** What answers since the start of this process have said, one by one, and which said it last. */
+  /** What answers have said, one by one, and which said it last; of those that an earlier process recorded, once they are recalled. */
   readonly answerByMark: Map<string, MarkedAnswer>;
-  /** By number: answers in another place than they were given, whole, and the answer. */
-  readonly answerOfEcho: Map<number, number>;
+  /** By number: messages that say again, in another place, what was said before. */
+  readonly echoes: Map<number, Echo>;
+  /** Answers that an earlier process recorded are known by what they say. Absent: nobody has asked yet. */
+  recalled?: Promise<void>;
   /** How many messages stand before the one with this loose chain: the same on every path through it. */
   readonly indexByChain: Map<string, number>;
   readonly branches: Map<string, BranchState>;
@@ -103,8 +105,8 @@ export interface BranchState {
   renamed?: string;
   /** Of the caller's own, for a handover. */
   task?: string;
-  /** Its client has sent other messages than before from here on. */
-  rewrittenFrom?: number;
+  /** Its client has sent others from here on than in the request before, in place of so many. */
+  rewritten?: { readonly from: number; readonly count: number };
   /** Its client sends other leading system messages than those that the log has. */
   hasOtherLead?: boolean;
   /** Turns that have begun on this branch and not ended. */
@@ -180,6 +182,12 @@ export interface Link {
   readonly isLeading: boolean;
 }
 
+/** What a message says again, and whether it says all of it. */
+export interface Echo {
+  readonly of: number;
+  readonly isWhole: boolean;
+}
+
 export interface MarkedAnswer {
   readonly seq: number;
   /** How many calls it has; without calls, how many texts. */
@@ -195,7 +203,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     turnByTalk: new Map(),
     answersBelow: new Map(),
     answerByMark: new Map(),
-    answerOfEcho: new Map(),
+    echoes: new Map(),
     worded: new Set(),
     indexByChain: new Map(),
     inner: new Map(),
@@ -236,7 +244,7 @@ function addNode(log: SessionLog, node: NodeRecord): void {
     log.seqByTalk.set(node.talk, node.seq);
     if (node.source === "answer") log.turnByTalk.set(node.talk, node.turn);
   }
-  if (node.source === "answer") noteAnswer(log, node);
+  noteAnswer(log, node);
   const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
   const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
   log.indexByChain.set(looseChainOf(node), before + 1);
@@ -247,7 +255,10 @@ function addNode(log: SessionLog, node: NodeRecord): void {
   if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
 }
 
-function noteAnswer({ answersBelow }: SessionLog, { parent, seq }: NodeRecord): void {
+function noteAnswer({ answersBelow }: SessionLog, node: NodeRecord): void {
+  const { parent, seq, source, role } = node;
+  const isEcho = source === "echo" && role === "assistant";
+  if (source !== "answer" && !isEcho) return;
   answersBelow.set(parent ?? 0, [...(answersBelow.get(parent ?? 0) ?? []), seq]);
 }
 
@@ -357,7 +368,17 @@ export function pathTo(
   return path.reverse();
 }
 
-/** The same, in what a store has of a session. */
+/** From behind a message to another; from the root on where the first is none of those before it. */
+export function pathBehind(
+  log: Pick<SessionLog, "nodes">,
+  seq: number | null,
+  from: number | null,
+): readonly NodeRecord[] {
+  const path = pathTo(log, seq);
+  return path.slice(path.findIndex((node) => node.seq === from) + 1);
+}
+
+/** The path to a message, in what a store has of a session. */
 export function pathInSnapshot(
   { nodes }: SessionSnapshot,
   seq: number | null,

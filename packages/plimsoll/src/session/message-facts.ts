@@ -17,7 +17,7 @@ import { shortHash } from "../store/chain.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
 import { longTextHash } from "./ids.ts";
-import type { LogMessage } from "./log.ts";
+import type { LogMessage, Marks } from "./log.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
 
 /** How a target counts. `key` is equal for two rulers that always give the same count. */
@@ -233,6 +233,7 @@ function readFacts(
   const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
   const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;
   const identity = shortHash(exact);
+  const marks = marksOf(role, parts);
   const facts = {
     role,
     identity,
@@ -240,7 +241,7 @@ function readFacts(
     ...(role === "system" ? {} : { essence: essenceOf(parts) }),
     counts: new Map<string, Count>(),
     guessed: new Set<string>(),
-    traits: { ...traitsOf(wire, json, parts), ...marksOf(role, parts) },
+    traits: { ...traitsOf(wire, json, parts), ...(marks === undefined ? {} : { marks }) },
   };
   if (role !== "system") return facts;
   const whole = wire.identity(json);
@@ -277,11 +278,12 @@ function callsIn(
   return isNamed ? calls.map(({ name, id }) => ({ name, id })) : [];
 }
 
-function marksOf(role: Message["role"], parts: readonly Part[]): Pick<LogMessage, "marks"> {
-  if (role !== "assistant") return {};
+/** What an answer is known by in pieces. */
+export function marksOf(role: Message["role"], parts: readonly Part[]): Marks | undefined {
+  if (role !== "assistant") return undefined;
   const calls = callsIn(parts).map((call) => shortHash(JSON.stringify(call)));
   const texts = parts.flatMap(textMark);
-  return calls.length + texts.length === 0 ? {} : { marks: { calls, texts } };
+  return calls.length + texts.length === 0 ? undefined : { calls, texts };
 }
 
 /** A short text is said again and again, and proves nothing. */

@@ -68,7 +68,10 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
   return node?.hash === message.hash ? old : undefined;
 }
 
-/** The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. */
+/**
+ * The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. So it is with
+ * what its client has made of an answer here before.
+ */
 function answerLinkIn(
   log: SessionLog,
   before: Link,
@@ -84,35 +87,6 @@ function answerLinkIn(
     (node) => node.isComplete && (essence === null ? node.talk === undefined : node.talk === talk),
   );
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
-}
-
-/** A session of this many answers has long forgotten the first ones. */
-const maxMarks = 20_000;
-
-export function noteMarks({ answerByMark }: SessionLog, seq: number, { marks }: LogMessage): void {
-  if (marks === undefined) return;
-  if (answerByMark.size > maxMarks) answerByMark.clear();
-  const { calls, texts } = marks;
-  for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
-  // A text beside calls is never the whole answer.
-  const size = calls.length > 0 ? Number.POSITIVE_INFINITY : texts.length;
-  for (const mark of texts) answerByMark.set(mark, { seq, size });
-}
-
-/** What a message says of an answer that this session was given elsewhere. */
-export type Echo =
-  | { readonly kind: "none" }
-  | { readonly kind: "part" }
-  | { readonly kind: "whole"; readonly answer: number };
-
-/** By its calls; a message without calls by its texts. */
-export function echoIn({ answerByMark }: SessionLog, { marks }: LogMessage): Echo {
-  const said = marks === undefined || marks.calls.length > 0 ? marks?.calls : marks.texts;
-  const answers = (said ?? []).map((mark) => answerByMark.get(mark));
-  const [first] = answers;
-  if (first === undefined || answers.includes(undefined)) return { kind: "none" };
-  const isWhole = answers.length === first.size && answers.every((one) => one?.seq === first.seq);
-  return isWhole ? { kind: "whole", answer: first.seq } : { kind: "part" };
 }
 
 /** The leading system messages of the request, where the log goes on below others. */

@@ -116,8 +116,7 @@ export function pathOfNodes(
   };
 }
 
-type Indexed = Pick<SessionLog, "indexByChain"> &
-  Partial<Pick<SessionLog, "nodes" | "answerOfEcho">>;
+type Indexed = Pick<SessionLog, "indexByChain"> & Partial<Pick<SessionLog, "nodes" | "echoes">>;
 
 /** Where a chain stands: its index is the same on every path through it, so one look is enough. */
 export function indexOn(path: Path, log: Indexed): IndexOf {
@@ -125,22 +124,55 @@ export function indexOn(path: Path, log: Indexed): IndexOf {
     const index = log.indexByChain.get(chain);
     return index !== undefined && path.chainAt(index) === chain ? index : undefined;
   };
-  const hasEchoes = log.answerOfEcho !== undefined && log.answerOfEcho.size > 0;
-  if (!hasEchoes) return indexOf;
-  const echoes = echoesOn(path, log);
-  return Object.assign((chain: string) => indexOf(chain), {
-    ofAnswer: (chain: string) => indexOf(chain) ?? echoes.get(chain),
-  });
+  const { nodes, echoes } = log;
+  if (nodes === undefined || echoes === undefined || echoes.size === 0) return indexOf;
+  const known = { nodes, echoes };
+  return Object.assign((chain: string) => indexOf(chain), { piecesOf: piecesOn(path, known) });
 }
 
-/** By the chain of an answer: where its client has it now. */
-function echoesOn(path: Path, { nodes, answerOfEcho }: Indexed): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
+type Echoing = Pick<SessionLog, "nodes" | "echoes">;
+
+/** An answer whose client has it in another place now, or in several. */
+function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
+  const said = saidOn(path, log);
+  const answers = [...log.nodes.values()].filter(({ source }) => source === "answer");
+  const byChain = new Map(answers.map((node) => [looseChainOf(node), node]));
+  return (first, last) => {
+    const answer: NodeRecord[] = [];
+    let node = byChain.get(last);
+    for (; node !== undefined && looseChainOf(node) !== first; node = parentOf(log, node))
+      answer.unshift(node);
+    if (node === undefined) return undefined;
+    const places = [node, ...answer].map(({ seq }) => said.get(seq) ?? []);
+    const indexes = places.flat().map(({ index }) => index);
+    if (indexes.length === 0) return undefined;
+    const stretch = { first: Math.min(...indexes), last: Math.max(...indexes) };
+    const isWhole = places.every(
+      ([place, ...others], at) =>
+        place?.isWhole === true && others.length === 0 && place.index === stretch.first + at,
+    );
+    return { ...stretch, isWhole };
+  };
+}
+
+function parentOf({ nodes }: Echoing, { parent }: NodeRecord): NodeRecord | undefined {
+  return parent === null ? undefined : nodes.get(parent);
+}
+
+interface SaidHere {
+  readonly index: number;
+  readonly isWhole: boolean;
+}
+
+/** By number: where each message is said on this path, in its own place or again in another. */
+function saidOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly SaidHere[]> {
+  const said = new Map<number, SaidHere[]>();
   for (let index = 0; index < path.length; index++) {
-    const answer = nodes?.get(answerOfEcho?.get(path.seqAt(index) ?? -1) ?? -1);
-    if (answer !== undefined) found.set(looseChainOf(answer), index);
+    const own = path.seqAt(index) ?? -1;
+    const { of: seq, isWhole } = echoes.get(own) ?? { of: own, isWhole: true };
+    said.set(seq, [...(said.get(seq) ?? []), { index, isWhole }]);
   }
-  return found;
+  return said;
 }
 
 /** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
@@ -151,7 +183,7 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
     known !== undefined &&
     known.edits === log.edits.length &&
     known.length <= path.length &&
-    branch.rewrittenFrom === undefined &&
+    branch.rewritten === undefined &&
     path.chainAt(known.deepest.index) === known.deepest.chain &&
     !hasWaiting(log, known.length, path.length);
   if (isKnown) return known.view;
@@ -189,7 +221,7 @@ export function anchorOf(log: SessionLog, path: Path, branch: BranchState): stri
   const end = stableLength(path, branch);
   for (let index = end - 1; index >= 0; index--) {
     const node = log.nodes.get(path.seqAt(index) ?? -1);
-    if (node?.source === "request") return looseChainOf(node);
+    if (node !== undefined && node.source !== "answer") return looseChainOf(node);
   }
   return path.chainAt(end - 1) ?? "";
 }
@@ -200,15 +232,15 @@ const longestRewritten = 8;
 /** How many messages a client will send again as they are. */
 export function stableLength(
   { length }: Pick<Path, "length">,
-  { rewrittenFrom }: BranchState,
+  { rewritten }: Pick<BranchState, "rewritten">,
 ): number {
-  const isTail = rewrittenFrom !== undefined && length - rewrittenFrom <= longestRewritten;
-  return isTail ? Math.max(1, rewrittenFrom) : length;
+  if (rewritten === undefined || rewritten.count > longestRewritten) return length;
+  return Math.max(1, rewritten.from, length - longestRewritten);
 }
 
 /**
- * The edits of one compaction, anchored at the last message that any of them touches: they hold together, or not at all.
- * What they revert reaches no further than they do.
+ * The edits of one compaction, anchored at the last message that any of them touches: they hold together, or not at all. Only
+ * what takes back an edit that is anchored further on is anchored there, too: one goes with the other.
  */
 export function anchoredTogether(
   {
@@ -219,14 +251,26 @@ export function anchoredTogether(
   edits: readonly Edit[],
 ): readonly Edit[] {
   const indexOf = indexOn(path, log);
-  const reverted = new Set(
-    edits.flatMap(({ action }) => (action.kind === "revert" ? action.edit : [])),
-  );
-  const old = log.edits.filter(({ seq }) => reverted.has(seq)).map(({ anchor }) => anchor);
-  const touched = [...old, ...edits.flatMap(({ action }) => lastTouched(action) ?? [])];
-  const deepest = Math.max(-1, ...touched.map((chain) => indexOf(chain) ?? -1));
-  const anchor = path.chainAt(deepest) ?? anchorOf(log, path, branch);
-  return edits.map((edit) => ({ ...edit, anchor }));
+  const bySeq = new Map(log.edits.map((edit) => [edit.seq, edit]));
+  const revertedAt = edits.map(({ action }) => {
+    const reverted = action.kind === "revert" ? bySeq.get(action.edit) : undefined;
+    return reverted === undefined ? -1 : (placeOf(reverted, indexOf) ?? -1);
+  });
+  const touched = edits.flatMap(({ action }) => lastTouched(action) ?? []);
+  const touchedAt = touched.map((chain) => indexOf(chain) ?? -1);
+  const deepest = Math.max(-1, ...(touched.length > 0 ? touchedAt : revertedAt));
+  const last = path.chainAt(deepest) ?? anchorOf(log, path, branch);
+  return edits.map((edit, index) => {
+    const further = Math.max(deepest, revertedAt[index] ?? -1);
+    return { ...edit, anchor: path.chainAt(further) ?? last };
+  });
+}
+
+/** Where an edit holds on a path. */
+function placeOf({ anchor, action }: Edit, indexOf: IndexOf): number | undefined {
+  const pieces =
+    action.kind === "expand" ? indexOf.piecesOf?.(action.first, action.last) : undefined;
+  return indexOf(anchor) ?? pieces?.last;
 }
 
 /** The last message that an edit names; undefined where it names none. */

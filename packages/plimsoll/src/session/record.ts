@@ -3,6 +3,7 @@
 import type { PlimsollEvent, Relation } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { NodeRecord, Write } from "../store/store.ts";
+import { echoOn, type LeftMessages, noteMarks } from "./echoes.ts";
 import { newId } from "./ids.ts";
 import {
   appendNode,
@@ -13,7 +14,6 @@ import {
   type SessionLog,
   startBranch,
 } from "./log.ts";
-import { type Echo, echoIn, noteMarks } from "./named-links.ts";
 
 /** Where a request ended up in the log. */
 export interface Placed {
@@ -46,6 +46,8 @@ export interface Appending {
   readonly source: NodeRecord["source"];
   readonly isComplete: boolean;
   readonly at: number;
+  /** What the client sends elsewhere now, or no more. */
+  readonly left?: LeftMessages;
 }
 
 /** Adds messages one below the other and gives the last. Bytes are packed now, while the model works. */
@@ -68,17 +70,19 @@ function appendMessage(
   appending: Appending,
 ): Tip {
   const { message, bytes } = added;
+  const { left = new Map(), ...place } = appending;
   const link = extendLink(parent.link, message);
-  const echo: Echo = appending.source === "request" ? echoIn(log, message) : { kind: "none" };
+  const isSent = appending.source === "request";
+  const echo = isSent ? echoOn(log, appending.branch, { message, left }) : undefined;
   const { node, isNew } = appendNode(log, {
-    ...appending,
-    ...(echo.kind === "none" ? {} : { source: "echo" }),
+    ...place,
+    ...(echo === undefined ? {} : { source: "echo" }),
     message,
     link,
     parent: parent.seq,
   });
   if (node.source === "answer" && node.isComplete) noteMarks(log, node.seq, message);
-  if (echo.kind === "whole") log.answerOfEcho.set(node.seq, echo.answer);
+  if (echo !== undefined && node.source === "echo") log.echoes.set(node.seq, echo);
   if (isNew) {
     const { id: session, tenant } = log.record;
     log.unsaved.push(

@@ -7,6 +7,7 @@ import type { JsonValue } from "../message/json.ts";
 import type { BodySlices, Slice } from "../wire/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../wire/splice.ts";
 import type { OwnText, ToolsInMessage, Wire } from "../wire/wire.ts";
+import { leadOf } from "./answer-lead.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import type { Expansion, Gap, Replacement, Stretch, View } from "./view.ts";
 
@@ -177,7 +178,7 @@ class Canvas {
   }
 
   /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
-  expand({ first, last, inner }: Expansion, isSearched: boolean): void {
+  expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
     const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     const { wire } = this.#rendering;
     const { isListed } = this.#rendering;
@@ -186,6 +187,11 @@ class Canvas {
     );
     const final = elements.at(-1);
     if (elements.length !== inner.length || final === undefined) return;
+    if (isInPieces === true) {
+      const lead = leadOf(wire, elements);
+      if (lead.length > 0) this.#patches.push({ first, end: first, elements: lead });
+      return;
+    }
     const mark = this.#markIn({ first, last });
     const marked = mark === undefined ? elements : this.#marked(elements, mark);
     const joined = this.#isGone(last + 1) ? undefined : this.#owed(final, last + 1);

@@ -2,6 +2,7 @@
 
 import { PlimsollError } from "../message/error.ts";
 import type { SessionRecord, Store } from "../store/store.ts";
+import { recallAnswers } from "./echoes.ts";
 import {
   answeredTalks,
   type Continuation,
@@ -51,6 +52,7 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
   const create: SessionCache["create"] = (record) => {
     const at = now();
     const log = emptyLog({ ...record, id: newId("ses"), createdAt: at, updatedAt: at });
+    log.recalled = Promise.resolve();
     shelf.put(log);
     return log;
   };
@@ -105,10 +107,13 @@ async function loadSession(
   const held = shelf.get(id);
   if (held !== undefined) return held;
   const snapshot = await store.snapshot(id);
+  const log = snapshot && restoreLog(snapshot);
+  // What says an answer again is shown with what was looked up for that answer.
+  const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
+  if (log !== undefined && hasEchoes) await recallAnswers(store, log);
   // Another caller may have loaded it while this one waited: there must be only one of it.
   const meanwhile = shelf.get(id);
-  if (meanwhile !== undefined || snapshot === undefined) return meanwhile;
-  const log = restoreLog(snapshot);
+  if (meanwhile !== undefined || log === undefined) return meanwhile;
   shelf.put(log);
   return log;
 }

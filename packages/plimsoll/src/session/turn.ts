@@ -16,6 +16,7 @@ import type { Overflow } from "../wire/overflow.ts";
 import type { Wire, WireRequest } from "../wire/wire.ts";
 import { compactAsAsked } from "./compact-as-asked.ts";
 import type { Draft } from "./draft.ts";
+import { bringsAnswers, leftBehind, recallAnswers } from "./echoes.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
@@ -38,6 +39,7 @@ import {
   type Link,
   linksOfPath,
   moveTip,
+  pathBehind,
   pathTo,
   rootLink,
   type SessionLog,
@@ -296,6 +298,7 @@ async function appendRequest(
       : { log: whole.log, isNew: false };
   if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
+  if (bringsAnswers(log, whole)) await recallAnswers(context.store, log);
   const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
   const named = linksIn(log, messages, links);
   const place = continued?.place ?? placeInSession(log, { ...shape, links: named }, hints);
@@ -314,17 +317,21 @@ async function appendRequest(
     message,
     bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
   }));
+  const left =
+    place.relation === "edited" ? pathBehind(log, branch.record.tipSeq, place.parent) : [];
   const tip = appendMessages(log, known, added, {
     turn: turn.id,
     branch: branch.record.id,
     source: "request",
     isComplete: true,
     at: turn.at,
+    left: leftBehind(left),
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  if (place.relation === "edited") branch.rewrittenFrom = place.common;
-  else delete branch.rewrittenFrom;
+  const count = left.filter(({ source }) => source !== "answer").length;
+  if (place.relation === "edited") branch.rewritten = { from: place.common, count };
+  else delete branch.rewritten;
   keepSpellings(log, { messages, named, bytes, heldCount }, place.common);
   context.sessions.noteAnswers(log);
   const lead = newLead(messages, { links, named }, bytes);

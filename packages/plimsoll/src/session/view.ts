@@ -28,6 +28,8 @@ export interface Expansion extends Stretch {
   /** Numbers in the log. */
   readonly inner: readonly number[];
   readonly edit: number;
+  /** Its client has something between its pieces: they stay, and what was looked up goes before them. */
+  readonly isInPieces?: true;
 }
 
 export interface View {
@@ -58,13 +60,29 @@ export interface Pin extends Stretch {
 /** Where a chain stands on a path; undefined when the path does not pass through it. */
 export interface IndexOf {
   (chain: string): number | undefined;
-  /** The same for an answer, also where its client sends it back in another place. */
-  readonly ofAnswer?: (chain: string) => number | undefined;
+  /** An answer from its first to its last message, where its client sends it back in another place. */
+  readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
+}
+
+/** From the first piece of an answer to the last. */
+export interface Pieces extends Stretch {
+  /** All of it is there, and nothing else. */
+  readonly isWhole: boolean;
 }
 
 function holdsOn(indexOf: IndexOf, { anchor, action }: Edit): boolean {
-  const find = action.kind === "expand" ? (indexOf.ofAnswer ?? indexOf) : indexOf;
-  return find(anchor) !== undefined;
+  return action.kind === "expand"
+    ? answerAt(action, indexOf) !== undefined
+    : indexOf(anchor) !== undefined;
+}
+
+type Expand = Extract<EditAction, { readonly kind: "expand" }>;
+
+function answerAt(action: Expand, indexOf: IndexOf): Pieces | undefined {
+  const stretch = stretchOf(action, indexOf);
+  return stretch === undefined
+    ? indexOf.piecesOf?.(action.first, action.last)
+    : { ...stretch, isWhole: true };
 }
 
 export const wholeView: View = {
@@ -119,11 +137,10 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
   /** What was said about a place that is gone is gone with it. */
-  const seen = (find: IndexOf) => (chain: string) => {
-    const index = find(chain);
+  const seenAt = (chain: string) => {
+    const index = indexOf(chain);
     return index === undefined || isInside(gaps, index) ? undefined : index;
   };
-  const seenAt = seen(indexOf);
   return {
     edits: active,
     gaps,
@@ -135,7 +152,7 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
     }),
     ...toldIn(active),
     ...notedIn(edits.filter(({ anchor }) => indexOf(anchor) !== undefined)),
-    ...expansionsOf(active, expanding, seen(indexOf.ofAnswer ?? indexOf)),
+    ...expansionsOf(active, expanding, { indexOf, gaps }),
   };
 }
 
@@ -156,17 +173,16 @@ function toldIn(active: readonly Edit[]): Pick<View, "tools"> {
 function expansionsOf(
   active: readonly Edit[],
   expanding: readonly Edit[],
-  seenAt: IndexOf,
+  place: { readonly indexOf: IndexOf; readonly gaps: readonly Gap[] },
 ): Pick<View, "expansions" | "contractions"> {
   const byPlace = new Map<number, Expansion & { readonly isActive: boolean }>();
   for (const edit of expanding) {
-    const { seq, action } = edit;
-    const stretch = action.kind === "expand" ? stretchOf(action, seenAt) : undefined;
-    if (action.kind !== "expand" || stretch === undefined) continue;
+    const expansion = expansionOf(edit, place);
+    if (expansion === undefined) continue;
     const isActive = active.includes(edit);
-    const known = byPlace.get(stretch.first);
+    const known = byPlace.get(expansion.first);
     if (known === undefined || (isActive && !known.isActive))
-      byPlace.set(stretch.first, { ...stretch, inner: action.inner, edit: seq, isActive });
+      byPlace.set(expansion.first, { ...expansion, isActive });
   }
   const all = [...byPlace.values()];
   const apart = all.filter(
@@ -176,6 +192,18 @@ function expansionsOf(
     expansions: apart.filter(({ isActive }) => isActive),
     contractions: apart.filter(({ isActive }) => !isActive),
   };
+}
+
+function expansionOf(
+  { seq, action }: Edit,
+  { indexOf, gaps }: { readonly indexOf: IndexOf; readonly gaps: readonly Gap[] },
+): Expansion | undefined {
+  const place = action.kind === "expand" ? answerAt(action, indexOf) : undefined;
+  if (action.kind !== "expand" || place === undefined) return undefined;
+  const { first, last, isWhole } = place;
+  if (isInside(gaps, first) || isInside(gaps, last)) return undefined;
+  const pieces = isWhole ? {} : { isInPieces: true as const };
+  return { first, last, ...pieces, inner: action.inner, edit: seq };
 }
 
 /** Of two on one part the later holds. */

@@ -27,7 +27,7 @@ export function visibleOn(
 }
 
 /** The branch, the one that its client rewound to make it, and so on. */
-function ownBranches(
+export function ownBranches(
   { branches }: Pick<SessionLog, "branches">,
   branch: string,
 ): ReadonlySet<string> {

@@ -54,7 +54,10 @@ export function providerOf(wire: Wire): string {
 }
 
 export type Wishes = Partial<
-  Pick<Incoming, "hints" | "priority" | "isOff" | "tenant" | "provider" | "headers">
+  Pick<
+    Incoming,
+    "hints" | "priority" | "isOff" | "tenant" | "provider" | "headers" | "isRefreshable"
+  >
 >;
 
 export function receive(
