@@ -8,6 +8,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import {
+  brokenRules,
   changesOfItsOwn,
   lostEdits,
   lostLookups,
@@ -17,7 +18,7 @@ import {
   sessionsBesideOne,
 } from "../../test/respelled/findings.ts";
 import { type Call, CLIENTS, type Client, type Look, WIRES } from "../../test/respelled/habits.ts";
-import { bodyText, openOn, runClient, UUID } from "../../test/respelled/run.ts";
+import { bodyText, openOn, runClient, type TakenTurn, UUID } from "../../test/respelled/run.ts";
 import { SPELLERS } from "../../test/respelled/wires.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { NodeRecord, Store } from "../store/store.ts";
@@ -28,9 +29,11 @@ const seed = Number(process.env["PLIMSOLL_RESPELLED_SEED"] ?? 20261116);
 const RUNS = 14;
 
 async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
+  const taken: TakenTurn[] = [];
   await fc.assert(
     fc.asyncProperty(clients, async (client) => {
       const run = await runClient(wire, client);
+      taken.push(...run.turns);
       try {
         const findings = {
           sessions: await sessionsBesideOne(run),
@@ -38,6 +41,7 @@ async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
           lookups: lostLookups(run),
           edits: await lostEdits(run),
           bytes: notAsWritten(run),
+          rules: brokenRules(run),
           prefix: changesOfItsOwn(run),
           search: await notFoundOnce(run),
         };
@@ -48,6 +52,9 @@ async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
     }),
     { numRuns: RUNS, seed, endOnFailure: true },
   );
+  // The clients did what they are there for.
+  expect(taken.filter(({ newEdits }) => newEdits.length > 0).length).toBeGreaterThan(RUNS);
+  expect(taken.filter(({ lookup }) => lookup !== undefined).length).toBeGreaterThan(RUNS);
 }
 
 describe.each(WIRES)("%s", (wire) => {

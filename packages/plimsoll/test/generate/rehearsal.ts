@@ -148,7 +148,12 @@ export async function passAll(
 }
 
 /** What the sent body breaks that the client's own did not. */
-export function violationsOf({ wire, clientText, sentText, turn }: Passed): readonly unknown[] {
+export function violationsOf({
+  wire,
+  clientText,
+  sentText,
+  turn,
+}: Pick<Passed, "wire" | "clientText" | "sentText" | "turn">): readonly unknown[] {
   return newViolations({
     wire,
     body: JSON.parse(sentText) as JsonObject,

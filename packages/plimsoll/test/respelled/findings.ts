@@ -3,10 +3,11 @@
 import { looseChainOf, pathInSnapshot } from "../../src/session/log.ts";
 import { lastScope } from "../../src/session/visible.ts";
 import type { NodeRecord } from "../../src/store/store.ts";
+import { violationsOf } from "../generate/rehearsal.ts";
 import { isObject, type Json, parseJson } from "../harness/json.ts";
 import { messageTexts } from "../harness/kept.ts";
 import type { Piece } from "./habits.ts";
-import type { Run, TakenTurn } from "./run.ts";
+import { bodyText, type Run, type TakenTurn } from "./run.ts";
 
 export async function sessionsBesideOne({ store, turns }: Run): Promise<readonly string[]> {
   const sessions = await store.sessions({ limit: 100 });
@@ -96,6 +97,16 @@ export function notAsWritten({ wire, turns }: Run): readonly string[] {
     const expected = rowsOf(taken, (at) => taken.texts[at] ?? "", text);
     return sent.join() === expected.join() ? [] : [`turn ${index} sends other bytes`];
   });
+}
+
+/** An answer for which something was looked up goes out as the model gave it, without what its client adds (X6). */
+export function brokenRules({ wire, turns }: Run): readonly string[] {
+  return turns.flatMap(({ turn, texts, sentText }, index) =>
+    violationsOf({ wire, turn, sentText, clientText: bodyText(wire, texts) })
+      .map((violation) => JSON.stringify(violation))
+      .filter((violation) => !violation.includes('"X6"'))
+      .map((violation) => `turn ${index} breaks a rule: ${violation.slice(0, 200)}`),
+  );
 }
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
