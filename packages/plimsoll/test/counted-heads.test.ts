@@ -1,6 +1,16 @@
 /** A head that fills much of a small window is counted by its provider once, and by the client's own key. */
 
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { countTokensAt } from "../src/server/count-tokens.ts";
+import { createUpstreamAgent } from "../src/server/relay.ts";
+import { type AskedHead, createHeadCounts } from "../src/session/head-counts.ts";
+import type { Head } from "../src/session/measure-turn.ts";
+import { createTargets } from "../src/session/target.ts";
+import { readSlices } from "../src/wire/slices.ts";
+import { wires } from "../src/wire/wires.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
@@ -80,4 +90,43 @@ test("once for three turns, with the key of the client, and the first turn is me
 
 test("a server that is not the vendor's is not asked unless the configuration says so", async () => {
   expect((await talk({}, { tokens: 30_000 })).counts).toEqual([]);
+});
+
+const plainHead: Head = {
+  bytes: new Uint8Array(),
+  system: { tokens: 0, certainty: "exact" },
+  tools: { tokens: 0, certainty: "exact" },
+};
+const body = new TextEncoder().encode('{"model":"claude-sonnet-4-6","messages":[]}');
+const slices = readSlices(body);
+const askedHead: AskedHead = {
+  target: createTargets({ providers: { anthropic: { contextWindow: 16_000 } } }, () => 0).resolve(
+    "anthropic",
+    wires.anthropic,
+    { model: "claude-sonnet-4-6" },
+  ),
+  request: wires.anthropic.readRequest(body, slices),
+  body,
+  slices,
+};
+
+test("a count that cannot be meant is not believed, and an endless one is not read", async () => {
+  const answers = ['{"input_tokens":1000000000}', '{"input_tokens":1}', " ".repeat(1_000_000)];
+  for (const words of answers) {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end(words);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const count = countTokensAt({
+      agent: createUpstreamAgent(),
+      request: { headers: {}, rawHeaders: [] } as unknown as IncomingMessage,
+      url: new URL(`http://127.0.0.1:${port}/v1/messages`),
+      wire: wires.anthropic,
+    });
+    const counts = createHeadCounts({ isReportedFor: () => false });
+    const head = { ...plainHead, system: { tokens: 9_000, certainty: "estimate" as const } };
+    expect(await counts.counted(head, { ...askedHead, count })).toEqual(head);
+    server.close();
+  }
 });

@@ -50,6 +50,14 @@ test("a thinking budget is halved first, and the answer stays longer than it", (
   });
 });
 
+test("a thinking budget over the length of the answer is left as it is, and the answer is not made longer", () => {
+  const wish = { maxTokens: 1000, thinkingTokens: 4000 };
+  expect(fitOutput(wish, limitOf(4096, 1000), 3500)).toEqual({
+    maxTokens: 1000,
+    thinkingTokens: 4000,
+  });
+});
+
 test("whatever is asked for, what goes out is no more than that, and valid", () => {
   const size = fc.integer({ min: 1025, max: 300_000 });
   fc.assert(

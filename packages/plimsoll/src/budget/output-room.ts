@@ -32,7 +32,9 @@ export function fitOutput(
   const room = Math.max(left - buffer, kept, 1);
   const maxTokens = Math.min(wish.maxTokens, room);
   const { thinkingTokens } = wish;
-  if (thinkingTokens === undefined) return { maxTokens };
+  // A budget over the answer's length is for thinking between calls, and has no part in it.
+  if (thinkingTokens === undefined || thinkingTokens >= wish.maxTokens)
+    return { ...wish, maxTokens };
   let thinking = thinkingTokens;
   while (thinking >= maxTokens && thinking > thinkingTokensMin)
     thinking = Math.max(thinkingTokensMin, Math.floor(thinking / 2));

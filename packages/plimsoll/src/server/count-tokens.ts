@@ -29,16 +29,24 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
       method: "POST",
       headers: headersFor(request, body.length),
       body,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
+      signal: AbortSignal.timeout(timeoutMs),
     });
-    const length = Number(answer.headers["content-length"] ?? 0);
-    if (answer.statusCode !== 200 || length > maxAnswerBytes) {
-      await answer.body.dump();
-      return undefined;
-    }
-    return wire.counting?.read(parseObject(await answer.body.text()) ?? null);
+    const text = await textOf(answer.body);
+    if (answer.statusCode !== 200 || text === undefined) return undefined;
+    return wire.counting?.read(parseObject(text) ?? null);
   };
+}
+
+/** Undefined where it is longer than any count. */
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxAnswerBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** The client's own, for a body that is not packed. */

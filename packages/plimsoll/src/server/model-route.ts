@@ -156,6 +156,13 @@ async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
 ): Promise<ReceivedTurn | undefined> {
+  const wishes = readWishes(request.headers);
+  const counting = {
+    agent: gateway.agent,
+    request,
+    url: gateway.upstream(route.provider, route.path),
+    wire: wires[route.wire],
+  };
   try {
     return await gateway.plimsoll.receive({
       tenant: caller.tenant,
@@ -163,16 +170,11 @@ async function receive(
       wire: wires[route.wire],
       body: body.json,
       hints: readHints(request.headers),
-      ...readWishes(request.headers),
+      ...wishes,
       headers: betaHeaders(request),
       credentials: credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
-      countTokens: countTokensAt({
-        agent: gateway.agent,
-        request,
-        url: gateway.upstream(route.provider, route.path),
-        wire: wires[route.wire],
-      }),
+      ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
     });
   } catch (error) {
     if (PlimsollError.is(error) && error.status < 500) {

@@ -4,6 +4,7 @@
  * list of tools. After the first report of usage nobody needs to ask.
  */
 
+import { isPlausible } from "../budget/calibrate.ts";
 import { sha256 } from "../store/body.ts";
 import type { BodySlices } from "../wire/slices.ts";
 import type { WireRequest } from "../wire/wire.ts";
@@ -65,7 +66,8 @@ async function ask(
   const { counting } = wire;
   if (counting === undefined || count === undefined) return 1;
   const tokens = await count(counting.path, counting.body(request, body, slices));
-  return tokens === undefined ? 1 : tokens / estimated;
+  // A count that cannot be meant is none: it would hold for every request with these tools.
+  return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
 }
 
 function inTime(ratio: Promise<number>): Promise<number> {

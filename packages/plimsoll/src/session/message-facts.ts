@@ -238,7 +238,7 @@ function readFacts(
     role,
     identity,
     ...(old === exact ? {} : { oldIdentity: shortHash(old) }),
-    ...(role === "system" ? {} : { essence: essenceOf(parts) }),
+    ...(role === "system" ? {} : { essence: essenceOf(role, parts) }),
     counts: new Map<string, Count>(),
     guessed: new Set<string>(),
     traits: { ...traitsOf(wire, json, parts), ...(marks === undefined ? {} : { marks }) },
@@ -256,14 +256,15 @@ const reminder = /^\s*<system-reminder>/;
  * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them, no
  * reasoning and no reminders. Of a message with calls their names and ids say enough: no two answers share an id. Null: nothing.
  */
-function essenceOf(parts: readonly Part[]): string | null {
+function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = callsIn(parts);
   if (calls.length > 0) return shortHash(JSON.stringify(calls));
   const said = parts.flatMap((part): readonly unknown[] => {
     if (part.kind === "reasoning") return [];
     if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
     if (part.kind !== "text") return [part];
-    const text = reminder.test(part.text) ? "" : part.text.normalize("NFC").trim();
+    const isReminder = role === "user" && reminder.test(part.text);
+    const text = isReminder ? "" : part.text.normalize("NFC").trim();
     return text === "" ? [] : [text];
   });
   return said.length === 0 ? null : shortHash(JSON.stringify(said));

@@ -106,8 +106,11 @@ function outputFields(
   { maxTokens }: OutputSize,
 ): OutputFields {
   const fields = readFields(body, slices);
-  const named = outputNames.filter((name) => fields.optionalCount(name) !== undefined);
-  return new Map(named.map((name) => [name, maxTokens]));
+  const named = outputNames.flatMap((name) => {
+    const asked = fields.optionalCount(name);
+    return asked === undefined ? [] : [[name, Math.min(asked, maxTokens)] as const];
+  });
+  return new Map(named);
 }
 
 function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
