@@ -99,7 +99,7 @@ function conversation(): readonly JsonObject[] {
   return [first, ...steps.flat()];
 }
 
-/** In this thread: other processes, and threads of ours, do not count. */
+/** Measures this thread alone: the work of other threads and processes is left out. */
 function processorMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

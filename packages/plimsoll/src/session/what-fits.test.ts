@@ -17,10 +17,9 @@ import {
   withSystem,
 } from "../../test/generate/bodies.ts";
 import { WIRES } from "../../test/generate/conversations.ts";
-import { providerOf, receive } from "../../test/generate/rehearsal.ts";
+import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import type { Overflow } from "../wire/overflow.ts";
-import { newViolations } from "../wire/validate/validate.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
 import type { ReceivedTurn } from "./turn.ts";
 
@@ -182,7 +181,9 @@ async function send(turned: Turned): Promise<void> {
   expectFresh(turned, sent);
   // A few reports, and the factors of head and conversation are told apart.
   expectOutput(turned, sent, provider.reports > 4);
-  expect(violationsOf(wire, decoder.decode(body), sent)).toEqual([]);
+  expect(
+    violationsOf({ wire, clientText: decoder.decode(body), sentText: sent.text, turn }),
+  ).toEqual([]);
   const id = `c${messages.length}`;
   await turn.end({
     status: "complete",
@@ -223,19 +224,6 @@ function expectOutput(
   if (wire !== "anthropic" || thinking === undefined) return;
   expect(thinking.budget_tokens).toBeLessThan(maxTokens);
   expect(thinking.budget_tokens).toBeGreaterThanOrEqual(1024);
-}
-
-function violationsOf(wire: Wire, original: string, { text, turn }: Sent): readonly unknown[] {
-  return newViolations({
-    wire,
-    body: JSON.parse(text) as JsonObject,
-    bodyText: text,
-    original: JSON.parse(original) as JsonObject,
-    originalText: original,
-    model: turn.fitted.target.model,
-    editedCalls: [],
-    synthetic: [],
-  });
 }
 
 async function talk(wire: Wire, scene: Scene): Promise<void> {
