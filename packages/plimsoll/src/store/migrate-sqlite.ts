@@ -55,6 +55,7 @@ function apply(database: Database, file: string, migrations: readonly Migration[
 
 /** Contract: afterwards there is a whole backup of this version, or another process has gone on to a later one. */
 function backUp(database: Database, file: string, version: number): void {
+  if (file === ":memory:") return;
   const target = `${file}.v${version}.bak`;
   if (isBackup(target, version)) return;
   const written = createPrivate(temporaryName(target));
