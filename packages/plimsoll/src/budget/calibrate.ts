@@ -149,12 +149,10 @@ function withReport(
   };
 }
 
-/** An exact count and a bound are only ever raised: below them would be below the truth. */
-export function corrected(count: Count, factor: number): Count {
-  const scaled = Math.ceil(count.tokens * factor);
-  if (count.certainty === "estimate") return { ...count, tokens: scaled };
-  if (scaled <= count.tokens) return count;
-  return { tokens: scaled, certainty: count.certainty === "bound" ? "bound" : "estimate" };
+/** Also of exact counts: a provider may read less of a request than all of it, or write more around it. */
+export function corrected({ tokens, certainty }: Count, factor: number): Count {
+  const scaled = Math.ceil(tokens * factor);
+  return { tokens: scaled, certainty: scaled === tokens ? certainty : "estimate" };
 }
 
 function weightedSum(tokens: ByComponent, factors: ByComponent): number {

@@ -35,6 +35,6 @@ export interface Projection {
   readonly tokens: number;
   /** The lowest count that is plausible: what is over a limit even so is known to be. */
   readonly least: number;
-  /** Of the tokens, tool schemas that reported usage does not contain yet. */
-  readonly schema: number;
+  /** Of the tokens, those that no compaction takes out: system prompt, tools, and the user's first message. */
+  readonly head: number;
 }

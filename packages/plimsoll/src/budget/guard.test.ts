@@ -2,11 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { addNew, commitTurn, noCounters, seedTurn } from "./counters.ts";
 import { effectiveLimit, type GuardTarget, judgeAfter, judgeBefore } from "./guard.ts";
+import { narrowLimit } from "./limit.ts";
 
 const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardTarget => ({
   name,
   limit: {
     window,
+    named: window,
     buffer,
     maxOutput,
     reserve: maxOutput,
@@ -14,7 +16,7 @@ const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardT
     windowSource: "model",
   },
 });
-const projected = (tokens: number, schema = 0, least = tokens) => ({ tokens, least, schema });
+const projected = (tokens: number, head = 0, least = tokens) => ({ tokens, least, head });
 
 describe("before anything is taken out", () => {
   test.each([
@@ -57,18 +59,17 @@ describe("before anything is taken out", () => {
     });
   });
 
-  test("when only the schemas are too much, that is what it says", () => {
-    expect(judgeBefore({ projection: projected(1100, 700), targets: [targetOf(1000)] })).toEqual({
-      kind: "schema",
+  test("when the head alone is too much, that is what it says", () => {
+    const targets = [targetOf(1000)] as const;
+    expect(judgeBefore({ projection: projected(1100, 1001), targets })).toEqual({
+      kind: "head",
       target: "t",
       overTokens: 100,
     });
-    expect(
-      judgeBefore({ projection: projected(1100, 200), targets: [targetOf(1000)] }),
-    ).toMatchObject({ kind: "compact", overTokens: 100 });
-    expect(
-      judgeBefore({ projection: projected(1300, 200), targets: [targetOf(1000)] }),
-    ).toMatchObject({ kind: "compact" });
+    expect(judgeBefore({ projection: projected(1100, 1000), targets })).toMatchObject({
+      kind: "compact",
+      overTokens: 100,
+    });
   });
 
   test("a window of nothing is full", () => {
@@ -83,13 +84,17 @@ describe("after everything was tried", () => {
   const targets: [GuardTarget] = [targetOf(1000, 100, 200)];
   test.each([
     [700, "fits"],
-    [701, "final"],
-    [800, "final"],
+    [701, "fits"],
+    [800, "fits"],
+    [801, "final"],
     [1000, "final"],
     [1001, "refuse"],
-  ])("%i tokens with a limit of 700 and a window of 1,000: %s", (tokens, kind) => {
-    expect(judgeAfter({ projection: projected(tokens), targets }).kind).toBe(kind);
-  });
+  ])(
+    "%i tokens with a limit of 700, an answer of 200 and a window of 1,000: %s",
+    (tokens, kind) => {
+      expect(judgeAfter({ projection: projected(tokens), targets }).kind).toBe(kind);
+    },
+  );
 });
 
 test("the lowest limit holds; the highest priority gets a fifth more, never more than the window", () => {
@@ -108,38 +113,65 @@ const someTarget = fc.record({
   maxOutput: fc.nat(80_000),
 });
 
-test("nothing that fits is over its limit, and buffer and answer always have their room", () => {
+test("with a small head, nothing that fits is over its limit, and buffer and answer have their room", () => {
   fc.assert(
     fc.property(tokens, someTarget, (count, { window, buffer, maxOutput }) => {
       const target = targetOf(window, buffer, maxOutput);
-      for (const verdict of [
-        judgeBefore({ projection: projected(count), targets: [target] }),
-        judgeAfter({ projection: projected(count), targets: [target] }),
-      ]) {
-        if (verdict.kind === "fits" && count > 0)
-          expect(count + buffer + maxOutput).toBeLessThanOrEqual(window);
-        if (verdict.kind === "final") expect(count).toBeLessThanOrEqual(window);
-        if (verdict.kind === "refuse") expect(count).toBeGreaterThan(window);
-      }
+      fc.pre(buffer + maxOutput <= window / 2);
+      const verdict = judgeBefore({ projection: projected(count), targets: [target] });
+      if (verdict.kind === "fits" && count > 0)
+        expect(count + buffer + maxOutput).toBeLessThanOrEqual(window);
     }),
   );
 });
 
-test("nothing is refused or made final while its lowest plausible count is within the limit", () => {
+test("a large head leaves the conversation half of what is beside it, whatever is kept free for the answer", () => {
+  const target = targetOf(60_000, 7500, 15_000);
+  expect(effectiveLimit(target, {}, 10_000)).toBe(37_500);
+  expect(effectiveLimit(target, {}, 42_000)).toBe(51_000);
+  fc.assert(
+    fc.property(tokens, someTarget, (head, { window, buffer, maxOutput }) => {
+      const limit = effectiveLimit(targetOf(window, buffer, maxOutput), {}, head);
+      expect(limit).toBeLessThanOrEqual(window);
+      const isHalf = limit - head >= (window - head) / 2 - 1;
+      expect(isHalf || limit >= window - 1024).toBe(true);
+    }),
+  );
+});
+
+test("a budget that the head fills gives way by a quarter of itself, and not by more", () => {
+  const target = targetOf(200_000, 8192, 8000);
+  expect(effectiveLimit(target, { contextBudget: 30_000 }, 18_000)).toBe(30_000);
+  expect(effectiveLimit(target, { contextBudget: 20_000 }, 24_000)).toBe(29_000);
+});
+
+test("nothing is refused or made final while the window may hold it and a short answer", () => {
   fc.assert(
     fc.property(tokens, tokens, someTarget, (count, doubt, { window, buffer, maxOutput }) => {
       const target = targetOf(window, buffer, maxOutput);
       const projection = projected(count + doubt, 0, count);
       const { kind } = judgeAfter({ projection, targets: [target] });
-      if (count <= target.limit.limit) expect(kind).toBe("fits");
-      if (kind === "refuse") expect(count).toBeGreaterThan(window);
+      const answer = Math.min(1024, maxOutput);
+      if (count + answer <= window) expect(kind).toBe("fits");
+      else expect(kind).toBe(count <= window ? "final" : "refuse");
     }),
   );
 });
 
+test("a window that a provider did not name makes nothing final: it refused something, and nobody knows how much it takes", () => {
+  const { name, limit } = targetOf(8000);
+  const target: GuardTarget = { name, limit: narrowLimit(limit, 5000, "refused") };
+  const projection = projected(6000);
+  expect(judgeBefore({ projection, targets: [target] }).kind).toBe("compact");
+  expect(judgeAfter({ projection, targets: [target] }).kind).toBe("fits");
+});
+
 test("a window that nobody knows is no limit, but a budget is", () => {
   const { name, limit } = targetOf(1000);
-  const unknown: GuardTarget = { name, limit: { ...limit, windowSource: "fallback" } };
+  const unknown: GuardTarget = {
+    name,
+    limit: { ...limit, named: Number.POSITIVE_INFINITY, windowSource: "fallback" },
+  };
   const input = { projection: projected(9000), targets: [unknown] as const };
   expect([judgeBefore(input).kind, judgeAfter(input).kind]).toEqual(["fits", "fits"]);
   const own = { contextBudget: 500 };

@@ -5,6 +5,7 @@
 
 import type { Projection } from "./counters.ts";
 import { type Limit, reserveOf } from "./limit.ts";
+import { answerTokensMin } from "./output-room.ts";
 
 export interface GuardThresholds {
   /** From here on the model is told, and a compaction is prepared. */
@@ -47,8 +48,8 @@ export type Verdict =
     }
   /** The first target is full, this one is not. */
   | { readonly kind: "skip"; readonly target: string; readonly filled: number }
-  /** Only the tool schemas are too much: defer tools, else let it go. */
-  | { readonly kind: "schema"; readonly target: string; readonly overTokens: number }
+  /** The head alone is too much, and taking something out of the conversation would not help: let it go if the window may hold it. */
+  | { readonly kind: "head"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "final"; readonly target: string; readonly overTokens: number }
   | { readonly kind: "refuse"; readonly target: string; readonly overTokens: number };
 
@@ -61,15 +62,38 @@ export interface GuardInput {
 }
 
 const priorityBonus = 1.2;
-const smallerPart = 0.5;
+/** What the conversation gets at least: so much of what the head leaves of the window, and so much of a budget. */
+const room = { ofWindow: 0.5, ofBudget: 0.25 };
 
-/** What a request may use on this target: never more than the window less buffer and reserve. */
-export function effectiveLimit({ limit }: GuardTarget, own: OwnLimits = {}): number {
+/**
+ * What a request may use on this target: the window less buffer and reserve, or the budget. A large head does not leave the
+ * conversation without room: reserve, buffer and budget give way to it, and the answer gets what is left.
+ */
+export function effectiveLimit(target: GuardTarget, own: OwnLimits = {}, headTokens = 0): number {
+  const { window, reserve } = target.limit;
+  const budget = budgetOf(own);
+  const beside = Math.min(
+    (window - headTokens) * room.ofWindow,
+    budget === undefined ? Number.POSITIVE_INFINITY : budget * room.ofBudget,
+  );
+  const most = window - Math.min(answerTokensMin, reserve);
+  return Math.max(limitBeside(target.limit, own), Math.min(most, Math.floor(headTokens + beside)));
+}
+
+/** Whatever the head takes. */
+function limitBeside(limit: Limit, own: OwnLimits): number {
   const budget = budgetOf(own);
   if (budget === undefined) return limit.limit;
   const { window, buffer, maxOutput } = limit;
   const reserve = Math.min(limit.reserve, reserveOf(maxOutput, Math.min(window, budget)));
   return Math.max(0, Math.min(window - buffer - reserve, budget));
+}
+
+/** Of the limit; where that gave way to the head, of the room beside the head. */
+function filledOf({ tokens, head }: Projection, limit: number, usualLimit: number): number {
+  if (limit === 0) return Number.POSITIVE_INFINITY;
+  const isBeside = limit > usualLimit && head < limit;
+  return isBeside ? (tokens - head) / (limit - head) : tokens / limit;
 }
 
 /** The lowest limit beside the window. */
@@ -99,16 +123,14 @@ export function judgeBefore(input: GuardInput): Verdict {
 
 function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
   const { projection, own, thresholds = usualThresholds } = input;
-  const limit = effectiveLimit(target, own);
-  const { tokens, schema } = projection;
-  const filled = limit === 0 ? Number.POSITIVE_INFINITY : tokens / limit;
+  const { tokens, head } = projection;
+  const limit = effectiveLimit(target, own, head);
+  const filled = filledOf(projection, limit, effectiveLimit(target, own));
   if (isBoundless(target, own))
     return { kind: "fits", target: target.name, filled, isWarning: false };
   const overTokens = Math.max(0, tokens - limit);
   const compactFrom = own?.agentLimit === undefined ? thresholds.compact : thresholds.warn;
-  // Taking something out of a conversation that is the smaller part would not help.
-  if (overTokens > 0 && tokens - schema < limit * smallerPart)
-    return { kind: "schema", target: target.name, overTokens };
+  if (overTokens > 0 && head > limit) return { kind: "head", target: target.name, overTokens };
   if (filled >= compactFrom) {
     return {
       kind: "compact",
@@ -122,25 +144,24 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
 }
 
 /**
- * After everything was tried. What may still be under the limit goes: where that is a guess, the provider knows better. What is
- * known to be over it goes as the last turn, if the whole window holds it.
+ * After everything was tried. What the window may hold beside a short answer goes, also over the limit: where its size is a
+ * guess, the provider knows better. What is known to leave no room for an answer goes as the last turn, if the window holds it.
  */
 export function judgeAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
-  const limit = effectiveLimit(target, input.own);
-  const { tokens, least, schema } = input.projection;
-  const overTokens = Math.max(0, tokens - limit);
-  if (least <= limit || isBoundless(target, input.own)) {
+  const { tokens, least, head } = input.projection;
+  const limit = effectiveLimit(target, input.own, head);
+  if (hasRoom(target, least)) {
+    const filled = filledOf(input.projection, limit, effectiveLimit(target, input.own));
     const { warn } = input.thresholds ?? usualThresholds;
-    return {
-      kind: "fits",
-      target: target.name,
-      filled: limit === 0 ? 0 : tokens / limit,
-      isWarning: tokens >= limit * warn,
-    };
+    return { kind: "fits", target: target.name, filled, isWarning: filled >= warn };
   }
-  const isHeld = least <= target.limit.window || target.limit.windowSource === "fallback";
-  if (isHeld && tokens - schema <= limit)
-    return { kind: "schema", target: target.name, overTokens };
+  const overTokens = Math.max(0, tokens - limit);
+  const isHeld = least <= target.limit.named;
   return { kind: isHeld ? "final" : "refuse", target: target.name, overTokens };
+}
+
+/** As far as anybody has named it, the window holds so much and an answer. */
+function hasRoom({ limit: { named, reserve } }: GuardTarget, tokens: number): boolean {
+  return tokens + Math.min(answerTokensMin, reserve) <= named;
 }

@@ -18,6 +18,7 @@ describe("the limit", () => {
   it("of an unknown model is its default window less buffer and a quarter", () => {
     expect(resolveLimit({ facts: unknown })).toEqual({
       window: 131_072,
+      named: Number.POSITIVE_INFINITY,
       buffer: 8_192,
       maxOutput: 32_768,
       reserve: 32_768,
@@ -35,6 +36,7 @@ describe("the limit", () => {
     };
     expect(resolveLimit(levels)).toEqual({
       window: 50_000,
+      named: 50_000,
       buffer: 3,
       maxOutput: 1,
       reserve: 1,

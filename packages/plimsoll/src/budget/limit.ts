@@ -21,6 +21,8 @@ export interface LimitInput {
 export interface Limit {
   /** Of a window that nobody knows this is a guess, and nothing is done for its sake. */
   readonly window: number;
+  /** The window that configuration, catalogue or provider name: more is known not to fit. Infinite where nobody names one. */
+  readonly named: number;
   readonly buffer: number;
   /** The longest answer that the client, the configuration or the catalogue names. */
   readonly maxOutput: number;
@@ -56,13 +58,15 @@ export function resolveLimit(input: LimitInput): Limit {
   // Whoever configures an answer's length wants that much kept free.
   const isConfigured = input.requestMaxOutput === undefined && configured !== undefined;
   const reserve = isConfigured ? maxOutput : reserveOf(maxOutput, window);
+  const source = windowSource(input);
   return {
     window,
+    named: source === "fallback" ? Number.POSITIVE_INFINITY : window,
     buffer,
     maxOutput,
     reserve,
     limit: Math.max(0, window - buffer - reserve),
-    windowSource: windowSource(input),
+    windowSource: source,
   };
 }
 
@@ -76,12 +80,13 @@ export function windowFor(rest: number, maxOutput: number): number {
   return Math.min(rest + maxOutput, Math.ceil(rest / (1 - reserveShare)));
 }
 
-/** The same with a smaller window, which a provider has named: the buffer was made for a larger one. */
-export function narrowLimit(limit: Limit, window: number): Limit {
+/** The same with a smaller window: its provider names it, or refused a request of about that size. The buffer was made for a larger one. */
+export function narrowLimit(limit: Limit, window: number, by: "named" | "refused"): Limit {
   const buffer = Math.min(limit.buffer, Math.floor(window / 8));
   const reserve = Math.min(limit.reserve, reserveOf(limit.maxOutput, window));
   const rest = Math.max(0, window - buffer - reserve);
-  return { ...limit, window, buffer, reserve, limit: rest, windowSource: "learned" };
+  const named = by === "named" ? window : limit.named;
+  return { ...limit, window, named, buffer, reserve, limit: rest, windowSource: "learned" };
 }
 
 function windowSource({ model, provider, defaults, facts }: LimitInput): Limit["windowSource"] {

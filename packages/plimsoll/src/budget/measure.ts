@@ -81,14 +81,15 @@ export function toolText(tool: ToolDefinition): string {
 }
 
 /**
- * What a provider makes of tool schemas, where its tokenizer is unknown. Anthropic's own example counts 403 tokens for one tool
+ * What a provider makes of tool schemas. It writes them in a form of its own, so that no count of their JSON text is exact. Anthropic's own example counts 403 tokens for one tool
  * and a question, of which it puts 346 before any list of tools (docs, "Token counting" and "Tool use pricing", 2026-11): a
- * schema is no more than its JSON text. `factor` is for servers that make more of it.
+ * schema is no more than its JSON text. `factor` is for servers with a tokenizer that nobody knows, and that make more of it.
  */
-export function schemaTokens(count: Count, factor: number): Count {
-  return count.certainty === "estimate"
-    ? { ...count, tokens: Math.ceil(count.tokens * factor) }
-    : count;
+export function schemaTokens({ tokens, certainty }: Count, factor: number): Count {
+  return {
+    tokens: certainty === "estimate" ? Math.ceil(tokens * factor) : tokens,
+    certainty: tokens === 0 ? certainty : "estimate",
+  };
 }
 
 /** One estimate makes the sum an estimate; otherwise one bound makes it a bound. */

@@ -19,15 +19,25 @@ test("an answer may be as long as its client wishes while the window holds both"
   expect(fitOutput({ maxTokens: 32_000 }, limit, 33_369)).toEqual({ maxTokens: 32_000 });
 });
 
-test("otherwise it may be as long as what is left beside the buffer, and never shorter than the reserve", () => {
+test("otherwise it gets what is left beside the buffer, or three quarters of it", () => {
+  const wish = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
-  expect(fitOutput({ maxTokens: 32_000 }, limit, 40_000)).toEqual({ maxTokens: 17_144 });
-  expect(fitOutput({ maxTokens: 32_000 }, limit, 64_000)).toEqual({ maxTokens: 16_384 });
+  expect(fitOutput(wish, limit, 34_000, 34_000)).toEqual({ maxTokens: 23_524 });
+  expect(fitOutput(wish, limit, 60_000, 59_000)).toEqual({ maxTokens: 3927 });
+  expect(fitOutput(wish, limit, 64_000, 63_500)).toEqual({ maxTokens: 1024 });
 });
 
-test("it is shorter than the reserve only where it is known that there is less room", () => {
+test("on a guess it is as long as the reserve, unless it is known that there is less room", () => {
+  const wish = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
-  expect(fitOutput({ maxTokens: 32_000 }, limit, 64_000, 60_000)).toEqual({ maxTokens: 5536 });
+  expect(fitOutput(wish, limit, 60_000, 24_000)).toEqual({ maxTokens: 16_384 });
+  expect(fitOutput(wish, limit, 80_000, 60_000)).toEqual({ maxTokens: 5536 });
+});
+
+test("where the count leaves no room for an answer, the lowest plausible one does", () => {
+  expect(fitOutput({ maxTokens: 32_000 }, limitOf(65_536, 32_000), 65_000, 63_000)).toEqual({
+    maxTokens: 2536,
+  });
 });
 
 test("more than the window is never asked for", () => {

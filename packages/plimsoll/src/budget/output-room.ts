@@ -5,6 +5,11 @@ import type { Limit } from "./limit.ts";
 
 /** Providers take no thinking budget below this (Anthropic, "Extended thinking", 2026-11). */
 const thinkingTokensMin = 1024;
+/** A request that leaves less than this for its answer is the last one. */
+export const answerTokensMin = 1024;
+const answerShare = 0.75;
+/** Where the lowest plausible count is further off than this share of the window, a count is a guess. */
+const doubtful = 0.1;
 /** Counts are not exact: so much of the input is kept free. */
 const marginShare = 0.005;
 
@@ -15,8 +20,9 @@ export interface InputSize {
 }
 
 /**
- * Less than the reserve, for which a request leaves room, only where it is known that there is less: an input may be
- * overestimated. A thinking budget is halved until it fits, so that it does not change with every turn.
+ * Where an answer must be shorter, room stays free for what was counted too low: the buffer, or a quarter of what is left. On
+ * a guess it is not shorter than the reserve: the provider knows better, and its "too long" says how much is left. A thinking
+ * budget is halved until it fits, so that it does not change with every turn.
  */
 export function fitOutput(
   wish: OutputSize,
@@ -27,10 +33,11 @@ export function fitOutput(
   // What does not fit at all does not fit with a shorter answer either.
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
-  const kept = Math.min(reserve, window - input.least);
-  // Where an answer is made shorter anyway, the buffer stays free for what was counted too low.
-  const room = Math.max(left - buffer, kept, 1);
-  const maxTokens = Math.min(wish.maxTokens, room);
+  const known = Math.max(left - buffer, Math.floor(left * answerShare));
+  // A guess, or a count that leaves no room for an answer, may be too high.
+  const isDoubtful = left < answerTokensMin || input.tokens - input.least > window * doubtful;
+  const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;
+  const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible));
   const { thinkingTokens } = wish;
   // A budget over the answer's length is for thinking between calls, and has no part in it.
   if (thinkingTokens === undefined || thinkingTokens >= wish.maxTokens)

@@ -74,7 +74,7 @@ export async function runInspect(
       const branch = branches.find((one) => one.id === turn?.branch);
       return turn === undefined || branch === undefined
         ? inspection
-        : asSent(inspection, turn, scaleOf(branch, turn));
+        : asSent(inspection, turn, scaleOf(branch));
     });
   });
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));

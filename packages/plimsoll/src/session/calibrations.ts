@@ -90,6 +90,12 @@ export function takeBasis(
   branch.basis = { inputTokens, estimated, target: target.key };
 }
 
+/** A request that a provider took refutes our guess, after a refusal without figures, that its window is smaller. */
+export function forgetRefuted({ windows }: SessionLog, { basis }: BranchState): void {
+  if (basis !== undefined && basis.inputTokens >= (windows.get(basis.target) ?? Infinity))
+    windows.delete(basis.target);
+}
+
 /** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */
 function raised({ system, tools, conversation }: ByComponent): ByComponent {
   return {

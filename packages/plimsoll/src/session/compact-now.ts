@@ -119,7 +119,7 @@ async function applyNow(
   const draft = await storedDraft(context, place);
   const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
   const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
-  const scale = scaleOf(branch.record, place.lastTurn);
+  const scale = scaleOf(branch.record);
   const goal = goalFor(Math.floor(limit / scale), scale);
   const end = async (phase: "success" | "handover", sized: Sized): Promise<void> =>
     context.watch?.(draft, {

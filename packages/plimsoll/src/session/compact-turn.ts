@@ -165,7 +165,8 @@ async function tryChain(
     const goal = goalOf(draft, start, compacting, level);
     const told = toldOf(start, compacting);
     const compaction = await compact(world, { draft, start, strategies, goal, told });
-    const freed = 1 - compaction.sized.measured.total / Math.max(1, start.measured.total);
+    const rest = start.measured.total - headOf(start, compacting.before);
+    const freed = (start.measured.total - compaction.sized.measured.total) / Math.max(1, rest);
     const tried: Tried = { compaction, outcome: "compacted", level };
     const isEnough =
       compacting.isOverMedia ||
@@ -183,11 +184,11 @@ async function orWithoutFresh(
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Tried> {
   if (!isOver(world, draft, tried, compacting)) return tried;
-  const { guard, mostTokens = Number.POSITIVE_INFINITY } = compacting;
+  const { guard, before: first, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const { sized } = tried.compaction;
   const { projection } = judged(world, draft, sized, guard);
   const scale = projection.tokens / Math.max(1, sized.measured.total);
-  const most = Math.min(guard.limit * guard.thresholds.compact, mostTokens * scale);
+  const most = Math.min(first.limit * guard.thresholds.compact, mostTokens * scale);
   const smaller = await offloadLast(world, draft, start, projection.tokens - most);
   if (smaller === start) return tried;
   const before = judged(world, draft, smaller, guard);
@@ -218,7 +219,8 @@ function isThere(
   { compaction }: Tried,
   { guard }: Compacting,
 ): boolean {
-  return judged(world, draft, compaction.sized, guard).projection.tokens <= guard.limit;
+  const { projection, limit } = judged(world, draft, compaction.sized, guard);
+  return projection.tokens <= limit;
 }
 
 /** It is known not to fit. */
@@ -291,8 +293,13 @@ function scaleOf({ measured }: Sized, { projection }: JudgedView): number {
   return measured.total / Math.max(1, projection.tokens);
 }
 
-function toldOf(start: Sized, { guard, before }: Compacting): Told {
-  return { limit: guard.limit, scale: 1 / scaleOf(start, before) };
+/** What no compaction takes out, in our own tokens. */
+function headOf(start: Sized, before: JudgedView): number {
+  return before.projection.head * scaleOf(start, before);
+}
+
+function toldOf(start: Sized, { before }: Compacting): Told {
+  return { limit: before.limit, scale: 1 / scaleOf(start, before) };
 }
 
 /** In our own tokens: the guard counts as the provider does. */
@@ -302,15 +309,16 @@ function goalOf(
   compacting: Compacting,
   level: number,
 ): Goal {
-  const { guard, before, isOverMedia, mostTokens, mostBytes } = compacting;
+  const { before, isOverMedia, mostTokens, mostBytes } = compacting;
   const media = mostBytes === undefined ? target.media : { ...target.media, maxBytes: mostBytes };
   const scale = scaleOf(start, before);
   const most = mostTokens ?? Number.POSITIVE_INFINITY;
-  const limit = Math.floor(guard.limit * scale);
-  const { system, tools } = start.measured;
-  // What stands before the conversation cannot be taken out: of the rest, enough is left to be worth something.
-  const least = system + tools + (limit - system - tools) * restLeft;
-  const tokens = Math.floor(Math.min(most, Math.max(limit * depth, least)) * deeper ** level);
+  const limit = Math.floor(before.limit * scale);
+  // The head cannot be taken out: of the rest, enough is left to be worth something.
+  const head = headOf(start, before);
+  const usual = Math.min(most, Math.max(limit * depth, head + (limit - head) * restLeft));
+  const rest = Math.max(0, usual - head) * deeper ** level;
+  const tokens = Math.floor(usual < head ? usual : head + rest);
   return {
     limitTokens: Math.min(limit, most),
     tokens,

@@ -13,7 +13,7 @@ import type { TurnRecord, Write } from "../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../wire/credentials.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
-import { takeBasis } from "./calibrations.ts";
+import { forgetRefuted, takeBasis } from "./calibrations.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { expandAnswer } from "./expand-answer.ts";
@@ -65,6 +65,7 @@ export async function endTurn(
   const last = sent.rounds?.usages.at(-1) ?? usage;
   // With what the model looked up on the way: that is in the next request, too.
   takeBasis(branch, { ...fitted, ...sent.rounds?.reported }, last?.inputTokens);
+  forgetRefuted(log, branch);
   noteOverflow(context, sent, result);
   noteRefusal(context, sent, result);
   const endedAt = context.now();

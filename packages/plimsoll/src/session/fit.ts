@@ -7,7 +7,7 @@
  * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
  */
 
-import { effectiveLimit, type Verdict } from "../budget/guard.ts";
+import { effectiveLimit, judgeAfter, type Verdict } from "../budget/guard.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
@@ -27,7 +27,7 @@ import {
 import type { BranchState } from "./log.ts";
 import { viewOf } from "./path.ts";
 import { prepareSummary } from "./prepared-summary.ts";
-import { asGuarded, guardOf, type JudgedView, judged } from "./projection.ts";
+import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "./projection.ts";
 import { mustRecover } from "./recovery.ts";
 import type { Target } from "./target.ts";
 import { type Timing, timingOf, waits } from "./timing.ts";
@@ -48,7 +48,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const { verdict } = before;
   if (verdict.kind === "skip") {
     const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
-    const limit = effectiveLimit(asGuarded(target), guard.own);
+    const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
     return fitted(draft, { ...before, limit, sized: start, target, outcome: "edited" });
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
@@ -62,7 +62,7 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
     const goal = mostTokens === undefined ? {} : { mostTokens };
     return compactTurn(world, draft, start, { guard, before, isOverMedia, ...goal });
   }
-  const isStuck = isLetGo(draft, verdict, before) || isExhausted(draft, verdict, before);
+  const isStuck = isLetGo(guard, before) || isExhausted(draft, verdict, before);
   const timing = isStuck ? waits : timingOf(world, draft, start, { guard, before });
   if (timing.kind === "wait") return settle(world, draft, start, before);
   return compactTurn(world, draft, start, {
@@ -130,13 +130,9 @@ function isSameView(known: View | undefined, view: View): boolean {
   return countOfEdits(known) === countOfEdits(view) && last(known) === last(view);
 }
 
-/** Only tools push it over, and the window holds it all the same. */
-function isLetGo(
-  { targets: [target] }: Draft,
-  verdict: Verdict,
-  { projection }: JudgedView,
-): boolean {
-  return verdict.kind === "schema" && projection.least <= target.limit.window;
+/** The head alone is too much by our count, and the window may hold it all the same. */
+function isLetGo(guard: Guard, { verdict, projection }: JudgedView): boolean {
+  return verdict.kind === "head" && judgeAfter({ ...guard, projection }).kind === "fits";
 }
 
 function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
@@ -171,7 +167,7 @@ async function settle(
   reportWarning(draft, verdict.filled, before.limit);
   const guard = guardOf(world, draft);
   const isRoomy = (sized: Sized): boolean =>
-    before.projection.tokens + addedTokens(before, start, sized) <= guard.limit;
+    before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
   const after = judged(world, draft, noted, guard);
@@ -186,7 +182,7 @@ function isWarned({ branch }: Draft, { view }: Sized): boolean {
 
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
 
-/** After a provider's own "too long": smaller by at least a tenth, or not at all. */
+/** After a provider's own "too long": smaller by at least a tenth, or with a shorter answer, or not at all. */
 export async function refit(
   world: FitWorld,
   draft: Draft,
@@ -198,20 +194,22 @@ export async function refit(
   const before = judged(world, draft, start, guard);
   const [target] = draft.targets;
   // There was room for the request, and not for as long an answer as it asked for.
-  const isShorter = before.verdict.kind === "fits" && isAnswerShorter(draft, sent, target, before);
-  if (isShorter && !isBytes)
+  const isHeld = judgeAfter({ ...guard, projection: before.projection }).kind !== "refuse";
+  const isShorter = !isBytes && isHeld && isAnswerShorter(draft, sent, target, before);
+  if (isShorter && before.verdict.kind === "fits")
     return fitted(draft, { ...before, sized: start, target, outcome: outcomeOf(start) });
   const mostTokens = Math.floor(sent.measured.total * smallerShare);
   const next = await compactTurn(world, draft, start, {
     guard,
     before,
     isOverMedia: false,
-    isRefused: true,
+    isRefused: !isShorter,
     mostTokens,
     ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
   });
-  const isSmaller = next.measured.total <= mostTokens && next.refusal === undefined;
-  return isSmaller && !next.isFinal ? next : undefined;
+  if (next.refusal !== undefined) return undefined;
+  const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
+  return isShorter || isSmaller ? next : undefined;
 }
 
 const smallerShare = 0.9;

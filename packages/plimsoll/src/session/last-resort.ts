@@ -62,8 +62,8 @@ const finalInstruction =
   "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
 
 /**
- * Nothing more can be taken out, or not now. What still fits goes; what only the window without its buffer holds
- * goes as the last turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
+ * Nothing more can be taken out, or not now. What leaves room for an answer goes; what the window just holds goes as the last
+ * turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
  */
 export async function lastResort(
   world: FitWorld,
@@ -75,7 +75,7 @@ export async function lastResort(
   const { projection } = before;
   const verdict = judgeAfter({ ...guard, projection });
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
-  if (verdict.kind === "fits" || verdict.kind === "schema") return fitted(draft, plain);
+  if (verdict.kind === "fits") return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
     reportDegraded(draft, "original", "the request goes as it came, and may be too long");
     return fitted(draft, plain);
@@ -83,20 +83,17 @@ export async function lastResort(
   world.debug("context-guard/enforce", () => ({
     forcedFinalTurnReason: "context",
     action: verdict.kind,
-    blocked: [{ ...targetFields(target), limit: guard.limit, projected: projection.tokens }],
+    blocked: [{ ...targetFields(target), limit: before.limit, projected: projection.tokens }],
   }));
   if (verdict.kind === "final") {
-    reportEnforced(draft, "final", projection.tokens, guard.limit);
+    reportEnforced(draft, "final", projection.tokens, before.limit);
     const closing = await closingView(world, draft, sized, projection);
-    const { measurement } = judged(world, draft, closing, guard);
-    return {
-      ...fitted(draft, { ...before, sized: closing, target, outcome: "final" }),
-      measurement,
-      isFinal: true,
-    };
+    const last = closing === sized ? before : judged(world, draft, closing, guard);
+    const sent = fitted(draft, { ...last, sized: closing, target, outcome: "final" });
+    return { ...sent, isFinal: true };
   }
   if (isOurs) reportDegraded(draft, "overflow", "the edits already made do not suffice");
-  reportEnforced(draft, "refused", projection.tokens, guard.limit);
+  reportEnforced(draft, "refused", projection.tokens, before.limit);
   return {
     ...fitted(draft, { ...plain, outcome: "refused" }),
     refusal: {
@@ -116,6 +113,9 @@ export function addedTokens(
   return Math.ceil((after.total - before.total) * scale);
 }
 
+/** Of the room that is left: the rest is for the answer. */
+const closingShare = 0.25;
+
 /** With the last instruction behind it, where there is room for that. */
 async function closingView(
   world: FitWorld,
@@ -125,9 +125,9 @@ async function closingView(
 ): Promise<Sized> {
   if (isBegun(draft)) return sized;
   const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
-  const { window, reserve } = draft.targets[0].limit;
+  const { window } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
-  const hasRoom = projection.tokens + added + reserve <= window;
+  const hasRoom = added <= (window - projection.least) * closingShare;
   return hasRoom && (await judge(world, draft, closing)).kind !== "invalid" ? closing : sized;
 }
 

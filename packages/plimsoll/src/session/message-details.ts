@@ -42,7 +42,7 @@ export async function detailsOf(
       { status: 404 },
     );
   const { path, record } = found;
-  const scale = scaleOf(record, lastTurn);
+  const scale = scaleOf(record);
   const wanted = path.filter(({ seq }) => seq >= first && seq <= last).slice(0, mostMessages);
   const bodies = await store.bodies(
     session,

@@ -94,15 +94,20 @@ function learnFrom(
   // Without a figure we know only that this was too much; said of a second try it tells nothing more.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
-    log.windows.set(target.key, Math.floor((fitted.tokensAfter + answer) * belowTooMuch));
+    log.windows.set(target.key, windowBelow(kind, fitted.tokensAfter, answer));
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
     ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
   });
-  const wasKnown = target.limit.windowSource !== "fallback";
-  const smaller = context.targets.narrowed(known, wasKnown ? target.limit.window : undefined);
-  return context.targets.narrowed(smaller, log.windows.get(target.key));
+  return context.targets.narrowed(known, log.windows.get(target.key));
+}
+
+/** Where the answer was too long and not the request, half of it is tried next. */
+function windowBelow(kind: Overflow["kind"], tokens: number, answer: number): number {
+  return Math.floor(
+    kind === "input+output" ? tokens + answer / 2 : (tokens + answer) * belowTooMuch,
+  );
 }
 
 /** What the provider counted of the request alone. */

@@ -81,7 +81,8 @@ export async function resultsInTheWay(
   start: Sized,
   overTokens: number,
 ): Promise<readonly OversizedResult[]> {
-  const { limit, scale } = roomOf(world, draft);
+  const { scale } = roomOf(world, draft);
+  const { window } = draft.targets[0].limit;
   const fresh = await freshResults(draft, start.view, leastBytes(world));
   const taken: OversizedResult[] = [];
   let saved = 0;
@@ -89,7 +90,7 @@ export async function resultsInTheWay(
     const saves = result.tokens * scale - referenceTokens;
     if (saved >= overTokens || saves <= 0) break;
     saved += saves;
-    const reason = `A result of ${result.bytes} bytes: with it the request does not fit into ${limit} tokens, and nothing else can be taken out.`;
+    const reason = `A result of ${result.bytes} bytes: with it the window of ${window} tokens has no room for an answer, and nothing older can be taken out.`;
     taken.push({ ...result, reason });
   }
   return taken;

@@ -26,6 +26,7 @@ export interface Guard {
   readonly own: OwnLimits;
   readonly thresholds: GuardThresholds;
   readonly targets: GuardInput["targets"];
+  /** Whatever the head takes. */
   readonly limit: number;
 }
 
@@ -46,6 +47,7 @@ export function asGuarded({ key, limit }: Target): GuardTarget {
 
 export interface JudgedView {
   readonly verdict: Verdict;
+  /** What there is to use beside this head. */
   readonly limit: number;
   readonly projection: Projection;
   readonly measurement: Measurement;
@@ -56,7 +58,7 @@ export function judged(world: World, draft: Draft, sized: Sized, guard: Guard): 
   const [target] = draft.targets;
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
-  const { limit } = guard;
+  const limit = effectiveLimit(asGuarded(target), guard.own, projection.head);
   return { measurement, projection, limit, verdict: judgeBefore({ ...guard, projection }) };
 }
 
@@ -73,15 +75,19 @@ interface Counted {
  * What was reported counts, and only the difference since then is estimated. Where more was taken out than was added, the
  * corrected estimate counts if it is higher: a report says little of what is left of a request.
  */
-function projectionOf(world: World, { branch, log, targets }: Draft, counted: Counted): Projection {
-  const [target] = targets;
+function projectionOf(world: World, draft: Draft, counted: Counted): Projection {
+  const { branch, log } = draft;
+  const [target] = draft.targets;
   const { measurement } = counted;
   const least = leastOf(counted, world.calibrations.isReported(log, target));
-  const plain = { tokens: measurement.total, least, schema: measurement.tools };
+  const factors = world.calibrations.factors(log, target);
+  const head = Math.ceil(
+    measurement.total - measurement.conversation + firstWordsTokens(draft) * factors.conversation,
+  );
+  const plain = { tokens: measurement.total, least, head };
   const { basis } = branch;
   if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
   const now = byComponent(counted.measured);
-  const factors = world.calibrations.factors(log, target);
   const [system, tools, conversation] = [
     (now.system - basis.estimated.system) * factors.system,
     (now.tools - basis.estimated.tools) * factors.tools,
@@ -89,22 +95,45 @@ function projectionOf(world: World, { branch, log, targets }: Draft, counted: Co
   ];
   const added = Math.ceil(system + tools + conversation);
   const tokens = basis.inputTokens + added;
-  const hasShrunk = Math.min(system, tools, conversation) < 0;
-  if (hasShrunk) return withCare(target, { ...plain, tokens: Math.max(tokens, plain.tokens) });
+  const parts = [system, tools, conversation];
+  const hasShrunk = Math.min(...parts) < 0;
+  const leastAdded = parts.reduce((sum, part) => sum + lowest(part), 0);
   return withCare(target, {
-    tokens: target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
-    least: Math.max(least, basis.inputTokens + Math.floor(added / doubt.unreported)),
-    schema: 0,
+    tokens: hasShrunk || target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
+    least: Math.max(least, Math.floor(basis.inputTokens + leastAdded)),
+    head,
   });
 }
 
-/** Exact counts are what they are; an estimate may be too high. */
-function leastOf({ measured, measurement }: Counted, isReported: boolean): number {
-  const { components } = measured;
-  const exact = Object.values(components).every(({ certainty }) => certainty === "exact");
-  const margin = isReported ? doubt.reported : doubt.unreported;
-  return exact ? measured.total : Math.floor(measurement.total / margin);
+/** What was added may be less than we think, and what was taken out more. */
+function lowest(tokens: number): number {
+  return tokens < 0 ? tokens * doubt.unreported : tokens / doubt.unreported;
 }
+
+/** An estimate may be too high, an exact count only where the provider's reports say so. */
+function leastOf({ measured, measurement }: Counted, isReported: boolean): number {
+  const margin = isReported ? doubt.reported : doubt.unreported;
+  const sum = componentNames.reduce((tokens, name) => {
+    const [before, after] = [measured.components[name], measurement.components[name]];
+    const isExact = before.certainty === "exact";
+    return tokens + (isExact ? Math.min(before.tokens, after.tokens) : after.tokens / margin);
+  }, 0);
+  return Math.floor(sum);
+}
+
+const componentNames = ["system", "skills", "tools", "conversation"] as const;
+
+/** What the user said first, in our tokens: no strategy takes it out. */
+function firstWordsTokens({ path, log }: Draft): number {
+  for (let index = 0; index < Math.min(path.length, firstWordsWithin); index++) {
+    if (log.nodes.get(path.seqAt(index) ?? -1)?.role === "user")
+      return path.sumOf({ first: index, last: index }).tokens;
+  }
+  return 0;
+}
+
+/** Before the user's first message there may be instructions, and not much else. */
+const firstWordsWithin = 16;
 
 /** A server that cuts silently never says that a request is too long: there, what may be too much is. */
 function withCare({ cutsSilently }: Target, projection: Projection): Projection {

@@ -375,7 +375,7 @@ async function measureWith(
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
   if (lastTurn?.tokensAfter === undefined || since === 0) return { tokens: then, tooMany };
   const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
-  const scale = scaleOf(place.branch.record, lastTurn);
+  const scale = scaleOf(place.branch.record);
   return { tokens: lastTurn.tokensAfter + told(said + then - now, scale), tooMany };
 }
 

@@ -67,7 +67,7 @@ export async function storedDraft(
   const sum = learned.reduce(addMessage, nothing);
   const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
   // What was measured then was told as the provider counts; here everything is in our own tokens.
-  const scale = scaleOf(branch.record, lastTurn);
+  const scale = scaleOf(branch.record);
   const system = Math.round((lastTurn?.measurement.system ?? 0) / scale);
   const brought = learned.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
   const tools = Math.max(

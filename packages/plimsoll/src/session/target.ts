@@ -47,7 +47,7 @@ export interface Targets {
   learnWindow(target: Target, tokens: number): void;
   /** Its server does not hold tools back after all: it is not asked to for a while. */
   distrust(target: Target): void;
-  /** The same target with a smaller window. */
+  /** The same target with a smaller window, where its provider refused a request of about that size. */
   narrowed(target: Target, window: number | undefined): Target;
 }
 
@@ -84,7 +84,8 @@ export function createTargets(config: Config, now: () => number): Targets {
     const said = learned.get(learnedKey(found));
     const isDistrusted = (distrusted.get(learnedKey(found)) ?? 0) > now();
     const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
-    return narrowed(trusted, said !== undefined && said.until > now() ? said.tokens : undefined);
+    const isBelieved = said !== undefined && said.until > now();
+    return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
   };
 
   const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
@@ -135,7 +136,7 @@ export function createTargets(config: Config, now: () => number): Targets {
         );
       return alike([first, ...others]);
     },
-    narrowed,
+    narrowed: (target, window) => narrowed(target, window, "refused"),
     distrust: (target) => {
       if (distrusted.size >= maxLearned) distrusted.clear();
       distrusted.set(learnedKey(target), now() + learnedForMs);
@@ -178,11 +179,11 @@ function learnedKey({ tenant, key }: Target): string {
 }
 
 /** What a provider says of its window counts where it is less than what was known, or where nothing was. */
-function narrowed(target: Target, window: number | undefined): Target {
+function narrowed(target: Target, window: number | undefined, by: "named" | "refused"): Target {
   const { limit } = target;
   const isGuess = limit.windowSource === "fallback";
   if (window === undefined || (window >= limit.window && !isGuess)) return target;
-  return { ...target, limit: narrowLimit(limit, window) };
+  return { ...target, limit: narrowLimit(limit, window, by) };
 }
 
 /** Ollama keeps the end of what is longer than its `num_ctx`, and answers as if that were all (docs, "context length", 2026-11). */

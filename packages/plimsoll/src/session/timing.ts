@@ -151,10 +151,10 @@ function worthNow(
     {
       tokens,
       cachedTokens: cachedNow(world, draft),
-      afterTokens: Math.min(guard.limit * depth, tokens * share),
+      afterTokens: Math.min(before.limit * depth, tokens * share),
       prefixTokens: headOf(start, before),
       growthTokens: Math.max(1, grown),
-      forcedTokens: guard.limit * guard.thresholds.block,
+      forcedTokens: before.limit * guard.thresholds.block,
       turnsToCome: world.config.cost?.expected_turns ?? lasted,
     },
     listFor(world, draft),

@@ -56,11 +56,13 @@ const scene: fc.Arbitrary<Scene> = fc
       maxLength: TURNS,
     }),
   })
-  // A head that fills the window by itself is another matter.
-  .filter(
-    ({ window, systemTokens, toolTokens, factors }) =>
-      systemTokens * factors.system + (toolTokens + 400) * factors.tools < window * 0.4,
-  );
+  // With a head that fills the window by itself nothing can be sent at all.
+  .filter((one) => headShare(one) < 0.75);
+
+/** Of the window, as the provider counts. */
+function headShare({ window, systemTokens, toolTokens, factors }: Scene): number {
+  return (systemTokens * factors.system + (toolTokens + 400) * factors.tools) / window;
+}
 
 interface Sent {
   readonly turn: ReceivedTurn;
@@ -178,7 +180,7 @@ async function send(turned: Turned): Promise<void> {
     sent = sentOf(wire, body, turn, provider);
   }
   if (before && isOver) provider.overSinceReport += 1;
-  expectFresh(turned, sent);
+  expectFresh(turned, sent, wouldGo);
   // A few reports, and the factors of head and conversation are told apart.
   expectOutput(turned, sent, provider.reports > 4);
   expect(
@@ -199,10 +201,11 @@ async function send(turned: Turned): Promise<void> {
 const where = ({ scene, wire, messages }: Turned): string =>
   `${wire}, message ${messages.length}, ${JSON.stringify({ ...scene, results: undefined })}`;
 
-/** A fresh result is there whole, or everything that is older is not. */
-function expectFresh(turned: Turned, { text }: Sent): void {
+/** A fresh result is there whole, or everything that is older is not, and the whole would not have gone. */
+function expectFresh(turned: Turned, { text }: Sent, wouldGo: boolean): void {
   const isThere = (words: string): boolean => text.includes(JSON.stringify(words).slice(1, -1));
   if (turned.fresh.every(isThere)) return;
+  expect(wouldGo, `${where(turned)}: a fresh result is hidden that fits`).toBe(false);
   const whole = turned.old.filter((words) => words.length > 4_096 && isThere(words));
   expect(whole.length, `${where(turned)}: results stay whole, and a fresh one is hidden`).toBe(0);
 }

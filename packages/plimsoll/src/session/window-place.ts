@@ -69,7 +69,7 @@ export async function placeOf(
   const indexOf = indexOn(pathOfNodes(log, nodes), log);
   const view = viewAt(log, indexOf, at);
   const lastTurn = turns.find((turn) => turn.branch === branch.id) ?? turns[0];
-  const scale = scaleOf(branch, lastTurn);
+  const scale = scaleOf(branch);
   const replacing = replacingIn(view);
   return {
     session,

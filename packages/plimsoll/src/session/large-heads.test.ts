@@ -1,0 +1,166 @@
+/**
+ * A head between the limit and the window: system prompt, tools or a first paste take so much that reserve and buffer have no
+ * room beside them. The window holds it, so the conversation goes on as with any other head, only in less room.
+ */
+
+import { expect, test } from "vitest";
+import {
+  called,
+  OUTPUT_FIELD,
+  requestOf,
+  result,
+  said,
+  tokensOfText,
+  tool,
+  withSystem,
+} from "../../test/generate/bodies.ts";
+import { providerOf, receive } from "../../test/generate/rehearsal.ts";
+import type { JsonObject, Wire } from "../../test/harness/json.ts";
+import type { Config } from "./config-schema.ts";
+import { openPlimsoll } from "./plimsoll.ts";
+
+interface Scene {
+  readonly wire: Wire;
+  readonly window: number;
+  readonly system: number;
+  readonly tools: number;
+  /** Of the user's first message. */
+  readonly paste?: number;
+  readonly maxTokens: number;
+  readonly thinking?: number;
+  /** Of each result. */
+  readonly result: number;
+  /** The provider's tokens for one of ours. */
+  readonly factor: number;
+  /** As the catalogue has it, instead of four characters for a token. */
+  readonly hasTokenizer?: true;
+  readonly budget?: number;
+  readonly turns: number;
+  readonly mostCompactions: number;
+}
+
+const BASE = { wire: "anthropic", maxTokens: 32_000, factor: 1 } as const;
+
+const SCENES: Readonly<Record<string, Scene>> = {
+  "two thirds of the window": {
+    ...{ ...BASE, window: 60_000, system: 12_000, tools: 28_000, result: 2400, turns: 16 },
+    mostCompactions: 5,
+  },
+  "seven tenths, of tools": {
+    ...{ ...BASE, window: 60_000, system: 2000, tools: 40_000, maxTokens: 8000, result: 1200 },
+    ...{ turns: 20, mostCompactions: 4 },
+  },
+  "two thirds of a small window, with thinking": {
+    ...{ ...BASE, window: 32_768, system: 8000, tools: 14_000, thinking: 31_999, result: 800 },
+    ...{ turns: 15, mostCompactions: 4 },
+  },
+  "a paste of four fifths of the window": {
+    ...{ ...BASE, wire: "openai-chat", window: 60_000, system: 500, tools: 500, paste: 48_000 },
+    ...{ maxTokens: 4000, result: 300, turns: 15, mostCompactions: 3 },
+  },
+  "more than the window, by a count that is twice too high": {
+    ...{ ...BASE, window: 32_768, system: 12_000, tools: 28_000, maxTokens: 8000, result: 2400 },
+    ...{ factor: 0.5, turns: 15, mostCompactions: 4 },
+  },
+  "less than it is, by a count that is too low": {
+    ...{ ...BASE, window: 40_960, system: 6000, tools: 14_000, result: 600 },
+    ...{ factor: 1.3, turns: 15, mostCompactions: 3 },
+  },
+  "more than the budget": {
+    ...{ ...BASE, window: 200_000, system: 12_000, tools: 12_000, maxTokens: 8000, result: 800 },
+    ...{ budget: 20_000, turns: 15, mostCompactions: 5 },
+  },
+  "of schemas whose JSON has more tokens than the window, and of which the provider makes half": {
+    ...{ ...BASE, wire: "openai-chat", window: 32_768, system: 12_000, tools: 36_000 },
+    ...{ maxTokens: 8000, result: 1200, factor: 0.55, hasTokenizer: true, turns: 8 },
+    mostCompactions: 2,
+  },
+};
+
+function configOf({ wire, window, hasTokenizer, budget }: Scene): Config {
+  const tokenizer = hasTokenizer === true ? {} : { tokenizer: "approximate" };
+  return {
+    providers: { [providerOf(wire)]: { contextWindow: window, ...tokenizer } },
+    ...(budget === undefined ? {} : { agent: { context_budget: budget } }),
+  };
+}
+
+function headOf({ wire, system, tools, maxTokens, thinking }: Scene): JsonObject {
+  return {
+    ...withSystem(wire, tokensOfText(system), []).head,
+    tools: [tool(wire, tokensOfText(tools))],
+    [OUTPUT_FIELD[wire]]: maxTokens,
+    ...(thinking === undefined ? {} : { thinking: { type: "enabled", budget_tokens: thinking } }),
+  };
+}
+
+/** So many tokens, in lines of their own. */
+function lines(name: string, tokens: number): string {
+  const count = Math.ceil((tokens * 4) / 38);
+  const line = (at: number): string => `row ${name}.${at}: value = compute(${at * 7919})`;
+  return Array.from({ length: count }, (_, at) => line(at)).join("\n");
+}
+
+interface Seen {
+  readonly outcome: string;
+  readonly isFreshThere: boolean;
+  /** How often the provider said that it is too long. */
+  readonly refusals: number;
+  readonly isTaken: boolean;
+}
+
+async function talk(scene: Scene): Promise<readonly Seen[]> {
+  const { wire, window, factor, paste = 0 } = scene;
+  const plimsoll = await openPlimsoll({ store: "memory", config: configOf(scene) });
+  const first = said(`Look at everything. ${lines("paste", paste)}`);
+  const messages = [...withSystem(wire, tokensOfText(scene.system), [first]).messages];
+  const seen: Seen[] = [];
+  let fresh = "";
+  for (let at = 0; at < scene.turns; at++) {
+    const { body } = requestOf(wire, messages, headOf(scene));
+    const turn = await receive(plimsoll, wire, body);
+    const sent = (): { text: string; tokens: number; isTaken: boolean } => {
+      const text = new TextDecoder().decode(turn.body ?? body);
+      const { [OUTPUT_FIELD[wire]]: maxTokens } = JSON.parse(text) as JsonObject;
+      const tokens = Math.ceil(turn.fitted.measured.total * factor);
+      return { text, tokens, isTaken: tokens + Number(maxTokens) <= window };
+    };
+    let refusals = 0;
+    let isGoingOn = true;
+    while (!sent().isTaken && isGoingOn) {
+      refusals++;
+      const { tokens } = sent();
+      const kind = tokens > window ? "input" : "input+output";
+      isGoingOn = await turn.overflowed({ kind, inputTokens: tokens, limitTokens: window });
+    }
+    const { text, tokens, isTaken } = sent();
+    const isFreshThere = text.includes(JSON.stringify(fresh).slice(1, -1));
+    seen.push({ outcome: turn.fitted.outcome, isFreshThere, refusals, isTaken });
+    await turn.end({
+      status: "complete",
+      answer: {
+        outcome: "message",
+        choices: [[called(wire, `c${at}`)]],
+        usage: { inputTokens: tokens, outputTokens: 30 },
+      },
+    });
+    fresh = lines(`${at}`, scene.result);
+    messages.push(called(wire, `c${at}`), result(wire, `c${at}`, fresh));
+  }
+  await plimsoll.close();
+  return seen;
+}
+
+test.each(Object.entries(SCENES))("%s", async (_, scene) => {
+  const seen = await talk(scene);
+  expect(seen.filter(({ isTaken }) => !isTaken)).toEqual([]);
+  expect(seen.filter(({ isFreshThere }) => !isFreshThere)).toEqual([]);
+  const outcomes = seen.map(({ outcome }) => outcome);
+  expect(outcomes).not.toContain("final");
+  expect(outcomes).not.toContain("refused");
+  expect(outcomes).not.toContain("recovered");
+  const compactions = outcomes.filter((outcome) => outcome === "compacted");
+  expect(compactions.length).toBeLessThanOrEqual(scene.mostCompactions);
+  // Before the first report nobody knows how a provider counts.
+  expect(seen.slice(1).reduce((sum, { refusals }) => sum + refusals, 0)).toBe(0);
+});
