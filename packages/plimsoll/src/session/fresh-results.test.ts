@@ -173,7 +173,7 @@ describe.each(WIRES)("%s: a request that would not fit", (wire) => {
     expect(fresh(passed)).toMatchObject([
       {
         reason:
-          "A result of 20000 bytes: with it the request does not fit into 10000 tokens, and nothing else can be taken out.",
+          "A result of 20000 bytes: with it the window of 10700 tokens has no room for an answer, and nothing older can be taken out.",
       },
     ]);
     expect(passed.sentText).toContain("small 9:");

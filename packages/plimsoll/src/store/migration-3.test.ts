@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { migrateSqlite } from "./migrate-sqlite.ts";
@@ -33,6 +34,11 @@ function oldStore(): Database.Database {
   database.exec("INSERT INTO edits VALUES ('s', 1, 'main', 1, '{}')");
   return database;
 }
+
+test("a store in memory leaves no backup in the working folder", () => {
+  migrateSqlite(oldStore(), ":memory:", migrations.slice(2));
+  expect(existsSync(":memory:.v2.bak")).toBe(false);
+});
 
 test("every row of an older store gets its seal", () => {
   const database = oldStore();
