@@ -128,7 +128,7 @@ describe("what stands behind it", () => {
   });
 
   test("is nothing where there is no room: it was not granted", async () => {
-    const said = prose(seededRandom(1), 6_300);
+    const said = prose(seededRandom(1), 6_520);
     const defaults = { tool_output_mode: "truncate" } as const;
     const { text, tokens, limit } = await shownOf(log, { window: 8_000, said, defaults });
     expect(text).toMatch(/^\[Plimsoll: result of fetch, [^\n]*it begins: "step 0:[^\n]*\]$/);
