@@ -1,0 +1,86 @@
+/** A client whose credential was refreshed goes on where it was, and nobody else gets there. */
+
+import { afterEach, describe, expect, test } from "vitest";
+import type { JsonObject } from "../../test/harness/json.ts";
+import { WIRES } from "../../test/respelled/habits.ts";
+import { UUID } from "../../test/respelled/run.ts";
+import { type Asked, callOf, closeTalks, EXTRA, Talk, WORDS } from "../../test/respelled/talk.ts";
+
+afterEach(closeTalks);
+
+describe.each(WIRES)("%s: a refreshed credential", (wire) => {
+  const named = { clientKey: `test:${UUID}`, isRefreshable: true };
+  const refreshed = { tenant: "key:1" };
+
+  /** Two answers, and the history that its client has of them; a third question without an answer, where it is asked. */
+  async function begun(asked: Asked = named) {
+    const talk = new Talk(wire, asked);
+    const call = callOf("call_1");
+    const history: JsonObject[] = [talk.user("Is the hull sound?")];
+    const { session } = await talk.say(history, { words: WORDS, calls: [call] });
+    history.push(...talk.answer(WORDS, [call], EXTRA), ...talk.results(call));
+    await talk.say(history, { words: "It is sound, as far as I can see." });
+    history.push(...talk.answer("It is sound, as far as I can see."));
+    return { talk, session, history };
+  }
+
+  test("continues the conversation of which it carries every word, and goes on in it", async () => {
+    const { talk, session, history } = await begun();
+    const next = [...history, talk.user("And the deck?")];
+    const turn = await talk.say(next, { words: "The deck is sound, too." }, refreshed);
+    expect(turn.session).toBe(session);
+    expect((await talk.store.session(session))?.tenant).toBe("key:0");
+    const last = [...next, ...talk.answer("The deck is sound, too."), talk.user("Good.")];
+    expect((await talk.say(last, { words: "Aye." }, { tenant: "key:2" })).session).toBe(session);
+  });
+
+  test("reaches no conversation of which it lacks anything", async () => {
+    const { talk, session, history } = await begun();
+    for (let length = 0; length < history.length; length++) {
+      const said = [...history.slice(0, length), talk.user("And the deck?")];
+      const turn = await talk.say(said, undefined, { tenant: `key:${length + 1}` });
+      expect(turn.session).not.toBe(session);
+    }
+  });
+
+  test("reaches none in which something was asked that it does not know", async () => {
+    const { talk, session, history } = await begun();
+    await talk.say([...history, talk.user("The word is albatross.")], undefined);
+    const turn = await talk.say([...history, talk.user("And the deck?")], undefined, refreshed);
+    expect(turn.session).not.toBe(session);
+  });
+
+  test("reaches none in which its client left something behind", async () => {
+    const { talk, session, history } = await begun();
+    const left = [...history, talk.user("The word is albatross.")];
+    await talk.say(left, { words: "I will remember the word." });
+    const back = [...history, talk.user("And the deck?")];
+    await talk.say(back, { words: "The deck is sound, too." });
+    const next = [...back, ...talk.answer("The deck is sound, too."), talk.user("Good.")];
+    expect((await talk.say(next, undefined)).session).toBe(session);
+    expect((await talk.say(next, undefined, refreshed)).session).not.toBe(session);
+  });
+
+  test.each([
+    ["another UUID", named, { clientKey: `test:${UUID.replace("7", "8")}` }],
+    ["a name that is no UUID", { ...named, clientKey: "test:talk" }, {}],
+    ["a service that others can reach", named, { isRefreshable: false }],
+    ["a token that Plimsoll gave to somebody", { ...named, tenant: "token:0" }, {}],
+  ])("reaches nothing with %s", async (_, first, then) => {
+    const { talk, session, history } = await begun(first);
+    const next = [...history, talk.user("And the deck?")];
+    const turn = await talk.say(next, undefined, { ...refreshed, ...then });
+    expect(turn.session).not.toBe(session);
+  });
+
+  test("reaches no other conversation of the same client", async () => {
+    const { talk, session, history } = await begun();
+    const elsewhere = { clientKey: "test:another talk" };
+    const question = [talk.user("The word is albatross.")];
+    const other = await talk.say(question, { words: "I will remember the word." }, elsewhere);
+    await talk.say([...history, talk.user("And the deck?")], undefined, refreshed);
+    const known = [...question, ...talk.answer("I will remember the word."), talk.user("Which?")];
+    const turn = await talk.say(known, undefined, { ...elsewhere, ...refreshed });
+    expect([session, other.session]).not.toContain(turn.session);
+  });
+});
