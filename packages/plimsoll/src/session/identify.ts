@@ -8,7 +8,7 @@
 
 import type { Relation } from "../message/event.ts";
 import type { NodeRecord } from "../store/store.ts";
-import { echoIn } from "./echoes.ts";
+import { echoIn, hasWordsOf } from "./echoes.ts";
 import {
   type BranchState,
   findCommon,
@@ -198,7 +198,8 @@ function requestLength(log: SessionLog, branch: BranchState): number {
 
 /**
  * Whether a request has every word of the branch that it goes on with, an answer among them: whoever sends it can learn nothing
- * from the session that he does not know.
+ * from the session that he does not know. Ids and names of calls are not enough, nor are a few words. Contract: the log knows
+ * what its answers have said (`recallAnswers`).
  */
 export function carriesWholeBranch(
   log: SessionLog,
@@ -207,9 +208,22 @@ export function carriesWholeBranch(
 ): boolean {
   const { seq } = findCommon(log, linksIn(log, messages, links));
   const nearest = nearestBranch(log, seq, agent);
-  if (nearest === undefined) return false;
-  const hasAnswer = pathTo(log, seq).some(({ source }) => source === "answer");
-  return hasAnswer && nearest.ahead.length === 0 && isAlone(log, nearest.branch);
+  if (nearest === undefined || nearest.ahead.length > 0) return false;
+  const path = pathTo(log, seq);
+  return (
+    path.some(({ source }) => source === "answer") &&
+    path.every(
+      (node, index) => log.leading.has(node.seq) || isSaidBy(log, node, messages[index]),
+    ) &&
+    isAlone(log, nearest.branch)
+  );
+}
+
+/** Whether a message of a request has the words of one in the log. */
+function isSaidBy(log: SessionLog, node: NodeRecord, message: LogMessage | undefined): boolean {
+  if (message === undefined) return false;
+  const isSame = node.identity === message.identity || node.hash === message.hash;
+  return isSame || hasWordsOf(log, node.seq, message);
 }
 
 /** A request that goes on after an answer has it among its last ones. */
@@ -302,9 +316,20 @@ function isAlone(log: SessionLog, { record }: BranchState): boolean {
   const path = pathTo(log, record.tipSeq);
   const own = path.filter(({ branch }) => branch === record.id).length;
   if (own === (log.countOn.get(record.id) ?? 0)) return true;
-  const talks = new Set(path.map(({ talk }) => talk));
-  for (const { branch, isComplete, talk } of log.nodes.values())
-    if (branch === record.id && isComplete && (talk === undefined || !talks.has(talk)))
-      return false;
+  const isSaid = saidOn(log, path);
+  for (const node of log.nodes.values())
+    if (node.branch === record.id && node.isComplete && !isSaid(node)) return false;
   return true;
+}
+
+/** Whether a message says no more than the path does. Answers with the same ids in their calls may say something else. */
+function saidOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
+  const talks = new Set(path.map(({ talk }) => talk));
+  const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));
+  const identities = new Set(path.map(({ identity }) => identity));
+  return ({ seq, source, talk, identity }) => {
+    if (talk === undefined || !talks.has(talk)) return false;
+    const isOwn = source !== "answer" || identities.has(identity);
+    return isOwn || log.words.get(seq)?.some((each) => words.has(each)) === true;
+  };
 }

@@ -4,7 +4,16 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../test/harness/json.ts";
 import { WIRES } from "../../test/respelled/habits.ts";
 import { UUID } from "../../test/respelled/run.ts";
-import { type Asked, callOf, closeTalks, EXTRA, Talk, WORDS } from "../../test/respelled/talk.ts";
+import {
+  type Asked,
+  callOf,
+  closeTalks,
+  EXTRA,
+  LOOK,
+  Talk,
+  WORDS,
+} from "../../test/respelled/talk.ts";
+import { SPELLERS } from "../../test/respelled/wires.ts";
 
 afterEach(closeTalks);
 
@@ -41,6 +50,43 @@ describe.each(WIRES)("%s: a refreshed credential", (wire) => {
       const turn = await talk.say(said, undefined, { tenant: `key:${length + 1}` });
       expect(turn.session).not.toBe(session);
     }
+  });
+
+  test.each([
+    ["the text beside a call", "", callOf("call_1")],
+    ["the arguments of a call", WORDS, callOf("call_1", "nothing of it")],
+  ])("reaches no conversation of which it has all but %s", async (_, words, call) => {
+    const { talk, session, history } = await begun();
+    const [question = {}] = history;
+    const answer =
+      words === "" ? SPELLERS[wire].echo([], [call], LOOK) : talk.answer(words, [call]);
+    const known = [question, ...answer, ...talk.results(callOf("call_1"))];
+    const last = talk.answer("It is sound, as far as I can see.");
+    const turn = await talk.say([...known, ...last, talk.user("Go on.")], undefined, refreshed);
+    expect(turn.session).not.toBe(session);
+  });
+
+  test("continues the conversation in the words in which its client has always sent it", async () => {
+    const talk = new Talk(wire, named);
+    const history: JsonObject[] = [talk.user("Is the hull sound?")];
+    const { session } = await talk.say(history, { words: WORDS, calls: [callOf("call_1")] });
+    const changed = callOf("call_1", "the hull, below the water");
+    history.push(...talk.answer(WORDS, [changed]), ...talk.results(changed));
+    await talk.say(history, { words: "It is sound, as far as I can see." });
+    await talk.restart();
+    const last = talk.answer("It is sound, as far as I can see.", [], EXTRA);
+    const next = [...history, ...last, talk.user("And the deck?")];
+    expect((await talk.say(next, undefined, refreshed)).session).toBe(session);
+  });
+
+  test("reaches none that was answered twice in one place, with the same ids in the calls", async () => {
+    const talk = new Talk(wire, named);
+    const question = [talk.user("Is the hull sound?")];
+    const known = callOf("call_1", "the keel");
+    const { session } = await talk.say(question, { words: WORDS, calls: [callOf("call_1")] });
+    await talk.say(question, { words: WORDS, calls: [known] });
+    const next = [...question, ...talk.answer(WORDS, [known]), ...talk.results(known)];
+    expect((await talk.say(next, undefined, refreshed)).session).not.toBe(session);
   });
 
   test("reaches none in which something was asked that it does not know", async () => {

@@ -2,7 +2,7 @@
 
 import { PlimsollError } from "../message/error.ts";
 import type { SessionRecord, Store } from "../store/store.ts";
-import { recallAnswers } from "./echoes.ts";
+import { bringsAnswers, recallAnswers } from "./echoes.ts";
 import {
   answeredTalks,
   type Continuation,
@@ -150,7 +150,9 @@ async function findRefreshed(
   if (query.isRefreshable !== true || !uuid.test(clientKey)) return undefined;
   for (const { id, tenant } of await store.sessionsNamed(wire, clientKey)) {
     const log = isCredential(tenant) ? await loadSession(shelf, store, id) : undefined;
-    if (log !== undefined && carriesWholeBranch(log, request, hints.agent)) return log;
+    if (log === undefined) continue;
+    if (bringsAnswers(log, request)) await recallAnswers(store, log);
+    if (carriesWholeBranch(log, request, hints.agent)) return log;
   }
   return undefined;
 }
