@@ -8,16 +8,17 @@
 
 import type { Relation } from "../message/event.ts";
 import type { NodeRecord } from "../store/store.ts";
-import { echoIn, hasWordsOf } from "./echoes.ts";
+import { echoIn } from "./echoes.ts";
 import {
   type BranchState,
   findCommon,
   type Link,
   type LogMessage,
+  linksOfPath,
   pathTo,
+  rootLink,
   type SessionLog,
 } from "./log.ts";
-import { linksIn } from "./named-links.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -80,7 +81,7 @@ export function placeInSession(
   return { ...place, relation: "rewind", left: branch };
 }
 
-interface Nearest {
+export interface Nearest {
   readonly branch: BranchState;
   /** What the branch has beyond the last message that it shares with the request. */
   readonly ahead: readonly NodeRecord[];
@@ -90,7 +91,7 @@ interface Nearest {
 const maxCompared = 64;
 
 /** The branch of this agent that shares most with the request; of equals the newest. */
-function nearestBranch(
+export function nearestBranch(
   log: SessionLog,
   seq: number | null,
   agent: string | undefined,
@@ -196,34 +197,18 @@ function requestLength(log: SessionLog, branch: BranchState): number {
   return path.findLastIndex(({ source }) => source !== "answer") + 1;
 }
 
-/**
- * Whether a request has every word of the branch that it goes on with, an answer among them: whoever sends it can learn nothing
- * from the session that he does not know. Ids and names of calls are not enough, nor are a few words. Contract: the log knows
- * what its answers have said (`recallAnswers`).
- */
-export function carriesWholeBranch(
+/** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
+export function continueBlindly(
   log: SessionLog,
-  { messages, links }: RequestShape,
-  agent: string | undefined,
-): boolean {
-  const { seq } = findCommon(log, linksIn(log, messages, links));
-  const nearest = nearestBranch(log, seq, agent);
-  if (nearest === undefined || nearest.ahead.length > 0) return false;
-  const path = pathTo(log, seq);
-  return (
-    path.some(({ source }) => source === "answer") &&
-    path.every(
-      (node, index) => log.leading.has(node.seq) || isSaidBy(log, node, messages[index]),
-    ) &&
-    isAlone(log, nearest.branch)
-  );
-}
-
-/** Whether a message of a request has the words of one in the log. */
-function isSaidBy(log: SessionLog, node: NodeRecord, message: LogMessage | undefined): boolean {
-  if (message === undefined) return false;
-  const isSame = node.identity === message.identity || node.hash === message.hash;
-  return isSame || hasWordsOf(log, node.seq, message);
+  { agent }: SessionHints,
+): { readonly place: Placement; readonly link: Link } | undefined {
+  const branch = [...log.branches.values()].find(({ record }) => record.agent === agent);
+  const tip = log.nodes.get(branch?.record.tipSeq ?? -1);
+  if (branch === undefined || tip === undefined) return undefined;
+  return {
+    place: { relation: "continues", branch, common: 0, parent: tip.seq },
+    link: linksOfPath(log.record.wire, pathTo(log, tip.seq)).at(-1) ?? rootLink(log.record.wire),
+  };
 }
 
 /** A request that goes on after an answer has it among its last ones. */
@@ -311,7 +296,7 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
  * that the client sends back in other bytes, says no more than the one on the path; what the model looked up for an answer
  * belongs to it.
  */
-function isAlone(log: SessionLog, { record }: BranchState): boolean {
+export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
   const path = pathTo(log, record.tipSeq);
   const own = path.filter(({ branch }) => branch === record.id).length;

@@ -109,6 +109,8 @@ export interface BranchState {
   task?: string;
   /** Its client has sent others from here on than in the request before, in place of so many. */
   rewritten?: { readonly from: number; readonly count: number };
+  /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
+  guest?: string;
   /** Its client sends other leading system messages than those that the log has. */
   hasOtherLead?: boolean;
   /** Turns that have begun on this branch and not ended. */

@@ -129,4 +129,100 @@ describe.each(WIRES)("%s: a refreshed credential", (wire) => {
     const turn = await talk.say(known, undefined, { ...elsewhere, ...refreshed });
     expect([session, other.session]).not.toContain(turn.session);
   });
+
+  const title = "Write a title for a talk about a hull.";
+
+  test.each([
+    ["a title", {}],
+    ["a sub-agent", { agent: "helper" }],
+  ])("continues the conversation, though %s was asked for first", async (_, who) => {
+    const { talk, session, history } = await begun();
+    const asked = { ...refreshed, ...who };
+    const side = await talk.say([talk.user(title)], { words: "A hull that is sound" }, asked);
+    expect(side.session).not.toBe(session);
+    expect(await talk.found(side.session, WORDS)).toEqual([]);
+    const next = [...history, talk.user("And the deck?")];
+    const turn = await talk.say(next, { words: "The deck is sound, too." }, refreshed);
+    expect([turn.session, turn.relation]).toEqual([session, "extends"]);
+    await talk.restart();
+    const last = [
+      ...next,
+      ...talk.answer("The deck is sound, too.", [], EXTRA),
+      talk.user("Good."),
+    ];
+    expect((await talk.say(last, undefined, refreshed)).session).toBe(session);
+    const more = [talk.user(title), ...talk.answer("A hull that is sound"), talk.user("Shorter.")];
+    expect((await talk.say(more, undefined, asked)).session).toBe(side.session);
+  });
+
+  test("continues the conversation, though a title was asked for in between", async () => {
+    const { talk, session, history } = await begun();
+    const next = [...history, talk.user("And the deck?")];
+    await talk.say(next, { words: "The deck is sound, too." }, refreshed);
+    await talk.say([talk.user(title)], { words: "A hull that is sound" }, refreshed);
+    const last = [...next, ...talk.answer("The deck is sound, too."), talk.user("Good.")];
+    expect((await talk.say(last, undefined, refreshed)).session).toBe(session);
+  });
+
+  test("continues the conversation, though a part of it was sent first, and answered", async () => {
+    const { talk, session, history } = await begun();
+    const part = [...history.slice(0, -1), talk.user("What was that about?")];
+    const side = await talk.say(part, { words: "It was about the hull." }, refreshed);
+    expect(side.session).not.toBe(session);
+    const next = [...history, talk.user("And the deck?")];
+    expect((await talk.say(next, undefined, refreshed)).session).toBe(session);
+  });
+
+  test("goes on where the new credential has gone on, whatever the old session was", async () => {
+    const { talk, session, history } = await begun();
+    const back = [...history.slice(0, -1), talk.user("Look again.")];
+    const { session: own } = await talk.say(back, { words: "It is not sound at all." }, refreshed);
+    expect(own).not.toBe(session);
+    const next = [...back, ...talk.answer("It is not sound at all."), talk.user("Is it?")];
+    const turn = await talk.say(next, { words: "It is not." }, refreshed);
+    expect([turn.session, turn.relation]).toEqual([own, "extends"]);
+  });
+
+  test("may ask again, and go back, where it has shown that it has every word", async () => {
+    const { talk, session, history } = await begun();
+    const next = [...history, talk.user("And the deck?")];
+    await talk.say(next, { words: "The deck is sound, too." }, refreshed);
+    const again = await talk.say(next, { words: "The deck is as sound." }, refreshed);
+    expect([again.session, again.relation]).toEqual([session, "retry"]);
+    const back = [...history, talk.user("And the mast?")];
+    const gone = await talk.say(back, { words: "The mast is broken." }, refreshed);
+    expect([gone.session, gone.relation]).toEqual([session, "rewind"]);
+    const last = [...back, ...talk.answer("The mast is broken."), talk.user("Oh.")];
+    expect((await talk.say(last, undefined, refreshed)).session).toBe(session);
+    // Nobody else may, with the same words.
+    expect((await talk.say(last, undefined, { tenant: "key:2" })).session).not.toBe(session);
+  });
+
+  test("may not go back any more once the first credential has said something", async () => {
+    const { talk, session, history } = await begun();
+    const next = [...history, talk.user("And the deck?")];
+    await talk.say(next, { words: "The deck is sound, too." }, refreshed);
+    const secret = [
+      ...next,
+      ...talk.answer("The deck is sound, too."),
+      talk.user("The word is albatross."),
+    ];
+    expect((await talk.say(secret, { words: "I will remember it." })).session).toBe(session);
+    const back = await talk.say(next, undefined, refreshed);
+    expect(back.session).not.toBe(session);
+    expect(await talk.found(back.session, "albatross")).toEqual([]);
+  });
+
+  test("reaches nothing of another agent, though it has shown every word of one", async () => {
+    const { talk, session, history } = await begun();
+    const helper = { agent: "helper" };
+    const task = [talk.user("The word is albatross."), ...talk.answer("An example.")];
+    await talk.say([...task, talk.user("Keep it.")], { words: "I will remember it." }, helper);
+    await talk.say([...history, talk.user("And the deck?")], undefined, refreshed);
+    const turn = await talk.say([...task, talk.user("Which word?")], undefined, {
+      ...refreshed,
+      ...helper,
+    });
+    expect(turn.session).not.toBe(session);
+  });
 });

@@ -6,13 +6,13 @@ import { bringsAnswers, recallAnswers } from "./echoes.ts";
 import {
   answeredTalks,
   type Continuation,
-  carriesWholeBranch,
   continuationOf,
   type RequestShape,
   type SessionHints,
 } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "./log.ts";
+import { mayGoOn, sharedWith } from "./refreshed.ts";
 import { createSessionShelf, type SessionShelf } from "./session-shelf.ts";
 
 export interface SessionCache {
@@ -61,11 +61,7 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     const { clientKey, sessionId } = hints;
     const named = sessionId === undefined ? undefined : await byId(sessionId);
     if (named?.record.tenant === tenant && named.record.wire === wire) return named;
-    if (clientKey !== undefined)
-      return (
-        (await findByClientKey(shelf, store, { tenant, clientKey, wire })) ??
-        findRefreshed(shelf, store, { ...query, clientKey })
-      );
+    if (clientKey !== undefined) return findByName(shelf, store, { ...query, clientKey });
     return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
   };
   return {
@@ -118,21 +114,32 @@ async function loadSession(
   return log;
 }
 
-interface NamedLookup {
-  readonly tenant: string;
+interface NamedLookup extends SessionLookup {
   readonly clientKey: string;
-  readonly wire: string;
 }
 
-async function findByClientKey(
+/**
+ * The tenant's own session of that name, or the one that its client began under an earlier credential. A title or a sub-agent
+ * may have been asked for first with the new one, and has a session of its own then: it says nothing of the conversation.
+ */
+async function findByName(
   shelf: SessionShelf,
   store: Store,
-  { tenant, clientKey, wire }: NamedLookup,
+  query: NamedLookup,
 ): Promise<SessionLog | undefined> {
+  const { tenant, wire, clientKey, request } = query;
   const id =
     shelf.byClientKey(tenant, wire, clientKey) ??
     (await store.sessionByClientKey(tenant, wire, clientKey))?.id;
-  return id === undefined ? undefined : loadSession(shelf, store, id);
+  const own = id === undefined ? undefined : await loadSession(shelf, store, id);
+  if (query.isRefreshable !== true || !uuid.test(clientKey)) return own;
+  const shared = own && sharedWith(own, request);
+  if (shared?.isAnswered === true && shared.hasLastAnswer) return own;
+  const refreshed = await findRefreshed(shelf, store, query);
+  if (refreshed === undefined) return own;
+  const isLonger =
+    shared?.isAnswered !== true || sharedWith(refreshed, request).common > shared.common;
+  return isLonger ? refreshed : own;
 }
 
 const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -144,15 +151,17 @@ const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 async function findRefreshed(
   shelf: SessionShelf,
   store: Store,
-  query: SessionLookup & { readonly clientKey: string },
+  query: NamedLookup,
 ): Promise<SessionLog | undefined> {
-  const { clientKey, wire, request, hints } = query;
-  if (query.isRefreshable !== true || !uuid.test(clientKey)) return undefined;
+  const { clientKey, wire, request } = query;
+  // Without an answer in it, a request shows nothing.
+  if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
   for (const { id, tenant } of await store.sessionsNamed(wire, clientKey)) {
-    const log = isCredential(tenant) ? await loadSession(shelf, store, id) : undefined;
+    if (!isCredential(tenant) || tenant === query.tenant) continue;
+    const log = await loadSession(shelf, store, id);
     if (log === undefined) continue;
     if (bringsAnswers(log, request)) await recallAnswers(store, log);
-    if (carriesWholeBranch(log, request, hints.agent)) return log;
+    if (mayGoOn(log, query)) return log;
   }
   return undefined;
 }
