@@ -45,6 +45,17 @@ export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked
   return marks !== undefined && words.get(seq)?.includes(marks.words) === true;
 }
 
+/** Whether a message of a request is, word for word, one that is in the log. */
+export function saysSame(
+  log: SessionLog,
+  { seq, identity, hash }: NodeRecord,
+  message: LogMessage | undefined,
+): boolean {
+  if (message === undefined) return false;
+  const isSame = identity === message.identity || hash === message.hash;
+  return isSame || hasWordsOf(log, seq, message);
+}
+
 /** The answer that a message repeats, and says nothing beside: by its calls, and without calls by its texts. */
 export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
   if (marks === undefined) return undefined;
@@ -130,14 +141,12 @@ async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
   for (const { seq, source, identity, isComplete } of nodes) {
     const said = { marks: marks.get(seq) };
     if (source === "answer" && isComplete) noteMarks(log, seq, said);
+    noteWords(log, seq, said.marks);
     const moved = first.get(identity);
     const echo =
       echoIn(log, said) ?? (moved === undefined ? undefined : { of: moved, isWhole: true });
     if (source !== "echo") first.set(identity, seq);
-    else {
-      noteWords(log, seq, said.marks);
-      if (echo !== undefined) log.echoes.set(seq, echo);
-    }
+    else if (echo !== undefined) log.echoes.set(seq, echo);
   }
   for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
 }

@@ -100,7 +100,7 @@ export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[
   });
 }
 
-/** An id that nobody meets by chance has at least so many characters that are no part of a word in small letters. */
+/** An id that nobody meets by chance has at least so many digits and capital letters. */
 const drawnLength = 6;
 
 /** Counted up by its server, as in `call_0` and `functions.read:12`: other answers have it, too. */

@@ -8,7 +8,7 @@
 
 import type { Relation } from "../message/event.ts";
 import type { NodeRecord } from "../store/store.ts";
-import { echoIn } from "./echoes.ts";
+import { echoIn, saysSame } from "./echoes.ts";
 import {
   type BranchState,
   findCommon,
@@ -264,6 +264,29 @@ export function continuationOf(
   // Somebody else may have asked the same, and been answered without a record of it.
   const asked = path.findLast(({ source, talk }) => source !== "answer" && talk !== undefined);
   return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
+}
+
+/**
+ * Whether a request has the words of the answers that it shares with a session. Where a server numbers its calls, the ids in
+ * them prove nothing. Contract: the log knows what its answers have said (`recallAnswers`).
+ */
+export function hasWordsInCommon(
+  log: SessionLog,
+  { messages }: RequestShape,
+  talks: readonly string[],
+): boolean {
+  const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
+  // Of several messages with one talk, the first has changed it.
+  const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
+  const isSaid = (node: NodeRecord): boolean => {
+    const message = byTalk.get(node.talk ?? "");
+    if (message?.marks?.isNumbered !== true) return true;
+    const below = log.answersBelow.get(node.parent ?? 0) ?? [];
+    const rivals = below.flatMap((seq) => log.nodes.get(seq) ?? []);
+    return rivals.some((rival) => rival.talk === node.talk && saysSame(log, rival, message));
+  };
+  const path = pathTo(log, log.seqByTalk.get(last) ?? null);
+  return path.every((node) => node.source !== "answer" || isSaid(node));
 }
 
 /** A branch of this agent that stands at this message, or at another part or choice of the same answer. */

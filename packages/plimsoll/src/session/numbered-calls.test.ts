@@ -131,4 +131,72 @@ describe.each(WIRES)("%s", (wire) => {
     expect(await talk.kept(session, "Odd.")).toEqual(["request"]);
     expect(await talk.found(session, "Odd.")).toHaveLength(1);
   });
+
+  describe("clients of one key without a name for their sessions", () => {
+    const nameless = { clientKey: undefined };
+    const words = "I look at a part of the ship.";
+    const done = (call: Call): Call => ({ ...call, result: "done" });
+
+    test("an answer that another was given, with other arguments under the same id, proves nothing", async () => {
+      const talk = new Talk(wire, nameless);
+      const asked = [talk.user("Is the ship sound?")];
+      const { session } = await talk.say(asked, given(words, done(HULL)));
+      const said = [...asked, ...talk.answer(words, [done(KEEL)]), ...talk.results(done(KEEL))];
+      expect((await talk.say(said, undefined)).session).not.toBe(session);
+      const bare = SPELLERS[wire].echo([], [done(HULL)], LOOK);
+      const less = [...asked, ...bare, ...talk.results(done(HULL))];
+      expect((await talk.say(less, undefined)).session).not.toBe(session);
+    });
+
+    test("nor does one further back", async () => {
+      const talk = new Talk(wire, nameless);
+      const history = [talk.user("Is the ship sound?")];
+      const { session } = await talk.say(history, given(words, done(HULL)));
+      const next = [...history, ...talk.answer(words, [done(HULL)]), ...talk.results(done(HULL))];
+      expect((await talk.say(next, { words: "It is sound as it is." })).session).toBe(session);
+      const others = [
+        ...history,
+        ...talk.answer(words, [done(KEEL)]),
+        ...talk.results(done(KEEL)),
+        ...talk.answer("It is sound as it is."),
+        talk.user("And the deck?"),
+      ];
+      expect((await talk.say(others, undefined)).session).not.toBe(session);
+    });
+
+    test.each([
+      ["at once", false],
+      ["after a restart", true],
+    ])(
+      "two that ask the same and are answered with the same ids go on, each in its own, %s",
+      async (_, isLater) => {
+        const talk = new Talk(wire, nameless);
+        const asked = [talk.user("Is the ship sound?")];
+        const calls = [done(HULL), done(KEEL)];
+        const sessions: string[] = [];
+        for (const call of calls)
+          sessions.push((await talk.say(asked, given(words, call))).session);
+        if (isLater) await talk.restart();
+        const known = calls.map((call) => [
+          ...asked,
+          ...talk.answer(words, [call], EXTRA),
+          ...talk.results(call),
+        ]);
+        const later: string[] = [];
+        for (const said of known)
+          later.push((await talk.say(said, { words: "It is sound as it is." })).session);
+        expect(later).toEqual(sessions);
+      },
+    );
+
+    test("an id that nobody meets by chance proves it, whatever its client has made of the arguments", async () => {
+      const talk = new Talk(wire, nameless);
+      const asked = [talk.user("Is the ship sound?")];
+      const drawn = (argument: string) => callOf("call_x7Kq2mZp9RtV4wYn", argument);
+      const { session } = await talk.say(asked, given(words, drawn("the hull")));
+      const changed = drawn("all of it, below the water");
+      const said = [...asked, ...talk.answer(words, [changed]), ...talk.results(changed)];
+      expect((await talk.say(said, undefined)).session).toBe(session);
+    });
+  });
 });

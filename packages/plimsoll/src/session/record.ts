@@ -82,10 +82,8 @@ function appendMessage(
     parent: parent.seq,
   });
   if (node.source === "answer" && node.isComplete) noteMarks(log, node.seq, message);
-  if (echo !== undefined && node.source === "echo") {
-    log.echoes.set(node.seq, echo);
-    noteWords(log, node.seq, message.marks);
-  }
+  if (node.source === "answer" || node.source === "echo") noteWords(log, node.seq, message.marks);
+  if (echo !== undefined && node.source === "echo") log.echoes.set(node.seq, echo);
   if (isNew) {
     const { id: session, tenant } = log.record;
     log.unsaved.push(

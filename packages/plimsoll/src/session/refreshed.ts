@@ -3,8 +3,7 @@
  * same client's. Pure decisions over what is known.
  */
 
-import type { NodeRecord } from "../store/store.ts";
-import { hasWordsOf } from "./echoes.ts";
+import { saysSame } from "./echoes.ts";
 import {
   isAlone,
   nearestBranch,
@@ -12,7 +11,7 @@ import {
   type RequestShape,
   type SessionHints,
 } from "./identify.ts";
-import { type BranchState, findCommon, type LogMessage, pathTo, type SessionLog } from "./log.ts";
+import { type BranchState, findCommon, pathTo, type SessionLog } from "./log.ts";
 import { linksIn } from "./named-links.ts";
 import { visibleOn } from "./visible.ts";
 
@@ -42,17 +41,10 @@ function carriesWholeBranch(
   return (
     path.some(({ source }) => source === "answer") &&
     path.every(
-      (node, index) => log.leading.has(node.seq) || isSaidBy(log, node, messages[index]),
+      (node, index) => log.leading.has(node.seq) || saysSame(log, node, messages[index]),
     ) &&
     isAlone(log, nearest.branch)
   );
-}
-
-/** Whether a message of a request has the words of one in the log. */
-function isSaidBy(log: SessionLog, node: NodeRecord, message: LogMessage | undefined): boolean {
-  if (message === undefined) return false;
-  const isSame = node.identity === message.identity || node.hash === message.hash;
-  return isSame || hasWordsOf(log, node.seq, message);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   answeredTalks,
   type Continuation,
   continuationOf,
+  hasWordsInCommon,
   type RequestShape,
   type SessionHints,
 } from "./identify.ts";
@@ -219,13 +220,14 @@ async function choose(
   query: SessionLookup,
   choosing: Choosing,
 ): Promise<SessionLog | undefined> {
+  const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
   // Most in common first; whoever knows all of a branch before whoever went back in one.
   const ordered = candidates.toSorted(
     (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
   );
   for (const candidate of ordered)
-    if (await isOnly(shelf, store, query, candidate)) return candidate.log;
+    if (await isOnly(shelf, store, { ...query, talks }, candidate)) return candidate.log;
   return undefined;
 }
 
@@ -244,18 +246,39 @@ async function candidatesAmong(
     const log = await loadSession(shelf, store, id);
     if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
     const shown = continuationOf(log, request, { talks, agent });
-    if (shown.kind !== "stranger") candidates.push({ log, shown });
+    if (shown.kind !== "stranger" && (await isInItsWords(store, log, { request, talks })))
+      candidates.push({ log, shown });
   }
   return candidates;
+}
+
+interface Talking {
+  readonly request: RequestShape;
+  readonly talks: readonly string[];
+}
+
+async function isInItsWords(
+  store: Store,
+  log: SessionLog,
+  { request, talks }: Talking,
+): Promise<boolean> {
+  if (!isNumbered(request)) return true;
+  if (bringsAnswers(log, request)) await recallAnswers(store, log);
+  return hasWordsInCommon(log, request, talks);
+}
+
+function isNumbered({ messages }: RequestShape): boolean {
+  return messages.some(({ marks }) => marks?.isNumbered === true);
 }
 
 /** An answer that two conversations were given does not say which of them goes on. */
 async function isOnly(
   shelf: SessionShelf,
   store: Store,
-  { tenant, wire }: SessionLookup,
+  query: SessionLookup & Talking,
   { log, shown: { proof } }: Candidate,
 ): Promise<boolean> {
+  const { tenant, wire, request } = query;
   const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
   const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
   // A store that cannot be read now must not end a conversation that is in memory.
@@ -263,5 +286,11 @@ async function isOnly(
     if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
     return [];
   });
-  return [...held, ...stored].every((session) => session === log.record.id);
+  const others = new Set([...held, ...stored].filter((session) => session !== log.record.id));
+  if (others.size > 0 && !isNumbered(request)) return false;
+  for (const id of others) {
+    const other = await loadSession(shelf, store, id);
+    if (other !== undefined && (await isInItsWords(store, other, query))) return false;
+  }
+  return true;
 }
