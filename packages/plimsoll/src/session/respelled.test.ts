@@ -73,6 +73,14 @@ describe.each(WIRES)("%s", (wire) => {
   );
 });
 
+describe.each(WIRES)("%s, on a server that numbers its calls", (wire) => {
+  test.each(["rearranging", "nameless", "rotating"] as const)(
+    "so has each of them (%s)",
+    (kind) => holds(wire, CLIENTS.numbered[kind]),
+    60_000,
+  );
+});
+
 /* What only looks alike */
 
 afterEach(closeTalks);
