@@ -225,4 +225,12 @@ describe.each(WIRES)("%s: a refreshed credential", (wire) => {
     });
     expect(turn.session).not.toBe(session);
   });
+
+  test("is not looked for where the store cannot be read: what is in memory goes on", async () => {
+    const talk = new Talk(wire, named);
+    talk.store.sessionsNamed = () => Promise.reject(new Error("The disk is gone."));
+    const example = [talk.user("An example."), ...talk.answer(WORDS), talk.user("Now you.")];
+    const { session } = await talk.say(example, undefined);
+    expect((await talk.say(example, { words: "Aye, I will look." })).session).toBe(session);
+  });
 });

@@ -157,7 +157,8 @@ async function findRefreshed(
   const { clientKey, wire, request } = query;
   // Without an answer in it, a request shows nothing.
   if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
-  for (const { id, tenant } of await store.sessionsNamed(wire, clientKey)) {
+  const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
+  for (const { id, tenant } of namesakes) {
     if (!isCredential(tenant) || tenant === query.tenant) continue;
     const log = await loadSession(shelf, store, id);
     if (log === undefined) continue;
@@ -252,6 +253,12 @@ async function candidatesAmong(
   return candidates;
 }
 
+/** A store that cannot be read now must not end a conversation that is in memory. */
+function noneUnlessSpoilt(error: unknown): readonly never[] {
+  if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
+  return [];
+}
+
 interface Talking {
   readonly request: RequestShape;
   readonly talks: readonly string[];
@@ -281,11 +288,7 @@ async function isOnly(
   const { tenant, wire, request } = query;
   const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
   const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
-  // A store that cannot be read now must not end a conversation that is in memory.
-  const stored = await store.holders(asked).catch((error: unknown) => {
-    if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
-    return [];
-  });
+  const stored = await store.holders(asked).catch(noneUnlessSpoilt);
   const others = new Set([...held, ...stored].filter((session) => session !== log.record.id));
   if (others.size > 0 && !isNumbered(request)) return false;
   for (const id of others) {
