@@ -60,6 +60,8 @@ export interface Pin extends Stretch {
 /** Where a chain stands on a path; undefined when the path does not pass through it. */
 export interface IndexOf {
   (chain: string): number | undefined;
+  /** Whether edits that were made on a branch hold here. Absent: on every branch. */
+  readonly isOwn?: (branch: string) => boolean;
   /** An answer from its first to its last message, where its client sends it back in another place. */
   readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
 }
@@ -70,10 +72,18 @@ export interface Pieces extends Stretch {
   readonly isWhole: boolean;
 }
 
-function holdsOn(indexOf: IndexOf, { anchor, action }: Edit): boolean {
+/** What a model looked up belongs to its answer, wherever that stands. */
+function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
+  const { action } = edit;
   return action.kind === "expand"
     ? answerAt(action, indexOf) !== undefined
-    : indexOf(anchor) !== undefined;
+    : isAnchoredOn(indexOf, edit);
+}
+
+/** Whether an edit was made for this path: on it, and on its branch or one that this came from. */
+export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit): boolean {
+  const isOwn = action.kind === "expand" || indexOf.isOwn?.(branch) !== false;
+  return isOwn && indexOf(anchor) !== undefined;
 }
 
 type Expand = Extract<EditAction, { readonly kind: "expand" }>;
@@ -151,7 +161,7 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
     }),
     ...toldIn(active),
-    ...notedIn(edits.filter(({ anchor }) => indexOf(anchor) !== undefined)),
+    ...notedIn(edits.filter((edit) => isAnchoredOn(indexOf, edit))),
     ...expansionsOf(active, expanding, { indexOf, gaps }),
   };
 }
