@@ -113,4 +113,20 @@ describe.each(WIRES)("%s", (wire) => {
     const left = await send([...history, asks("And the deck?"), ...next]);
     expect([left.turn.branch, left.isWhole]).toEqual([turn.branch, true]);
   });
+
+  test.each(["undo", "restore"] as const)(
+    "a client that goes back keeps what was taken back by hand (%s)",
+    async (how) => {
+      const { plimsoll, send, history } = await begun();
+      const { session } = (await send([...history, asks("And the deck?")])).turn;
+      await plimsoll.steering.compact(session, { budget: 4000 });
+      const rest = [...history, asks("And the deck?"), ...echo(["So it is."], [], LOOK)];
+      expect((await send([...rest, asks("Good.")])).isWhole).toBe(false);
+      await plimsoll.steering[how](session, how === "undo" ? {} : { seq: 0 });
+      const back = await send([...rest, asks("Or is it?")]);
+      expect([back.turn.relation, back.isWhole]).toEqual(["rewind", true]);
+      const further = await send([...history, asks("And the mast?")]);
+      expect([further.turn.relation, further.isWhole]).toEqual(["rewind", true]);
+    },
+  );
 });

@@ -24,7 +24,7 @@ import {
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
-import { foldView, isAnchoredOn, revertedIn, type View } from "./view.ts";
+import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "./view.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered {
@@ -220,10 +220,11 @@ async function undo(
   return steer(context, place, "undo", reverts);
 }
 
-/** What held then holds again, and nothing else. */
+/** What held then holds again, and nothing else: also where the client goes back behind the place at which this was wanted. */
 async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
-  const to = seqOf(editsOn(place), point);
+  const made = editsOn(place);
+  const to = seqOf(made, point);
   const action: EditAction = { kind: "restore", to };
   const drafts = draftEdits(context, place, "restore", [action]);
   const { edits } = foldView(indexOn(path, log), [...log.edits, ...drafts]);
@@ -233,7 +234,8 @@ async function restore(context: TurnContext, place: Place, point: RestorePoint):
     throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
       status: 409,
     });
-  return steer(context, place, "restore", [action]);
+  const reverts = madeSince(made, to).map((edit): EditAction => ({ kind: "revert", edit }));
+  return steer(context, place, "restore", [action, ...reverts]);
 }
 
 /** Of this branch, and of those that it came from. */

@@ -136,6 +136,28 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   return reverted;
 }
 
+/**
+ * Numbers of the edits without which the view is as it was after edit `to`. What takes back an edit that was made since may
+ * stay. Where a restore goes, others come back that it had taken back: they go, too.
+ */
+export function madeSince(edits: readonly Edit[], to: number): readonly number[] {
+  const gone = new Set<number>();
+  const lookups = new Set(
+    edits.flatMap(({ seq, action }) => (action.kind === "expand" ? seq : [])),
+  );
+  const isOfThen = ({ seq, action }: Edit): boolean =>
+    seq <= to ||
+    lookups.has(seq) ||
+    (action.kind === "revert" && action.edit > to && !lookups.has(action.edit));
+  for (;;) {
+    const rest = edits.filter(({ seq }) => !gone.has(seq));
+    const reverted = revertedIn(rest);
+    const more = rest.filter((edit) => !isOfThen(edit) && !reverted.has(edit.seq));
+    if (more.length === 0) return [...gone];
+    for (const { seq } of more) gone.add(seq);
+  }
+}
+
 /** Without what the model looked up: that changes nothing of what it was told. */
 export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
