@@ -158,7 +158,7 @@ async function viewOfSnapshot(
     nodes.map(({ seq }) => seq),
   );
   await loadInner(store, log);
-  const path = pathOfNodes(log, nodes, bodies);
+  const path = { ...pathOfNodes(log, nodes, bodies), branch };
   const view = foldView(indexOn(path, log), log.edits);
   const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
   const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));

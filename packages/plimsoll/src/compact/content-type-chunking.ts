@@ -67,7 +67,7 @@ function textsOf(
   const { isFixed } = fixedUnits(conversation);
   const recentFrom = units.length - Math.ceil(units.length * recentShare);
   const calls = readCalls(messages.map(({ message }) => message));
-  const pathOf = (callId: string): string | undefined => calls.get(callId)?.files[0];
+  const pathOf = (part: Part): string | undefined => calls.get(part)?.files[0];
   const ratios = settings.compress_ratios ?? {};
   return units.slice(0, recentFrom).flatMap((unit, index) => {
     if (isFixed(index)) return [];
@@ -111,7 +111,7 @@ type FoundText = Omit<OldText, "message" | "ratio">;
 function oldTexts(
   { message, original }: SeenMessage,
   count: CountTokens,
-  pathOf: (callId: string) => string | undefined,
+  pathOf: (part: Part) => string | undefined,
 ): readonly FoundText[] {
   return message.parts.flatMap((part, at): readonly FoundText[] => {
     const source = original?.message.parts[at];
@@ -121,7 +121,7 @@ function oldTexts(
       return count(whole) < least ? [] : [{ part: at, now: part.text, whole }];
     }
     if (part.kind !== "tool-result") return [];
-    const path = pathOf(part.callId);
+    const path = pathOf(part);
     return part.content.flatMap((inner, place) => {
       if (inner.kind !== "text") return [];
       const before = source?.kind === "tool-result" ? source.content[place] : undefined;

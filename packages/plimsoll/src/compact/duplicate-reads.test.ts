@@ -68,6 +68,18 @@ describe("the same file twice", () => {
     });
   });
 
+  test("a server that numbers its calls gives each of them the same id: each result is of the call before it", () => {
+    const numbered = ({ role, parts }: Message): Message => ({
+      role,
+      parts: parts.map((part) => {
+        if (part.kind === "tool-call") return { ...part, id: "call_0" };
+        return part.kind === "tool-result" ? { ...part, callId: "call_0" } : part;
+      }),
+    });
+    const messages = twice(read("src/a.py", FILE), read("src/a.py", FILE)).map(numbered);
+    expect(changes(messages)).toEqual({ 2: "[src/a.py: 40 lines as in #4]" });
+  });
+
   test("lines that differ stay where they were", () => {
     const older = [...FILE.slice(0, 10), "was_different = 1", ...FILE.slice(11)];
     const changed = changes(twice(read("a.py", older), read("a.py", FILE)));

@@ -125,12 +125,12 @@ function isSigned({ message }: SeenMessage): boolean {
 function foundIn(
   { message, original }: SeenMessage,
   all: readonly Message[],
-  calls: ReadonlyMap<string, FileCall>,
+  calls: ReadonlyMap<Part, FileCall>,
 ): readonly Found[] {
   return message.parts.flatMap((part, at): readonly Found[] => {
     const source = original?.message.parts[at];
-    if (part.kind === "tool-call") return inArguments(part, source, at, calls.get(part.id));
-    if (part.kind === "tool-result") return inResult(part, source, at, calls);
+    if (part.kind === "tool-call") return inArguments(part, source, at, calls.get(part));
+    if (part.kind === "tool-result") return inResult(part, source, at, calls.get(part));
     const files = part.kind === "text" ? mentionedFiles(part.text, all) : [];
     if (part.kind !== "text" || files.length === 0) return [];
     const whole = source?.kind === "text" ? source.text : undefined;
@@ -139,12 +139,11 @@ function foundIn(
 }
 
 function inResult(
-  { callId, content }: Extract<Part, { kind: "tool-result" }>,
+  { content }: Extract<Part, { kind: "tool-result" }>,
   source: Part | undefined,
   part: number,
-  calls: ReadonlyMap<string, FileCall>,
+  call: FileCall | undefined,
 ): readonly Found[] {
-  const call = calls.get(callId);
   const place = call?.kind === "read" ? "read-tool" : "no-file-read";
   return content.flatMap((shown, inner): readonly Found[] => {
     if (shown.kind !== "text") return [];

@@ -1,7 +1,7 @@
 /** Which files a call reads or writes, whatever the tool is called, and how one file is spelled. A guess that only steers. */
 
 import { type JsonObject, parseObject } from "../message/json.ts";
-import type { Message, ToolCallPart } from "../message/message.ts";
+import type { Message, Part, ToolCallPart } from "../message/message.ts";
 
 export interface FileCall {
   /** alter: it leaves the file with content that the call, or its result, shows. */
@@ -27,13 +27,17 @@ const readers = new Set("cat head tail nl sed less more bat type".split(" "));
 const maxCommandChars = 2_000;
 const maxFiles = 20;
 
-/** By the id of the call; of two with one id, the later. */
-export function readCalls(messages: readonly Message[]): ReadonlyMap<string, FileCall> {
+/** Of each call, and of each result. Servers number their calls: where an id is used again, a result is of the call before it. */
+export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileCall> {
   const root = workingFolder(messages);
-  const calls = new Map<string, FileCall>();
-  for (const { parts } of messages)
-    for (const part of parts)
-      if (part.kind === "tool-call") calls.set(part.id, fileCall(part, root));
+  const calls = new Map<Part, FileCall>();
+  const last = new Map<string, FileCall>();
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.kind !== "tool-call" && part.kind !== "tool-result") continue;
+    if (part.kind === "tool-call") last.set(part.id, fileCall(part, root));
+    const call = last.get(part.kind === "tool-call" ? part.id : part.callId);
+    if (call !== undefined) calls.set(part, call);
+  }
   return calls;
 }
 

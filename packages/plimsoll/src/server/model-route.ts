@@ -218,6 +218,7 @@ export async function handleCount(
         wire: wires[route.wire],
         body: body.json,
         hints: readHints(request.headers),
+        isRefreshable: caller.isByCredential === true,
       })
       .catch((error: unknown) => {
         gateway.warn(`A request was counted as it came: ${errorMessage(error)}`);

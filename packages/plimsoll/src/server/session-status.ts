@@ -1,7 +1,7 @@
 /** How a session stands: what fills its window, which edits hold, and what was compacted last. */
 
-import { pathTo, restoreLog } from "../session/log.ts";
-import { indexOn, pathOfNodes } from "../session/path.ts";
+import { restoreLog } from "../session/log.ts";
+import { indexOn, pathOfBranch } from "../session/path.ts";
 import { receiptsOf } from "../session/receipts.ts";
 import { foldView, type View } from "../session/view.ts";
 import type { SessionRecord, SessionSnapshot, Store } from "../store/store.ts";
@@ -87,7 +87,8 @@ function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
   const log = restoreLog(snapshot);
   const [first] = log.branches.values();
   const branch = log.branches.get(wanted) ?? first;
-  const path = pathOfNodes(log, pathTo(log, branch?.record.tipSeq ?? null));
+  if (branch === undefined) return nothingSaid;
+  const path = pathOfBranch(log, branch.record);
   return { length: path.length, view: foldView(indexOn(path, log), log.edits) };
 }
 

@@ -26,7 +26,7 @@ import { guardOf } from "./projection.ts";
 import { announce } from "./record.ts";
 import { decoded } from "./seen.ts";
 import type { Catalogue } from "./tool-catalogue.ts";
-import { foldView } from "./view.ts";
+import { foldView, isAnchoredOn } from "./view.ts";
 
 const usualShare = 0.1;
 /** The note of a choice that holds nothing back. */
@@ -180,9 +180,7 @@ async function commitTelling(
 /** Somebody wants to have all of them told. */
 function wasUndone({ log, path }: Draft): boolean {
   const indexOf = indexOn(path, log);
-  return log.edits.some(
-    ({ action, anchor }) => action.kind === "tools" && indexOf(anchor) !== undefined,
-  );
+  return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
 }
 
 interface Choosing extends Held {

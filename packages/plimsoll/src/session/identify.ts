@@ -8,16 +8,17 @@
 
 import type { Relation } from "../message/event.ts";
 import type { NodeRecord } from "../store/store.ts";
-import { echoIn } from "./echoes.ts";
+import { echoIn, saysSame } from "./echoes.ts";
 import {
   type BranchState,
   findCommon,
   type Link,
   type LogMessage,
+  linksOfPath,
   pathTo,
+  rootLink,
   type SessionLog,
 } from "./log.ts";
-import { linksIn } from "./named-links.ts";
 
 /** What the client said about the conversation, outside of its messages. */
 export interface SessionHints {
@@ -80,7 +81,7 @@ export function placeInSession(
   return { ...place, relation: "rewind", left: branch };
 }
 
-interface Nearest {
+export interface Nearest {
   readonly branch: BranchState;
   /** What the branch has beyond the last message that it shares with the request. */
   readonly ahead: readonly NodeRecord[];
@@ -90,7 +91,7 @@ interface Nearest {
 const maxCompared = 64;
 
 /** The branch of this agent that shares most with the request; of equals the newest. */
-function nearestBranch(
+export function nearestBranch(
   log: SessionLog,
   seq: number | null,
   agent: string | undefined,
@@ -196,20 +197,18 @@ function requestLength(log: SessionLog, branch: BranchState): number {
   return path.findLastIndex(({ source }) => source !== "answer") + 1;
 }
 
-/**
- * Whether a request has every word of the branch that it goes on with, an answer among them: whoever sends it can learn nothing
- * from the session that he does not know.
- */
-export function carriesWholeBranch(
+/** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
+export function continueBlindly(
   log: SessionLog,
-  { messages, links }: RequestShape,
-  agent: string | undefined,
-): boolean {
-  const { seq } = findCommon(log, linksIn(log, messages, links));
-  const nearest = nearestBranch(log, seq, agent);
-  if (nearest === undefined) return false;
-  const hasAnswer = pathTo(log, seq).some(({ source }) => source === "answer");
-  return hasAnswer && nearest.ahead.length === 0 && isAlone(log, nearest.branch);
+  { agent }: SessionHints,
+): { readonly place: Placement; readonly link: Link } | undefined {
+  const branch = [...log.branches.values()].find(({ record }) => record.agent === agent);
+  const tip = log.nodes.get(branch?.record.tipSeq ?? -1);
+  if (branch === undefined || tip === undefined) return undefined;
+  return {
+    place: { relation: "continues", branch, common: 0, parent: tip.seq },
+    link: linksOfPath(log.record.wire, pathTo(log, tip.seq)).at(-1) ?? rootLink(log.record.wire),
+  };
 }
 
 /** A request that goes on after an answer has it among its last ones. */
@@ -267,6 +266,29 @@ export function continuationOf(
   return { kind: "went-back", common, proof: [answered, asked?.talk ?? answered] };
 }
 
+/**
+ * Whether a request has the words of the answers that it shares with a session. Where a server numbers its calls, the ids in
+ * them prove nothing. Contract: the log knows what its answers have said (`recallAnswers`).
+ */
+export function hasWordsInCommon(
+  log: SessionLog,
+  { messages }: RequestShape,
+  talks: readonly string[],
+): boolean {
+  const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
+  // Of several messages with one talk, the first has changed it.
+  const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
+  const isSaid = (node: NodeRecord): boolean => {
+    const message = byTalk.get(node.talk ?? "");
+    if (message?.marks?.isNumbered !== true) return true;
+    const below = log.answersBelow.get(node.parent ?? 0) ?? [];
+    const rivals = below.flatMap((seq) => log.nodes.get(seq) ?? []);
+    return rivals.some((rival) => rival.talk === node.talk && saysSame(log, rival, message));
+  };
+  const path = pathTo(log, log.seqByTalk.get(last) ?? null);
+  return path.every((node) => node.source !== "answer" || isSaid(node));
+}
+
 /** A branch of this agent that stands at this message, or at another part or choice of the same answer. */
 function branchEndingAt(
   log: SessionLog,
@@ -297,14 +319,25 @@ function bringsOthers(log: SessionLog, messages: readonly LogMessage[]): boolean
  * that the client sends back in other bytes, says no more than the one on the path; what the model looked up for an answer
  * belongs to it.
  */
-function isAlone(log: SessionLog, { record }: BranchState): boolean {
+export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   if (record.left !== undefined) return false;
   const path = pathTo(log, record.tipSeq);
   const own = path.filter(({ branch }) => branch === record.id).length;
   if (own === (log.countOn.get(record.id) ?? 0)) return true;
-  const talks = new Set(path.map(({ talk }) => talk));
-  for (const { branch, isComplete, talk } of log.nodes.values())
-    if (branch === record.id && isComplete && (talk === undefined || !talks.has(talk)))
-      return false;
+  const isSaid = saidOn(log, path);
+  for (const node of log.nodes.values())
+    if (node.branch === record.id && node.isComplete && !isSaid(node)) return false;
   return true;
+}
+
+/** Whether a message says no more than the path does. Answers with the same ids in their calls may say something else. */
+function saidOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
+  const talks = new Set(path.map(({ talk }) => talk));
+  const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));
+  const identities = new Set(path.map(({ identity }) => identity));
+  return ({ seq, source, talk, identity }) => {
+    if (talk === undefined || !talks.has(talk)) return false;
+    const isOwn = source !== "answer" || identities.has(identity);
+    return isOwn || log.words.get(seq)?.some((each) => words.has(each)) === true;
+  };
 }

@@ -29,6 +29,8 @@ export interface SessionLog {
   readonly answersBelow: Map<number, number[]>;
   /** Answers of which another spelling is kept, or on its way to the store. */
   readonly worded: Set<number>;
+  /** By number: what an answer says, and what it says as its client sent it back; of those that an earlier process recorded, once they are recalled. */
+  readonly words: Map<number, readonly string[]>;
   /** What answers have said, one by one, and which said it last; of those that an earlier process recorded, once they are recalled. */
   readonly answerByMark: Map<string, MarkedAnswer>;
   /** By number: messages that say again, in another place, what was said before. */
@@ -107,6 +109,8 @@ export interface BranchState {
   task?: string;
   /** Its client has sent others from here on than in the request before, in place of so many. */
   rewritten?: { readonly from: number; readonly count: number };
+  /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
+  guest?: string;
   /** Its client sends other leading system messages than those that the log has. */
   hasOtherLead?: boolean;
   /** Turns that have begun on this branch and not ended. */
@@ -135,10 +139,18 @@ export interface KnownView {
   readonly deepest: { readonly index: number; readonly chain: string };
 }
 
-/** What an answer is known by when a client sends it back in pieces: each as a hash. */
+/** What an answer is known by when its client spells it otherwise, or sends it back in pieces: each as a hash. */
 export interface Marks {
+  /** With their arguments. */
   readonly calls: readonly string[];
+  /** Long enough to prove something. */
   readonly texts: readonly string[];
+  readonly shortTexts: readonly string[];
+  readonly allTexts: string;
+  /** All that it says, but for reasoning. */
+  readonly words: string;
+  /** A server counts up the ids of its calls: other answers may have them, too. */
+  readonly isNumbered?: true;
 }
 
 /** One message of a request, as far as its place in the tree depends on it. */
@@ -205,6 +217,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     answerByMark: new Map(),
     echoes: new Map(),
     worded: new Set(),
+    words: new Map(),
     indexByChain: new Map(),
     inner: new Map(),
     edits: [],

@@ -8,7 +8,7 @@ import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { decodeMessage } from "./appended.ts";
 import { looseChainOf, pathTo, restoreLog, type SessionLog } from "./log.ts";
-import { indexOn, pathOfNodes } from "./path.ts";
+import { indexOn, pathOfBranch } from "./path.ts";
 import { replaceParts } from "./render.ts";
 import { shownMessage } from "./shown-parts.ts";
 import { scaleOf, told } from "./told.ts";
@@ -48,7 +48,7 @@ export async function detailsOf(
     session,
     wanted.map(({ seq }) => seq),
   );
-  const indexOf = indexOn(pathOfNodes(log, path), log);
+  const indexOf = indexOn(pathOfBranch(log, record), log);
   const view = foldView(indexOf, log.edits);
   return {
     items: wanted.map((node) => {

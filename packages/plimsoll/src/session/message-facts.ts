@@ -16,6 +16,7 @@ import { isRounded, repeatsKey } from "../message/odd-json.ts";
 import { shortHash } from "../store/chain.ts";
 import { parseJson } from "../wire/slices.ts";
 import type { Wire } from "../wire/wire.ts";
+import { essenceOf, marksOf } from "./essence.ts";
 import { longTextHash } from "./ids.ts";
 import type { LogMessage, Marks } from "./log.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
@@ -223,6 +224,15 @@ function keepLongNumbers(
   return { json, hasRounded };
 }
 
+/** What an answer is known by, from its body; undefined when that is none. */
+export function marksInBody(wire: Wire, bytes: Uint8Array): Marks | undefined {
+  try {
+    return marksOf(wire.decode(parseMessage(wire, bytes).json));
+  } catch {
+    return undefined;
+  }
+}
+
 function readFacts(
   wire: Wire,
   json: JsonObject,
@@ -233,7 +243,7 @@ function readFacts(
   const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
   const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;
   const identity = shortHash(exact);
-  const marks = marksOf(role, parts);
+  const marks = marksOf({ role, parts });
   const facts = {
     role,
     identity,
@@ -247,52 +257,6 @@ function readFacts(
   const whole = wire.identity(json);
   const masked = whole.replaceAll(/\d+/g, "0");
   return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
-}
-
-/** Some clients put such notes into what the user says, and take them out again with the next request. */
-const reminder = /^\s*<system-reminder>/;
-
-/**
- * What a message says, whatever becomes of it on its way: texts in one form of Unicode and without the space around them, no
- * reasoning and no reminders. Of a message with calls their names and ids say enough: no two answers share an id. Null: nothing.
- */
-function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
-  const calls = callsIn(parts);
-  if (calls.length > 0) return shortHash(JSON.stringify(calls));
-  const said = parts.flatMap((part): readonly unknown[] => {
-    if (part.kind === "reasoning") return [];
-    if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
-    if (part.kind !== "text") return [part];
-    const isReminder = role === "user" && reminder.test(part.text);
-    const text = isReminder ? "" : part.text.normalize("NFC").trim();
-    return text === "" ? [] : [text];
-  });
-  return said.length === 0 ? null : shortHash(JSON.stringify(said));
-}
-
-/** Undefined where a call has no id: then its arguments count, too. */
-function callsIn(
-  parts: readonly Part[],
-): readonly { readonly name: string; readonly id: string }[] {
-  const calls = parts.filter((part) => part.kind === "tool-call");
-  const isNamed = calls.every(({ id }) => id !== "");
-  return isNamed ? calls.map(({ name, id }) => ({ name, id })) : [];
-}
-
-/** What an answer is known by in pieces. */
-export function marksOf(role: Message["role"], parts: readonly Part[]): Marks | undefined {
-  if (role !== "assistant") return undefined;
-  const calls = callsIn(parts).map((call) => shortHash(JSON.stringify(call)));
-  const texts = parts.flatMap(textMark);
-  return calls.length + texts.length === 0 ? undefined : { calls, texts };
-}
-
-/** A short text is said again and again, and proves nothing. */
-const shortestMark = 16;
-
-function textMark(part: Part): readonly string[] {
-  const text = part.kind === "text" ? part.text.normalize("NFC").trim() : "";
-  return text.length < shortestMark ? [] : [shortHash(text)];
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {

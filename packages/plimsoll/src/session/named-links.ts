@@ -1,5 +1,6 @@
 /** The messages of a request as a session's log names them: a client spells what it was told in its own way. */
 
+import { hasWordsOf } from "./echoes.ts";
 import {
   extendLink,
   findCommon,
@@ -70,22 +71,29 @@ function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | u
 
 /**
  * The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. So it is with
- * what its client has made of an answer here before.
+ * what its client has made of an answer here before. A server that numbers its calls may have answered here twice with the same
+ * ids: then the words say which of the two it is, or that it is neither.
  */
 function answerLinkIn(
   log: SessionLog,
   before: Link,
   { talk, isLeading }: Link,
-  { role, essence }: LogMessage,
+  message: LogMessage,
 ): Link | undefined {
+  const { role, essence } = message;
   if (role !== "assistant") return undefined;
   const parent = log.seqByChain.get(before.chain);
-  const answers = (log.answersBelow.get(parent ?? 0) ?? []).flatMap(
+  const below = (log.answersBelow.get(parent ?? 0) ?? []).flatMap(
     (seq) => log.nodes.get(seq) ?? [],
   );
-  const answer = answers.findLast(
+  const answers = below.filter(
     (node) => node.isComplete && (essence === null ? node.talk === undefined : node.talk === talk),
   );
+  const [only, ...others] = answers;
+  const answer =
+    answers.findLast(({ seq }) => log.words.get(seq)?.[0] === message.marks?.words) ??
+    answers.findLast(({ seq }) => hasWordsOf(log, seq, message)) ??
+    (others.length === 0 ? only : undefined);
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
 }
 

@@ -1,18 +1,22 @@
 /** A path through the log, as edits and views look at it: from a request, from a library session, or from the store. */
 
 import type { Edit, EditAction } from "../message/edit.ts";
-import type { NodeRecord } from "../store/store.ts";
+import type { BranchRecord, NodeRecord } from "../store/store.ts";
+import { lineageOf } from "./lineage.ts";
 import {
   type BranchState,
   type Link,
   type LogMessage,
   looseChainOf,
+  pathTo,
   type SessionLog,
 } from "./log.ts";
 import type { Conversation } from "./render.ts";
 import { foldView, type IndexOf, type Stretch, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
+  /** Edits of this branch hold here, and of those that it came from. Absent: of all. */
+  readonly branch?: string;
   /** What a message says, where the request only names it. */
   contentAt(index: number): Uint8Array;
   /** Contract: to be awaited before any bytes are asked for. */
@@ -36,6 +40,7 @@ export type PathMessage = Pick<LogMessage, "tokens" | "bytes" | "media">;
 
 export interface PathSource {
   readonly log: SessionLog;
+  readonly branch?: string | undefined;
   readonly links: readonly Link[];
   readonly messages: readonly PathMessage[];
   readonly bytesAt: (index: number) => Uint8Array;
@@ -49,6 +54,7 @@ export interface PathSource {
 export function pathOf(source: PathSource): Path {
   const { log, links, messages, bytesAt } = source;
   return {
+    ...(source.branch === undefined ? {} : { branch: source.branch }),
     length: messages.length,
     bytesAt,
     contentAt: source.contentAt ?? bytesAt,
@@ -116,7 +122,15 @@ export function pathOfNodes(
   };
 }
 
-type Indexed = Pick<SessionLog, "indexByChain"> & Partial<Pick<SessionLog, "nodes" | "echoes">>;
+export function pathOfBranch(
+  log: Pick<SessionLog, "inner" | "nodes">,
+  { id, tipSeq }: BranchRecord,
+): Path {
+  return { ...pathOfNodes(log, pathTo(log, tipSeq)), branch: id };
+}
+
+type Indexed = Pick<SessionLog, "indexByChain"> &
+  Partial<Pick<SessionLog, "nodes" | "echoes" | "branches">>;
 
 /** Where a chain stands: its index is the same on every path through it, so one look is enough. */
 export function indexOn(path: Path, log: Indexed): IndexOf {
@@ -125,9 +139,18 @@ export function indexOn(path: Path, log: Indexed): IndexOf {
     return index !== undefined && path.chainAt(index) === chain ? index : undefined;
   };
   const { nodes, echoes } = log;
-  if (nodes === undefined || echoes === undefined || echoes.size === 0) return indexOf;
-  const known = { nodes, echoes };
-  return Object.assign((chain: string) => indexOf(chain), { piecesOf: piecesOn(path, known) });
+  const isOwn = ownOn(path, log);
+  if (nodes === undefined || echoes === undefined || echoes.size === 0)
+    return Object.assign(indexOf, isOwn);
+  return Object.assign(indexOf, { ...isOwn, piecesOf: piecesOn(path, { nodes, echoes }) });
+}
+
+/** A sub-agent has a limit of its own: what it takes out of what it shares with others stays in their view. */
+function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "isOwn"> {
+  // Most sessions have one branch.
+  if (branch === undefined || nodes === undefined || (branches?.size ?? 0) < 2) return {};
+  const lineage = lineageOf({ nodes, branches: branches ?? new Map() }, branch);
+  return { isOwn: (other) => lineage.has(other) };
 }
 
 type Echoing = Pick<SessionLog, "nodes" | "echoes">;

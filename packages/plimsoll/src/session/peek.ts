@@ -2,7 +2,7 @@
 
 import { effectiveLimit } from "../budget/guard.ts";
 import { readSlices } from "../wire/slices.ts";
-import { shapeOf } from "./identify.ts";
+import { placeInSession, shapeOf } from "./identify.ts";
 import { loadInner } from "./inner-messages.ts";
 import { ownLimitsOf } from "./limits.ts";
 import { extendLinks } from "./log.ts";
@@ -18,7 +18,7 @@ import { foldView, type View, wholeView } from "./view.ts";
 /** The body with the edits that hold, or undefined when none does. */
 export async function peekBody(
   context: TurnContext,
-  { tenant, provider, wire, body, hints }: Incoming,
+  { tenant, provider, wire, body, hints, isRefreshable = false }: Incoming,
 ): Promise<Uint8Array | undefined> {
   const slices = readSlices(body);
   const request = wire.readRequest(body, slices);
@@ -26,11 +26,13 @@ export async function peekBody(
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const messages = await context.facts.learn(wire, bytes, target.ruler);
   const links = extendLinks(wire.name, [], messages);
+  const asking = { ...(request.clientSession && { clientKey: request.clientSession }), ...hints };
   const log = await context.sessions.lookup({
     tenant,
     wire: wire.name,
     request: shapeOf(messages, links),
-    hints: { ...(request.clientSession && { clientKey: request.clientSession }), ...hints },
+    hints: asking,
+    isRefreshable,
   });
   const head = await context.heads.read(body, request, target);
   const asked = askedTools(body, request, { slices, head, target });
@@ -51,9 +53,13 @@ export async function peekBody(
   };
   if (log === undefined || log.edits.length === 0) return withTools(wholeView);
   await loadInner(context.store, log);
+  const named = linksIn(log, messages, links);
+  const place = placeInSession(log, shapeOf(messages, named), asking);
+  const branch = place.branch ?? place.left;
   const path = pathOf({
     log,
-    links: linksIn(log, messages, links),
+    branch: branch?.record.id ?? log.nodes.get(place.parent ?? -1)?.branch,
+    links: named,
     messages,
     bytesAt: (index) => bytes[index] ?? new Uint8Array(),
     mayHoldMark: () => true,

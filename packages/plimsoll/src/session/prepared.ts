@@ -86,6 +86,7 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
     log,
     path: pathOf({
       log,
+      branch: drafting.branch.record.id,
       links,
       messages,
       sumsBefore,

@@ -3,7 +3,7 @@
 import type { PlimsollEvent, Relation } from "../message/event.ts";
 import { packBody } from "../store/body.ts";
 import type { NodeRecord, Write } from "../store/store.ts";
-import { echoOn, type LeftMessages, noteMarks } from "./echoes.ts";
+import { echoOn, type LeftMessages, noteMarks, noteWords } from "./echoes.ts";
 import { newId } from "./ids.ts";
 import {
   appendNode,
@@ -82,6 +82,7 @@ function appendMessage(
     parent: parent.seq,
   });
   if (node.source === "answer" && node.isComplete) noteMarks(log, node.seq, message);
+  if (node.source === "answer" || node.source === "echo") noteWords(log, node.seq, message.marks);
   if (echo !== undefined && node.source === "echo") log.echoes.set(node.seq, echo);
   if (isNew) {
     const { id: session, tenant } = log.record;

@@ -51,6 +51,7 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
     wire,
     path: pathOf({
       log,
+      branch: branch.record.id,
       links,
       messages,
       bytesAt,

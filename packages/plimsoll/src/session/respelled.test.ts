@@ -5,7 +5,6 @@
 
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import {
   brokenRules,
@@ -17,13 +16,10 @@ import {
   notOnceInLog,
   sessionsBesideOne,
 } from "../../test/respelled/findings.ts";
-import { type Call, CLIENTS, type Client, type Look, WIRES } from "../../test/respelled/habits.ts";
-import { bodyText, openOn, runClient, type TakenTurn, UUID } from "../../test/respelled/run.ts";
+import { CLIENTS, type Client, type Look, WIRES } from "../../test/respelled/habits.ts";
+import { runClient, type TakenTurn } from "../../test/respelled/run.ts";
+import { callOf, closeTalks, EXTRA, LOOK, Talk, WORDS } from "../../test/respelled/talk.ts";
 import { SPELLERS } from "../../test/respelled/wires.ts";
-import { createMemoryStore } from "../store/memory.ts";
-import type { NodeRecord, Store } from "../store/store.ts";
-import type { Plimsoll } from "./plimsoll.ts";
-import type { ReceivedTurn } from "./turn.ts";
 
 const seed = Number(process.env["PLIMSOLL_RESPELLED_SEED"] ?? 20261116);
 const RUNS = 14;
@@ -77,107 +73,17 @@ describe.each(WIRES)("%s", (wire) => {
   );
 });
 
-/* What only looks alike */
-
-const open: Plimsoll[] = [];
-afterEach(async () => {
-  for (const plimsoll of open.splice(0)) await plimsoll.close();
+describe.each(WIRES)("%s, on a server that numbers its calls", (wire) => {
+  test.each(["rearranging", "nameless", "rotating"] as const)(
+    "so has each of them (%s)",
+    (kind) => holds(wire, CLIENTS.numbered[kind]),
+    60_000,
+  );
 });
 
-const LOOK: Look = {
-  turn: 0,
-  isMerging: false,
-  hasExtraKeys: false,
-  isReordering: false,
-  hasNames: false,
-  isInParts: false,
-  empty: "blank",
-};
-const EXTRA: Look = { ...LOOK, hasExtraKeys: true, turn: 7 };
-const WORDS = "I have looked at the hull, and it is sound.";
+/* What only looks alike */
 
-function callOf(id: string, argument = "the hull"): Call {
-  return { id, argument, result: `what is to be seen there, for ${id}` };
-}
-
-interface Asked {
-  readonly tenant?: string;
-  readonly clientKey?: string;
-  readonly isRefreshable?: boolean;
-  readonly agent?: string;
-}
-
-/** One client of a store, which says what it likes. */
-class Talk {
-  readonly store: Store = createMemoryStore();
-  readonly wire: Wire;
-  readonly asked: Asked;
-  #plimsoll: Promise<Plimsoll> | undefined;
-
-  constructor(wire: Wire, asked: Asked = {}) {
-    this.wire = wire;
-    this.asked = asked;
-  }
-
-  user(text: string): JsonObject {
-    return SPELLERS[this.wire].said([text], LOOK);
-  }
-
-  answer(words: string, calls: readonly Call[] = [], look: Look = LOOK): readonly JsonObject[] {
-    return SPELLERS[this.wire].echo([words], calls, look);
-  }
-
-  results(...calls: readonly Call[]): readonly JsonObject[] {
-    return SPELLERS[this.wire].results(calls);
-  }
-
-  /** Answered, or cut off where there is nothing to answer. */
-  async say(
-    messages: readonly JsonObject[],
-    given: { readonly words: string; readonly calls?: readonly Call[] } | undefined,
-    asked: Asked = {},
-  ): Promise<ReceivedTurn> {
-    this.#plimsoll ??= openOn(this.store);
-    const plimsoll = await this.#plimsoll;
-    if (!open.includes(plimsoll)) open.push(plimsoll);
-    const all = [...SPELLERS[this.wire].opening.map(({ json }) => json), ...messages];
-    const wished = { tenant: "key:0", clientKey: "test:talk", ...this.asked, ...asked };
-    const { tenant, clientKey, agent, isRefreshable } = wished;
-    const turn = await receive(
-      plimsoll,
-      this.wire,
-      new TextEncoder().encode(
-        bodyText(
-          this.wire,
-          all.map((message) => JSON.stringify(message)),
-        ),
-      ),
-      {
-        tenant,
-        hints: { clientKey, isCompacted: false, ...(agent === undefined ? {} : { agent }) },
-        isRefreshable: isRefreshable === true,
-      },
-    );
-    if (given === undefined) await turn.end({ status: "failed" });
-    else {
-      const choices = [SPELLERS[this.wire].answer([given.words], given.calls ?? [])];
-      await turn.end({ status: "complete", answer: { outcome: "message", choices } });
-    }
-    return turn;
-  }
-
-  /** Messages of the log that have a text in them. */
-  async kept(session: string, text: string): Promise<readonly NodeRecord["source"][]> {
-    const { nodes = [] } = (await this.store.snapshot(session)) ?? {};
-    const bodies = await this.store.bodies(
-      session,
-      nodes.map(({ seq }) => seq),
-    );
-    const has = ({ seq }: NodeRecord): boolean =>
-      new TextDecoder().decode(bodies.get(seq)).includes(text);
-    return nodes.filter(has).map(({ source }) => source);
-  }
-}
+afterEach(closeTalks);
 
 describe.each(WIRES)("%s: what only looks alike is not the same", (wire) => {
   test("the same words with a call of another id, in the place of an answer", async () => {
@@ -199,6 +105,19 @@ describe.each(WIRES)("%s: what only looks alike is not the same", (wire) => {
     const said = [...asked, ...talk.answer(`${WORDS} Mostly.`), talk.user("And the deck?")];
     const { session } = await talk.say(said, { words: "Yes." });
     expect(await talk.kept(session, "it is sound.")).toEqual(["answer", "request"]);
+  });
+
+  test("an answer in its place with the same call, of which its client has changed the arguments", async () => {
+    const talk = new Talk(wire);
+    const asked = [talk.user("Is the hull sound?")];
+    await talk.say(asked, { words: WORDS, calls: [callOf("call_1", "the oaken hull")] });
+    const changed = callOf("call_1", "the walnut hull");
+    const said = [...asked, ...talk.answer(WORDS, [changed]), ...talk.results(changed)];
+    const { session, relation } = await talk.say(said, { words: "It is sound." });
+    expect(relation).toBe("extends");
+    const [number, ...others] = await talk.found(session, "oaken");
+    expect(others).toEqual([]);
+    expect(await talk.found(session, "walnut")).toEqual([number]);
   });
 
   test("arguments of a call that nobody recorded, in other bytes", async () => {
@@ -254,82 +173,5 @@ describe.each(WIRES)("%s: what only looks alike is not the same", (wire) => {
     const back = await talk.say([...known, talk.user("Look again.")], { words: "It is." });
     expect([back.session, back.relation]).toEqual([first.session, "rewind"]);
     expect(await talk.kept(first.session, "The deck is not sound")).toEqual(["answer"]);
-  });
-});
-
-describe.each(WIRES)("%s: a refreshed credential", (wire) => {
-  const named = { clientKey: `test:${UUID}`, isRefreshable: true };
-  const refreshed = { tenant: "key:1" };
-
-  /** Two answers, and the history that its client has of them; a third question without an answer, where it is asked. */
-  async function begun(asked: Asked = named) {
-    const talk = new Talk(wire, asked);
-    const call = callOf("call_1");
-    const history: JsonObject[] = [talk.user("Is the hull sound?")];
-    const { session } = await talk.say(history, { words: WORDS, calls: [call] });
-    history.push(...talk.answer(WORDS, [call], EXTRA), ...talk.results(call));
-    await talk.say(history, { words: "It is sound, as far as I can see." });
-    history.push(...talk.answer("It is sound, as far as I can see."));
-    return { talk, session, history };
-  }
-
-  test("continues the conversation of which it carries every word, and goes on in it", async () => {
-    const { talk, session, history } = await begun();
-    const next = [...history, talk.user("And the deck?")];
-    const turn = await talk.say(next, { words: "The deck is sound, too." }, refreshed);
-    expect(turn.session).toBe(session);
-    expect((await talk.store.session(session))?.tenant).toBe("key:0");
-    const last = [...next, ...talk.answer("The deck is sound, too."), talk.user("Good.")];
-    expect((await talk.say(last, { words: "Aye." }, { tenant: "key:2" })).session).toBe(session);
-  });
-
-  test("reaches no conversation of which it lacks anything", async () => {
-    const { talk, session, history } = await begun();
-    for (let length = 0; length < history.length; length++) {
-      const said = [...history.slice(0, length), talk.user("And the deck?")];
-      const turn = await talk.say(said, undefined, { tenant: `key:${length + 1}` });
-      expect(turn.session).not.toBe(session);
-    }
-  });
-
-  test("reaches none in which something was asked that it does not know", async () => {
-    const { talk, session, history } = await begun();
-    await talk.say([...history, talk.user("The word is albatross.")], undefined);
-    const turn = await talk.say([...history, talk.user("And the deck?")], undefined, refreshed);
-    expect(turn.session).not.toBe(session);
-  });
-
-  test("reaches none in which its client left something behind", async () => {
-    const { talk, session, history } = await begun();
-    const left = [...history, talk.user("The word is albatross.")];
-    await talk.say(left, { words: "I will remember the word." });
-    const back = [...history, talk.user("And the deck?")];
-    await talk.say(back, { words: "The deck is sound, too." });
-    const next = [...back, ...talk.answer("The deck is sound, too."), talk.user("Good.")];
-    expect((await talk.say(next, undefined)).session).toBe(session);
-    expect((await talk.say(next, undefined, refreshed)).session).not.toBe(session);
-  });
-
-  test.each([
-    ["another UUID", named, { clientKey: `test:${UUID.replace("7", "8")}` }],
-    ["a name that is no UUID", { ...named, clientKey: "test:talk" }, {}],
-    ["a service that others can reach", named, { isRefreshable: false }],
-    ["a token that Plimsoll gave to somebody", { ...named, tenant: "token:0" }, {}],
-  ])("reaches nothing with %s", async (_, first, then) => {
-    const { talk, session, history } = await begun(first);
-    const next = [...history, talk.user("And the deck?")];
-    const turn = await talk.say(next, undefined, { ...refreshed, ...then });
-    expect(turn.session).not.toBe(session);
-  });
-
-  test("reaches no other conversation of the same client", async () => {
-    const { talk, session, history } = await begun();
-    const elsewhere = { clientKey: "test:another talk" };
-    const question = [talk.user("The word is albatross.")];
-    const other = await talk.say(question, { words: "I will remember the word." }, elsewhere);
-    await talk.say([...history, talk.user("And the deck?")], undefined, refreshed);
-    const known = [...question, ...talk.answer("I will remember the word."), talk.user("Which?")];
-    const turn = await talk.say(known, undefined, { ...elsewhere, ...refreshed });
-    expect([session, other.session]).not.toContain(turn.session);
   });
 });

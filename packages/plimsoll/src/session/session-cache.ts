@@ -2,17 +2,18 @@
 
 import { PlimsollError } from "../message/error.ts";
 import type { SessionRecord, Store } from "../store/store.ts";
-import { recallAnswers } from "./echoes.ts";
+import { bringsAnswers, recallAnswers } from "./echoes.ts";
 import {
   answeredTalks,
   type Continuation,
-  carriesWholeBranch,
   continuationOf,
+  hasWordsInCommon,
   type RequestShape,
   type SessionHints,
 } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "./log.ts";
+import { mayGoOn, sharedWith } from "./refreshed.ts";
 import { createSessionShelf, type SessionShelf } from "./session-shelf.ts";
 
 export interface SessionCache {
@@ -61,11 +62,7 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     const { clientKey, sessionId } = hints;
     const named = sessionId === undefined ? undefined : await byId(sessionId);
     if (named?.record.tenant === tenant && named.record.wire === wire) return named;
-    if (clientKey !== undefined)
-      return (
-        (await findByClientKey(shelf, store, { tenant, clientKey, wire })) ??
-        findRefreshed(shelf, store, { ...query, clientKey })
-      );
+    if (clientKey !== undefined) return findByName(shelf, store, { ...query, clientKey });
     return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
   };
   return {
@@ -118,21 +115,32 @@ async function loadSession(
   return log;
 }
 
-interface NamedLookup {
-  readonly tenant: string;
+interface NamedLookup extends SessionLookup {
   readonly clientKey: string;
-  readonly wire: string;
 }
 
-async function findByClientKey(
+/**
+ * The tenant's own session of that name, or the one that its client began under an earlier credential. A title or a sub-agent
+ * may have been asked for first with the new one, and has a session of its own then: it says nothing of the conversation.
+ */
+async function findByName(
   shelf: SessionShelf,
   store: Store,
-  { tenant, clientKey, wire }: NamedLookup,
+  query: NamedLookup,
 ): Promise<SessionLog | undefined> {
+  const { tenant, wire, clientKey, request } = query;
   const id =
     shelf.byClientKey(tenant, wire, clientKey) ??
     (await store.sessionByClientKey(tenant, wire, clientKey))?.id;
-  return id === undefined ? undefined : loadSession(shelf, store, id);
+  const own = id === undefined ? undefined : await loadSession(shelf, store, id);
+  if (query.isRefreshable !== true || !uuid.test(clientKey)) return own;
+  const shared = own && sharedWith(own, request);
+  if (shared?.isAnswered === true && shared.hasLastAnswer) return own;
+  const refreshed = await findRefreshed(shelf, store, query);
+  if (refreshed === undefined) return own;
+  const isLonger =
+    shared?.isAnswered !== true || sharedWith(refreshed, request).common > shared.common;
+  return isLonger ? refreshed : own;
 }
 
 const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -144,13 +152,18 @@ const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 async function findRefreshed(
   shelf: SessionShelf,
   store: Store,
-  query: SessionLookup & { readonly clientKey: string },
+  query: NamedLookup,
 ): Promise<SessionLog | undefined> {
-  const { clientKey, wire, request, hints } = query;
-  if (query.isRefreshable !== true || !uuid.test(clientKey)) return undefined;
-  for (const { id, tenant } of await store.sessionsNamed(wire, clientKey)) {
-    const log = isCredential(tenant) ? await loadSession(shelf, store, id) : undefined;
-    if (log !== undefined && carriesWholeBranch(log, request, hints.agent)) return log;
+  const { clientKey, wire, request } = query;
+  // Without an answer in it, a request shows nothing.
+  if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
+  const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
+  for (const { id, tenant } of namesakes) {
+    if (!isCredential(tenant) || tenant === query.tenant) continue;
+    const log = await loadSession(shelf, store, id);
+    if (log === undefined) continue;
+    if (bringsAnswers(log, request)) await recallAnswers(store, log);
+    if (mayGoOn(log, query)) return log;
   }
   return undefined;
 }
@@ -208,13 +221,14 @@ async function choose(
   query: SessionLookup,
   choosing: Choosing,
 ): Promise<SessionLog | undefined> {
+  const { talks } = choosing;
   const candidates = await candidatesAmong(shelf, store, query, choosing);
   // Most in common first; whoever knows all of a branch before whoever went back in one.
   const ordered = candidates.toSorted(
     (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
   );
   for (const candidate of ordered)
-    if (await isOnly(shelf, store, query, candidate)) return candidate.log;
+    if (await isOnly(shelf, store, { ...query, talks }, candidate)) return candidate.log;
   return undefined;
 }
 
@@ -233,24 +247,53 @@ async function candidatesAmong(
     const log = await loadSession(shelf, store, id);
     if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
     const shown = continuationOf(log, request, { talks, agent });
-    if (shown.kind !== "stranger") candidates.push({ log, shown });
+    if (shown.kind !== "stranger" && (await isInItsWords(store, log, { request, talks })))
+      candidates.push({ log, shown });
   }
   return candidates;
+}
+
+/** A store that cannot be read now must not end a conversation that is in memory. */
+function noneUnlessSpoilt(error: unknown): readonly never[] {
+  if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
+  return [];
+}
+
+interface Talking {
+  readonly request: RequestShape;
+  readonly talks: readonly string[];
+}
+
+async function isInItsWords(
+  store: Store,
+  log: SessionLog,
+  { request, talks }: Talking,
+): Promise<boolean> {
+  if (!isNumbered(request)) return true;
+  if (bringsAnswers(log, request)) await recallAnswers(store, log);
+  return hasWordsInCommon(log, request, talks);
+}
+
+function isNumbered({ messages }: RequestShape): boolean {
+  return messages.some(({ marks }) => marks?.isNumbered === true);
 }
 
 /** An answer that two conversations were given does not say which of them goes on. */
 async function isOnly(
   shelf: SessionShelf,
   store: Store,
-  { tenant, wire }: SessionLookup,
+  query: SessionLookup & Talking,
   { log, shown: { proof } }: Candidate,
 ): Promise<boolean> {
+  const { tenant, wire, request } = query;
   const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
   const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
-  // A store that cannot be read now must not end a conversation that is in memory.
-  const stored = await store.holders(asked).catch((error: unknown) => {
-    if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
-    return [];
-  });
-  return [...held, ...stored].every((session) => session === log.record.id);
+  const stored = await store.holders(asked).catch(noneUnlessSpoilt);
+  const others = new Set([...held, ...stored].filter((session) => session !== log.record.id));
+  if (others.size > 0 && !isNumbered(request)) return false;
+  for (const id of others) {
+    const other = await loadSession(shelf, store, id);
+    if (other !== undefined && (await isInItsWords(store, other, query))) return false;
+  }
+  return true;
 }

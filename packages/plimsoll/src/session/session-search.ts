@@ -1,11 +1,13 @@
 /** The passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
 
 import { Worker } from "node:worker_threads";
-import type { Role } from "../message/message.ts";
+import type { Message, Part, Role } from "../message/message.ts";
 import { searchableText } from "../search/message-text.ts";
 import type { WordVectors } from "../search/vectors.ts";
 import type { NodeRecord, SessionRecord, Store } from "../store/store.ts";
+import type { Wire } from "../wire/wire.ts";
 import { decode, wireNamed } from "./archived-text.ts";
+import { newPartsIn } from "./essence.ts";
 import { createJobThread, type JobOutcome } from "./job-thread.ts";
 import { callsOf, speakerOf, titleOf } from "./readable.ts";
 import { searchMessages } from "./recall-index.ts";
@@ -54,7 +56,7 @@ export interface SessionSearch {
 }
 
 export interface SearchWorld {
-  readonly store: Pick<Store, "snapshot" | "bodies">;
+  readonly store: Pick<Store, "snapshot" | "bodies" | "wordings">;
   readonly vectors?: WordVectors;
   readonly count: (text: string) => number;
   /** A larger session is searched in the thread. */
@@ -142,8 +144,18 @@ function newest(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   return nodes.slice(first);
 }
 
+/** What a client has put into an answer that it changed: it is searched with the answer. */
+function putIn(
+  wire: Wire | undefined,
+  wording: Uint8Array | undefined,
+  message: Message,
+): readonly Part[] {
+  const spelled = wording === undefined ? undefined : decode(wire, wording);
+  return spelled === undefined ? [] : newPartsIn(spelled, message);
+}
+
 async function readMessages(
-  store: Pick<Store, "bodies">,
+  store: Pick<Store, "bodies" | "wordings">,
   session: Pick<SessionRecord, "id" | "wire">,
   nodes: readonly NodeRecord[],
 ): Promise<readonly SearchedMessage[]> {
@@ -153,13 +165,15 @@ async function readMessages(
   for (let start = 0; start < nodes.length; start += messagesPerStep) {
     const step = nodes.slice(start, start + messagesPerStep).map(({ seq }) => seq);
     const bodies = await store.bodies(session.id, step);
+    const wordings = await store.wordings(session.id, step);
     for (const number of step) {
       const body = bodies.get(number);
       const message = body === undefined ? undefined : decode(wire, body);
       if (message === undefined) continue;
       for (const [id, name] of callsOf(message)) tools.set(id, name);
       const [role, title] = [speakerOf(message), titleOf(message, tools)];
-      messages.push({ number, role, title, text: searchableText(message) });
+      const parts = [...message.parts, ...putIn(wire, wordings.get(number), message)];
+      messages.push({ number, role, title, text: searchableText({ role: message.role, parts }) });
     }
   }
   return messages;

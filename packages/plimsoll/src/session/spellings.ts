@@ -2,6 +2,7 @@
 
 import { packBody } from "../store/body.ts";
 import type { Write } from "../store/store.ts";
+import { noteWords } from "./echoes.ts";
 import type { Link, LogMessage, SessionLog } from "./log.ts";
 
 export interface NamedRequest {
@@ -28,6 +29,7 @@ export function keepSpellings(
     if (!isOther || sent === undefined || log.worded.has(node.seq)) continue;
     const { seq } = node;
     log.worded.add(seq);
+    noteWords(log, seq, messages[index]?.marks);
     log.unsaved.push(
       packBody(sent).then((body): Write => {
         return { kind: "wording", session, seq, hash, bytes: sent.length, body };

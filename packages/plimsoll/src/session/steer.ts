@@ -11,8 +11,8 @@ import { sizeView } from "./draft.ts";
 import { commitEdits } from "./edit-log.ts";
 import { ownTools } from "./expand-answer.ts";
 import { newId } from "./ids.ts";
-import { looseChainOf, nextEditSeq, pathTo } from "./log.ts";
-import { anchorOf, indexOn, lastTouched, type Path, pathOfNodes } from "./path.ts";
+import { looseChainOf, nextEditSeq } from "./log.ts";
+import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "./path.ts";
 import {
   type Checkpoint,
   checkpointsOf,
@@ -24,7 +24,7 @@ import {
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
-import { foldView, revertedIn, type View } from "./view.ts";
+import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "./view.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered {
@@ -167,7 +167,7 @@ async function placeOf(
         : `There is no branch ${wanted ?? ""} in this session: GET /api/sessions/${session} lists them.`,
       { status: 404 },
     );
-  const path = pathOfNodes(log, pathTo(log, branch.record.tipSeq));
+  const path = pathOfBranch(log, branch.record);
   return {
     log,
     branch,
@@ -220,10 +220,11 @@ async function undo(
   return steer(context, place, "undo", reverts);
 }
 
-/** What held then holds again, and nothing else. */
+/** What held then holds again, and nothing else: also where the client goes back behind the place at which this was wanted. */
 async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
-  const to = seqOf(editsOn(place), point);
+  const made = editsOn(place);
+  const to = seqOf(made, point);
   const action: EditAction = { kind: "restore", to };
   const drafts = draftEdits(context, place, "restore", [action]);
   const { edits } = foldView(indexOn(path, log), [...log.edits, ...drafts]);
@@ -233,13 +234,14 @@ async function restore(context: TurnContext, place: Place, point: RestorePoint):
     throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
       status: 409,
     });
-  return steer(context, place, "restore", [action]);
+  const reverts = madeSince(made, to).map((edit): EditAction => ({ kind: "revert", edit }));
+  return steer(context, place, "restore", [action, ...reverts]);
 }
 
 /** Of this branch, and of those that it came from. */
 function editsOn({ log, path }: Place): readonly Edit[] {
   const indexOf = indexOn(path, log);
-  return log.edits.filter(({ anchor }) => indexOf(anchor) !== undefined);
+  return log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
 }
 
 /** Reverts, and pins for what comes back; refused when the view would not fit then. */

@@ -62,6 +62,7 @@ export async function storedDraft(
   // Each message has the mark that it was first sent with; the client has moved it on since, with every turn.
   const path: Path = {
     ...pathOfNodes(log, nodes, bodies, learned),
+    branch: branch.record.id,
     mayHoldMark: () => false,
   };
   const sum = learned.reduce(addMessage, nothing);

@@ -24,7 +24,7 @@ import { fitTurn, untouched } from "./fit.ts";
 import type { CountTokens, HeadCounts } from "./head-counts.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { withFewerTools } from "./held-tools.ts";
-import { type Placement, placeInSession, type SessionHints, shapeOf } from "./identify.ts";
+import { continueBlindly, placeInSession, type SessionHints, shapeOf } from "./identify.ts";
 import { newId } from "./ids.ts";
 import { type InnerRounds, openRounds } from "./inner-rounds.ts";
 import {
@@ -34,16 +34,7 @@ import {
   shortenedOutput,
 } from "./last-resort.ts";
 import { loadTools } from "./load-tools.ts";
-import {
-  extendLinks,
-  type Link,
-  linksOfPath,
-  moveTip,
-  pathBehind,
-  pathTo,
-  rootLink,
-  type SessionLog,
-} from "./log.ts";
+import { extendLinks, moveTip, pathBehind, rootLink } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
 import { linksIn, newLead } from "./named-links.ts";
@@ -54,6 +45,7 @@ import type { PrefixMemory } from "./prefix-memory.ts";
 import { guardOf } from "./projection.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "./record.ts";
 import type { References } from "./references.ts";
+import { noteGuest } from "./refreshed.ts";
 import { draftOf } from "./request-draft.ts";
 import type { Saved } from "./save-log.ts";
 import { bodyToSend } from "./sent-body.ts";
@@ -217,8 +209,11 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     links,
   });
   const turn = { id: newId("turn"), at: context.now() };
-  const placed = await context.exclusively(`${tenant}\0${hints.clientKey ?? ""}`, () =>
-    appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
+  // Several credentials of one client may ask for one session.
+  const isShared = incoming.isRefreshable === true && hints.clientKey !== undefined;
+  const placed = await context.exclusively(
+    `${isShared ? "" : tenant}\0${hints.clientKey ?? ""}`,
+    () => appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
   const isOff = incoming.isOff === true || whole.isUnknown;
   const offered = askedTools(body, request, { slices, head, target });
@@ -329,6 +324,7 @@ async function appendRequest(
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
+  noteGuest(log, branch, tenant);
   const count = left.filter(({ source }) => source !== "answer").length;
   if (place.relation === "edited") branch.rewritten = { from: place.common, count };
   else delete branch.rewritten;
@@ -344,20 +340,6 @@ async function appendRequest(
     newMessages: added.length,
     links: named,
     ...(lead === undefined ? {} : { lead }),
-  };
-}
-
-/** Below whatever came last: the client says that it goes on, and only the provider knows from where. */
-function continueBlindly(
-  log: SessionLog,
-  { agent }: SessionHints,
-): { readonly place: Placement; readonly link: Link } | undefined {
-  const branch = [...log.branches.values()].find(({ record }) => record.agent === agent);
-  const tip = log.nodes.get(branch?.record.tipSeq ?? -1);
-  if (branch === undefined || tip === undefined) return undefined;
-  return {
-    place: { relation: "continues", branch, common: 0, parent: tip.seq },
-    link: linksOfPath(log.record.wire, pathTo(log, tip.seq)).at(-1) ?? rootLink(log.record.wire),
   };
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Edit, EditAction } from "../message/edit.ts";
-import { activeEdits, foldView, type IndexOf, isInside, wholeView } from "./view.ts";
+import { activeEdits, foldView, type IndexOf, isInside, madeSince, wholeView } from "./view.ts";
 
 const path = ["a", "b", "c", "d", "e", "f"];
 let lastSeq = 0;
@@ -170,5 +170,34 @@ test("undoing every edit gives back the log, and redoing gives back the view", (
       );
       expect(activeEdits(on(path), [...edits, ...undone])).toEqual([]);
     }),
+  );
+});
+
+test("without what was made since, the view is the one that a restore gives", () => {
+  const kinds = fc.constantFrom("fold", "revert", "restore", "expand");
+  const steps = fc.array(fc.tuple(kinds, fc.nat(11)), { maxLength: 12 });
+  fc.assert(
+    fc.property(steps, fc.nat(12), (drawn, back) => {
+      const edits: Edit[] = [];
+      const numberOf = (place: number): number =>
+        edits[place % Math.max(1, edits.length)]?.seq ?? 0;
+      for (const [kind, place] of drawn) {
+        const earlier = numberOf(place);
+        const action: Readonly<Record<string, EditAction>> = {
+          fold: fold("b", "c"),
+          revert: { kind: "revert", edit: earlier },
+          restore: { kind: "restore", to: earlier },
+          expand: { kind: "expand", first: "d", last: "d", inner: [] },
+        };
+        edits.push(edit(action[kind] ?? fold("e", "e")));
+      }
+      const to = numberOf(back);
+      const reverts = madeSince(edits, to).map((seq) => edit({ kind: "revert", edit: seq }));
+      const restored = [...edits, edit({ kind: "restore", to })];
+      expect(activeEdits(on(path), [...edits, ...reverts])).toEqual(
+        activeEdits(on(path), restored),
+      );
+    }),
+    { numRuns: 1000 },
   );
 });

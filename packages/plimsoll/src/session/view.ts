@@ -60,6 +60,8 @@ export interface Pin extends Stretch {
 /** Where a chain stands on a path; undefined when the path does not pass through it. */
 export interface IndexOf {
   (chain: string): number | undefined;
+  /** Whether edits that were made on a branch hold here. Absent: on every branch. */
+  readonly isOwn?: (branch: string) => boolean;
   /** An answer from its first to its last message, where its client sends it back in another place. */
   readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
 }
@@ -70,10 +72,18 @@ export interface Pieces extends Stretch {
   readonly isWhole: boolean;
 }
 
-function holdsOn(indexOf: IndexOf, { anchor, action }: Edit): boolean {
+/** What a model looked up belongs to its answer, wherever that stands. */
+function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
+  const { action } = edit;
   return action.kind === "expand"
     ? answerAt(action, indexOf) !== undefined
-    : indexOf(anchor) !== undefined;
+    : isAnchoredOn(indexOf, edit);
+}
+
+/** Whether an edit was made for this path: on it, and on its branch or one that this came from. */
+export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit): boolean {
+  const isOwn = action.kind === "expand" || indexOf.isOwn?.(branch) !== false;
+  return isOwn && indexOf(anchor) !== undefined;
 }
 
 type Expand = Extract<EditAction, { readonly kind: "expand" }>;
@@ -126,6 +136,28 @@ export function revertedIn(edits: readonly Edit[]): ReadonlySet<number> {
   return reverted;
 }
 
+/**
+ * Numbers of the edits without which the view is as it was after edit `to`. What takes back an edit that was made since may
+ * stay. Where a restore goes, others come back that it had taken back: they go, too.
+ */
+export function madeSince(edits: readonly Edit[], to: number): readonly number[] {
+  const gone = new Set<number>();
+  const lookups = new Set(
+    edits.flatMap(({ seq, action }) => (action.kind === "expand" ? seq : [])),
+  );
+  const isOfThen = ({ seq, action }: Edit): boolean =>
+    seq <= to ||
+    lookups.has(seq) ||
+    (action.kind === "revert" && action.edit > to && !lookups.has(action.edit));
+  for (;;) {
+    const rest = edits.filter(({ seq }) => !gone.has(seq));
+    const reverted = revertedIn(rest);
+    const more = rest.filter((edit) => !isOfThen(edit) && !reverted.has(edit.seq));
+    if (more.length === 0) return [...gone];
+    for (const { seq } of more) gone.add(seq);
+  }
+}
+
 /** Without what the model looked up: that changes nothing of what it was told. */
 export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
@@ -151,7 +183,7 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
       return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
     }),
     ...toldIn(active),
-    ...notedIn(edits.filter(({ anchor }) => indexOf(anchor) !== undefined)),
+    ...notedIn(edits.filter((edit) => isAnchoredOn(indexOf, edit))),
     ...expansionsOf(active, expanding, { indexOf, gaps }),
   };
 }

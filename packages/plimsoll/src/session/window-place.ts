@@ -6,10 +6,10 @@ import type { BranchRecord, NodeRecord, Store, TurnRecord } from "../store/store
 import type { Wire } from "../wire/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { pathTo, restoreLog, type SessionLog } from "./log.ts";
-import { indexOn, pathOfNodes } from "./path.ts";
+import { indexOn, pathOfBranch } from "./path.ts";
 import { numberOf, type RestorePoint, seqOf } from "./points.ts";
 import { scaleOf } from "./told.ts";
-import { foldView, type IndexOf, type View } from "./view.ts";
+import { foldView, type IndexOf, isAnchoredOn, type View } from "./view.ts";
 
 export interface PictureWish {
   readonly branch?: string;
@@ -66,7 +66,7 @@ export async function placeOf(
       status: 409,
     });
   const nodes = pathTo(log, branch.tipSeq);
-  const indexOf = indexOn(pathOfNodes(log, nodes), log);
+  const indexOf = indexOn(pathOfBranch(log, branch), log);
   const view = viewAt(log, indexOf, at);
   const lastTurn = turns.find((turn) => turn.branch === branch.id) ?? turns[0];
   const scale = scaleOf(branch);
@@ -95,7 +95,7 @@ function branchFor(log: SessionLog, name: string | undefined): BranchRecord | un
 }
 
 function viewAt(log: SessionLog, indexOf: IndexOf, at: RestorePoint | undefined): View {
-  const here = log.edits.filter(({ anchor }) => indexOf(anchor) !== undefined);
+  const here = log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
   const last = at === undefined ? Number.POSITIVE_INFINITY : seqOf(here, at);
   const then = here.filter(({ seq }) => seq <= last);
   return foldView(indexOf, then);

@@ -60,14 +60,14 @@ export async function notOnceInLog(run: Run): Promise<readonly string[]> {
         kept.filter(({ role, text: all }) => role === "assistant" && all.includes(text)),
       ),
     );
-    const called = calls.flatMap(({ id, result }) => [
+    const called = calls.flatMap(({ argument, result }) => [
       ...places(
-        id,
-        kept.filter(({ role, strings }) => role === "assistant" && strings.includes(id)),
+        argument.slice(0, 16),
+        kept.filter(({ role, text }) => role === "assistant" && text.includes(argument)),
       ),
       ...(isSentBack
         ? places(
-            `result of ${id}`,
+            result.slice(0, 16),
             kept.filter(({ strings }) => strings.includes(result)),
           )
         : []),

@@ -46,6 +46,8 @@ export interface Habits {
   readonly empty: "null" | "blank" | "absent";
   /** It spells otherwise with every request. */
   readonly isFickle: boolean;
+  /** Its server counts the calls of each answer: their ids are the same in every answer. */
+  readonly isNumbered?: boolean;
   readonly name: "none" | "plain" | "uuid";
   /** A new credential after so many requests. */
   readonly keyTurns: number | undefined;
@@ -218,7 +220,7 @@ const step = fc.record({
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-function exchangesOf(steps: readonly Step[]): readonly Exchange[] {
+function exchangesOf(steps: readonly Step[], isNumbered: boolean): readonly Exchange[] {
   return steps.map((one, number) => {
     const isAsked = number === 0 || steps[number - 1]?.calls === 0 || one.isInterrupted;
     const hasWords = one.hasWords || one.calls === 0;
@@ -231,7 +233,7 @@ function exchangesOf(steps: readonly Step[]): readonly Exchange[] {
         textOf(`statement ${number}.${index}`, 24 + one.characters / 6),
       ),
       calls: Array.from({ length: one.calls }, (_, index) => ({
-        id: `call_${number}_${index}`,
+        id: isNumbered ? `call_${index}` : `call_${number}_${index}`,
         argument: textOf(`place ${number}.${index}`, 40),
         result: textOf(`finding ${number}.${index}`, one.characters),
       })),
@@ -282,11 +284,23 @@ function clientsWith(habits: fc.Arbitrary<Habits>): fc.Arbitrary<Client> {
       habits,
       restarts: fc.array(fc.integer({ min: 1, max: 15 }), { maxLength: 3 }),
     })
-    .map(({ steps, ...client }) => ({ ...client, exchanges: exchangesOf(steps) }));
+    .map(({ steps, ...client }) => ({
+      ...client,
+      exchanges: exchangesOf(steps, client.habits.isNumbered === true),
+    }));
+}
+
+function numbered(habits: fc.Arbitrary<Habits>): fc.Arbitrary<Habits> {
+  return habits.map((drawn) => ({ ...drawn, isNumbered: true }));
 }
 
 export const CLIENTS = {
   rearranging: clientsWith(rearranging),
   nameless: clientsWith(nameless),
   rotating: clientsWith(rotating),
+  numbered: {
+    rearranging: clientsWith(numbered(rearranging)),
+    nameless: clientsWith(numbered(nameless)),
+    rotating: clientsWith(numbered(rotating)),
+  },
 } as const;
