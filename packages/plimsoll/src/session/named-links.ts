@@ -29,7 +29,9 @@ export function linksIn(
   const named = [...(known ?? links.slice(0, common))];
   let link = named.at(-1) ?? rootLink(log.record.wire);
   for (const message of messages.slice(named.length)) {
-    link = linkIn(log, link, message);
+    const index = named.length;
+    const own = link === links[index - 1] ? links[index] : undefined;
+    link = linkIn(log, link, message, own);
     named.push(link);
   }
   return named;
@@ -54,8 +56,9 @@ function knownLead(
   return undefined;
 }
 
-function linkIn(log: SessionLog, before: Link, message: LogMessage): Link {
-  const link = extendLink(before, message);
+/** `own` is what the request has behind the same link, where that is known. */
+function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
+  const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;
   return oldLinkIn(log, before, message) ?? answerLinkIn(log, before, link, message) ?? link;
 }
@@ -87,6 +90,15 @@ function answerLinkIn(
     (node) => node.isComplete && (essence === null ? node.talk === undefined : node.talk === talk),
   );
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
+}
+
+/** The link of a message, where the log names nothing before it otherwise than the request does. */
+export function ownLink(
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  index: number,
+): Link | undefined {
+  const isOwn = links[index - 1] === named[index - 1] && links[index] === named[index];
+  return isOwn ? links[index] : undefined;
 }
 
 /** The leading system messages of the request, where the log goes on below others. */

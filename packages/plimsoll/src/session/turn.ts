@@ -46,7 +46,7 @@ import {
 } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
-import { linksIn, newLead } from "./named-links.ts";
+import { linksIn, newLead, ownLink } from "./named-links.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { askedTools, type OfferReader, withOffer } from "./own-offer.ts";
@@ -113,7 +113,7 @@ export interface Incoming {
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Values that came with it and must not be kept, should an upstream quote them. */
-  readonly credentials?: readonly string[];
+  readonly credentials?: () => readonly string[];
 }
 
 export interface Turn {
@@ -316,6 +316,7 @@ async function appendRequest(
   const added = messages.slice(place.common).map((message, index) => ({
     message,
     bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
+    link: continued === undefined ? ownLink({ links, named }, place.common + index) : undefined,
   }));
   const left =
     place.relation === "edited" ? pathBehind(log, branch.record.tipSeq, place.parent) : [];
