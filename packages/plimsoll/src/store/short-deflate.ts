@@ -10,8 +10,9 @@ export const longestShort = 4096;
 const minMatch = 4;
 /** The longest that deflate knows, 258, has a code of its own, and is hardly ever met. */
 const maxMatch = 257;
-/** So many earlier places are compared, the nearest first. */
+/** So many earlier places are compared, the nearest first, until one is long enough. */
 const maxTries = 24;
+const longEnough = 48;
 const hashBits = 12;
 const nowhere = -1;
 const endOfBlock = 256;
@@ -54,7 +55,8 @@ function writeNext(bits: Bits, places: Places, at: number, end: number): number 
   const length = place === nowhere ? 1 : equalBytes(places.bytes, place, at, end);
   if (place === nowhere) bits.symbol(places.bytes[at] ?? 0);
   else bits.reference(length, at - place);
-  for (let next = at; next < at + length && next <= lastMatch; next++) remember(places, next);
+  // The rest of a match stands where it was found.
+  if (at <= lastMatch) remember(places, at);
   return length;
 }
 
@@ -77,8 +79,10 @@ function longestMatch({ bytes, latest, earlier }: Places, at: number, end: numbe
   let longest = minMatch - 1;
   let found = nowhere;
   let place = latest[hashAt(bytes, at)] ?? nowhere;
-  for (let tries = 0; place !== nowhere && tries < maxTries; tries++) {
-    const length = equalBytes(bytes, place, at, end);
+  for (let tries = 0; place !== nowhere && tries < maxTries && longest < longEnough; tries++) {
+    // What is no longer than the longest so far shows at its end.
+    const isLonger = bytes[place + longest] === bytes[at + longest];
+    const length = isLonger ? equalBytes(bytes, place, at, end) : 0;
     if (length > longest) {
       longest = length;
       found = place;
