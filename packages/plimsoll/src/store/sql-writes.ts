@@ -9,7 +9,10 @@ import type { BranchRecord, SessionRecord, Write } from "./store.ts";
 export function statementOf(write: Write): SqlStatement {
   switch (write.kind) {
     case "session":
-      return inserts.sessions(sessionRow(write.session));
+      return {
+        ...inserts.sessions(sessionRow(write.session)),
+        otherwise: replaceSession,
+      };
     case "branch":
       return inserts.branches(branchRow(write.session, write.branch));
     case "message":
@@ -70,7 +73,7 @@ const unlessThere = "ON CONFLICT DO NOTHING";
 
 /** The text of each is made once; a row gives the values. */
 const inserts = {
-  sessions: sealedInsert("sessions", { ending: replacing("sessions", ["id"]) }),
+  sessions: sealedInsert("sessions", { ending: touching("sessions", ["id"], ["updated_at"]) }),
   branches: sealedInsert("branches", { ending: replacing("branches", ["session", "id"]) }),
   messages: sealedInsert("messages", { unsealed: ["body"] }),
   heads: plainInsert("heads", ["session", "hash", "codec", "body"]),
@@ -84,12 +87,30 @@ const inserts = {
   events: sealedInsert("events", { ending: "RETURNING seq" }),
 } as const satisfies Readonly<Record<SealedTable | "heads" | "blocks", Insert>>;
 
+const replaceSession = insertInto(
+  "sessions",
+  [...sealedColumns.sessions, "seal"],
+  replacing("sessions", ["id"]),
+);
+
 /** The whole row: then its seal fits whatever was there before. */
 function replacing(table: SealedTable, key: readonly string[]): string {
   const changes = [...sealedColumns[table], "seal"]
     .filter((column) => !key.includes(column))
     .map((column) => `${column} = excluded.${column}`);
   return `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.join(", ")}`;
+}
+
+/**
+ * Only these columns, where all others are as they were: SQLite writes an index anew for every column that is named, whether
+ * it changes or not.
+ */
+function touching(table: SealedTable, key: readonly string[], changed: readonly string[]): string {
+  const changes = [...changed, "seal"].map((column) => `${column} = excluded.${column}`);
+  const same = sealedColumns[table]
+    .filter((column) => !key.includes(column) && !changed.includes(column))
+    .map((column) => `${table}.${column} IS excluded.${column}`);
+  return `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.join(", ")} WHERE ${same.join(" AND ")}`;
 }
 
 function sealedInsert(
