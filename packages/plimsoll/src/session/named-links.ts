@@ -23,7 +23,8 @@ export function linksIn(
   messages: readonly LogMessage[],
   links: readonly Link[],
 ): readonly Link[] {
-  const lead = links.findLastIndex(({ isLeading }) => isLeading) + 1;
+  const behindLead = links.findIndex(({ isLeading }) => !isLeading);
+  const lead = behindLead < 0 ? links.length : behindLead;
   const known = knownLead(log, messages, links, lead);
   const common = known === undefined ? findCommon(log, links).common : lead;
   const named = [...(known ?? links.slice(0, common))];
