@@ -121,7 +121,7 @@ test("a count that cannot be meant is not believed, and an endless one is not re
     const count = countTokensAt({
       agent: createUpstreamAgent(),
       request: { headers: {}, rawHeaders: [] } as unknown as IncomingMessage,
-      url: new URL(`http://127.0.0.1:${port}/v1/messages`),
+      url: () => new URL(`http://127.0.0.1:${port}/v1/messages`),
       wire: wires.anthropic,
     });
     const counts = createHeadCounts({ isReportedFor: () => false });

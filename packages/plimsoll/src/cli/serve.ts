@@ -11,9 +11,11 @@ import { openPlimsoll } from "../session/plimsoll.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "./running.ts";
 import { onStopSignals, signalCodes } from "./stop-signals.ts";
 import { harmless } from "./terminal.ts";
+import { growYoungHeap } from "./young-heap.ts";
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
   outliveReaders();
+  growYoungHeap();
   const settings = loadSettings(flags, process.env);
   const folder = openDataFolder(settings.data);
   const { config, host, port } = settings;

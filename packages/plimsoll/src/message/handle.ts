@@ -24,14 +24,21 @@ export function looksLikeHandle(text: string): boolean {
   return handlePattern.test(text);
 }
 
+/** A long number, the highest byte first, in place; gives the remainder. */
+function divide(number: Uint8Array, divisor: number): number {
+  let rest = 0;
+  for (let index = 0; index < number.length; index++) {
+    const value = rest * 256 + (number[index] ?? 0);
+    number[index] = Math.floor(value / divisor);
+    rest = value % divisor;
+  }
+  return rest;
+}
+
 /** 16 bytes as 22 characters, leading zeros kept: log62(2^128) = 21.5. */
 export function base62(bytes: Uint8Array): string {
-  let value = 0n;
-  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  const left = bytes.slice();
   let text = "";
-  for (let index = 0; index < 22; index++) {
-    text = alphabet[Number(value % 62n)] + text;
-    value /= 62n;
-  }
+  for (let index = 0; index < 22; index++) text = alphabet[divide(left, 62)] + text;
   return text;
 }

@@ -15,13 +15,13 @@ export interface CountingPlace {
   readonly agent: Agent;
   readonly request: IncomingMessage;
   /** Where the request itself goes. */
-  readonly url: URL;
+  readonly url: () => URL;
   readonly wire: Wire;
 }
 
 export function countTokensAt({ agent, request, url, wire }: CountingPlace): CountTokens {
   return async (path, body) => {
-    const place = new URL(url);
+    const place = url();
     place.pathname += path;
     const answer = await agent.request({
       origin: place.origin,

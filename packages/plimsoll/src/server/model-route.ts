@@ -160,7 +160,7 @@ async function receive(
   const counting = {
     agent: gateway.agent,
     request,
-    url: gateway.upstream(route.provider, route.path),
+    url: () => gateway.upstream(route.provider, route.path),
     wire: wires[route.wire],
   };
   try {
@@ -172,7 +172,7 @@ async function receive(
       hints: readHints(request.headers),
       ...wishes,
       headers: betaHeaders(request),
-      credentials: credentialsOf(request.rawHeaders, request.url ?? ""),
+      credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
       ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
     });

@@ -39,7 +39,7 @@ export interface Draft {
   readonly compose: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the request: nothing that an upstream quotes of them is kept. */
-  readonly credentials?: readonly string[];
+  readonly credentials?: () => readonly string[];
   /** The provider holds part of the conversation: any edit would mean to write all of it out. */
   readonly isHeld?: boolean;
   /** Whoever appends a result to a library session decides how much of it: none leaves on arrival. */

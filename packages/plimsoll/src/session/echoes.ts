@@ -6,7 +6,14 @@
 import { PlimsollError } from "../message/error.ts";
 import type { NodeRecord, Store } from "../store/store.ts";
 import { wireNamed } from "./archived-text.ts";
-import type { Echo, Link, LogMessage, Marks, SessionLog } from "./log.ts";
+import {
+  type Echo,
+  findCommon,
+  type Link,
+  type LogMessage,
+  type Marks,
+  type SessionLog,
+} from "./log.ts";
 import { marksInBody } from "./message-facts.ts";
 import { ownBranches } from "./visible.ts";
 
@@ -102,15 +109,15 @@ export function echoOn(
 
 /** Whether an answer in a request is in no place of the log: its client spells or places it otherwise. */
 export function bringsAnswers(
-  { seqByChain }: SessionLog,
+  log: SessionLog,
   {
     messages,
     links,
   }: { readonly messages: readonly LogMessage[]; readonly links: readonly Link[] },
 ): boolean {
-  return messages.some(
-    ({ role }, index) => role === "assistant" && !seqByChain.has(links[index]?.chain ?? ""),
-  );
+  // Before a message that is in its place all others are in theirs.
+  const { common } = findCommon(log, links);
+  return messages.slice(common).some(({ role }) => role === "assistant");
 }
 
 /** Of the newest answers of a session. Older ones are not rearranged any more. */

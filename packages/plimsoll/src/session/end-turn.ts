@@ -51,7 +51,7 @@ export async function endTurn(
 ): Promise<Saved> {
   const { placed, fitted, draft } = sent;
   const { log, branch } = placed;
-  const harmless = withoutSecrets(given, draft.credentials ?? []);
+  const harmless = withoutSecrets(given, draft.credentials ?? (() => []));
   const { answerTokens, result } = await recordAnswer(context, sent, harmless);
   branch.inFlight--;
   context.sessions.noteAnswers(log);
@@ -116,12 +116,14 @@ const maxErrorChars = 16 * 1024;
  * The one place where texts of an upstream's failure come in. An answer that is whole stays as it came: the client sends it
  * back, and it must be known then.
  */
-function withoutSecrets(result: TurnResult, credentials: readonly string[]): TurnResult {
+function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string[]): TurnResult {
   const { error, answer, status } = result;
+  const isWhole = status === "complete" || answer === undefined;
+  if (isWhole && error === undefined) return result;
+  const credentials = credentialsOf();
   // Cut first far behind the end, so that nothing is left of a credential that the cut would go through.
   const clean = (text: string): string =>
     withoutCredentials(text.slice(0, 4 * maxErrorChars), credentials).slice(0, maxErrorChars);
-  const isWhole = status === "complete" || answer === undefined;
   return {
     ...result,
     ...(error === undefined ? {} : { error: clean(error) }),

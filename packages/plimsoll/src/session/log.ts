@@ -295,21 +295,13 @@ export function extendLink(link: Link, message: Identified): Link {
   return {
     chain,
     looseChain: isSame ? chain : nextChain(link.looseChain, looseIdentity),
-    talk: talkAfter(link, { ...message, isLeading }),
+    talk: isLeading ? link.talk : talkAfter(link, message),
     isLeading,
   };
 }
 
-function talkAfter(
-  { talk }: Pick<Link, "talk">,
-  {
-    isLeading,
-    identity,
-    essence,
-  }: Pick<Identified, "identity" | "essence"> & Pick<Link, "isLeading">,
-): string {
-  const said = essence === undefined ? identity : essence;
-  return isLeading || said === null ? talk : nextChain(talk, said);
+function talkAfter({ talk }: Link, { identity, essence = identity }: Identified): string {
+  return essence === null ? talk : nextChain(talk, essence);
 }
 
 /** The same, as earlier versions would have it: by identity alone. */

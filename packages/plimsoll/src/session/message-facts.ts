@@ -77,13 +77,15 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     if (isLarge) await nextTick();
     const { json, isOdd, hasNull } = parseMessage(wire, unread.bytes);
     if (isLarge) await nextTick();
+    const message = wire.decode(json);
     unread.facts ??= readFacts(wire, json, {
+      message,
       hasNull,
       ...(isOdd ? { contentHash: unread.contentHash } : {}),
     });
     remember(unread.key, unread.facts);
     if (isLarge) await nextTick();
-    return countablesOf(wire.decode(json), ruler);
+    return countablesOf(message, ruler);
   };
 
   const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
@@ -192,13 +194,16 @@ interface Parsed {
 
 function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   const whole = { start: 0, end: bytes.length };
-  const json = wire.asMessage(parseJson(bytes, whole));
+  const value = parseJson(bytes, whole);
+  const json = wire.asMessage(value);
   if (json === undefined) {
     throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
   }
   const text = decoder.decode(bytes);
   const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
-  const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || repeatsKey(text);
+  // What stands there as we would write it has no key twice.
+  const isUsual = JSON.stringify(value) === text;
+  const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
   return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
 }
 
@@ -233,12 +238,18 @@ export function marksInBody(wire: Wire, bytes: Uint8Array): Marks | undefined {
   }
 }
 
+interface ParsedFacts {
+  readonly message: Message;
+  readonly contentHash?: string;
+  readonly hasNull: boolean;
+}
+
 function readFacts(
   wire: Wire,
   json: JsonObject,
-  { contentHash, hasNull }: { readonly contentHash?: string; readonly hasNull: boolean },
+  { message, contentHash, hasNull }: ParsedFacts,
 ): Facts {
-  const { role, parts } = wire.decode(json);
+  const { role, parts } = message;
   const canonical = wire.identity(json, { long: longTextHash });
   const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
   const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;

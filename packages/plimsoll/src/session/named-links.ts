@@ -24,13 +24,16 @@ export function linksIn(
   messages: readonly LogMessage[],
   links: readonly Link[],
 ): readonly Link[] {
-  const lead = links.findLastIndex(({ isLeading }) => isLeading) + 1;
+  const behindLead = links.findIndex(({ isLeading }) => !isLeading);
+  const lead = behindLead < 0 ? links.length : behindLead;
   const known = knownLead(log, messages, links, lead);
   const common = known === undefined ? findCommon(log, links).common : lead;
   const named = [...(known ?? links.slice(0, common))];
   let link = named.at(-1) ?? rootLink(log.record.wire);
   for (const message of messages.slice(named.length)) {
-    link = linkIn(log, link, message);
+    const index = named.length;
+    const own = link === links[index - 1] ? links[index] : undefined;
+    link = linkIn(log, link, message, own);
     named.push(link);
   }
   return named;
@@ -55,8 +58,9 @@ function knownLead(
   return undefined;
 }
 
-function linkIn(log: SessionLog, before: Link, message: LogMessage): Link {
-  const link = extendLink(before, message);
+/** `own` is what the request has behind the same link, where that is known. */
+function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
+  const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;
   return oldLinkIn(log, before, message) ?? answerLinkIn(log, before, link, message) ?? link;
 }
@@ -93,8 +97,24 @@ function answerLinkIn(
   const answer =
     answers.findLast(({ seq }) => log.words.get(seq)?.[0] === message.marks?.words) ??
     answers.findLast(({ seq }) => hasWordsOf(log, seq, message)) ??
-    (others.length === 0 ? only : undefined);
+    (others.length === 0 && only !== undefined && mayHaveOtherWords(log, only.seq)
+      ? only
+      : undefined);
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
+}
+
+/** One other wording of an answer is kept: a client that changes its words once more says something new. */
+function mayHaveOtherWords({ worded, words }: SessionLog, seq: number): boolean {
+  return !worded.has(seq) || words.get(seq) === undefined;
+}
+
+/** The link of a message, where the log names nothing before it otherwise than the request does. */
+export function ownLink(
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  index: number,
+): Link | undefined {
+  const isOwn = links[index - 1] === named[index - 1] && links[index] === named[index];
+  return isOwn ? links[index] : undefined;
 }
 
 /** The leading system messages of the request, where the log goes on below others. */

@@ -37,6 +37,8 @@ export interface Tip {
 export interface MessageToAppend {
   readonly message: LogMessage;
   readonly bytes: Uint8Array;
+  /** Where it is known already: behind the message before it, or behind where they are added. */
+  readonly link?: Link | undefined;
 }
 
 export interface Appending {
@@ -58,8 +60,7 @@ export function appendMessages(
   appending: Appending,
 ): Tip {
   let tip = from;
-  for (const { message, bytes } of messages)
-    tip = appendMessage(log, tip, { message, bytes }, appending);
+  for (const message of messages) tip = appendMessage(log, tip, message, appending);
   return tip;
 }
 
@@ -71,7 +72,7 @@ function appendMessage(
 ): Tip {
   const { message, bytes } = added;
   const { left = new Map(), ...place } = appending;
-  const link = extendLink(parent.link, message);
+  const link = added.link ?? extendLink(parent.link, message);
   const isSent = appending.source === "request";
   const echo = isSent ? echoOn(log, appending.branch, { message, left }) : undefined;
   const { node, isNew } = appendNode(log, {

@@ -37,7 +37,7 @@ import { loadTools } from "./load-tools.ts";
 import { extendLinks, moveTip, pathBehind, rootLink } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
-import { linksIn, newLead } from "./named-links.ts";
+import { linksIn, newLead, ownLink } from "./named-links.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { askedTools, type OfferReader, withOffer } from "./own-offer.ts";
@@ -105,7 +105,7 @@ export interface Incoming {
   readonly isRefreshable?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   /** Values that came with it and must not be kept, should an upstream quote them. */
-  readonly credentials?: readonly string[];
+  readonly credentials?: () => readonly string[];
 }
 
 export interface Turn {
@@ -311,6 +311,7 @@ async function appendRequest(
   const added = messages.slice(place.common).map((message, index) => ({
     message,
     bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
+    link: continued === undefined ? ownLink({ links, named }, place.common + index) : undefined,
   }));
   const left =
     place.relation === "edited" ? pathBehind(log, branch.record.tipSeq, place.parent) : [];

@@ -19,6 +19,8 @@ const decompress = promisify(zstdDecompress);
 const deflateFromBytes = 1024;
 /** From here on a thread packs it. */
 const compressFromBytes = 4096;
+/** As much as a body of this size can use: what is set up for larger ones would cost more than packing it. */
+const smallSettings = { windowBits: 12, memLevel: 6, chunkSize: compressFromBytes } as const;
 /** Nothing larger was ever stored: the inbound limit is 256 MiB. */
 const maxBodyBytes = 512 * 1024 * 1024;
 /** What is this small, packed and unpacked, is unpacked at once: a stream for it costs several times the work. */
@@ -37,7 +39,7 @@ export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
 /** At once: handing it to a thread would take longer. */
 function packSmall(bytes: Uint8Array): StoredBody {
   if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
-  const packed = deflateRawSync(bytes);
+  const packed = deflateRawSync(bytes, smallSettings);
   return packed.length < bytes.length
     ? { codec: "deflate", bytes: ownBytes(packed) }
     : { codec: "raw", bytes: ownBytes(bytes) };

@@ -4,6 +4,7 @@
  */
 
 import { deflateRawSync, inflateRawSync } from "node:zlib";
+import { createShortDeflate, longestShort } from "./short-deflate.ts";
 
 /** The first byte says how a record is packed. JSON of an object or a list begins with neither. */
 const deflated = 1;
@@ -12,18 +13,29 @@ const bracket = 0x5b;
 /** Below this the dictionary's gain is less than its mark. */
 const packFromBytes = 48;
 const maxRecordBytes = 64 * 1024 * 1024;
+const encoder = new TextEncoder();
 const settings = { windowBits: 13, memLevel: 4 } as const;
 
 export function packRecord(value: unknown): Uint8Array {
-  const json = Buffer.from(JSON.stringify(value));
-  if (json.length < packFromBytes) return new Uint8Array(json);
-  const packed = deflateRawSync(json, { ...settings, dictionary });
-  return new Uint8Array(
-    packed.length + 1 < json.length ? Buffer.concat([Buffer.of(deflated), packed]) : json,
-  );
+  const json = plainRecord(value);
+  if (json.length < packFromBytes) return json;
+  const packed =
+    json.length <= longestShort
+      ? deflateShort(json)
+      : deflateRawSync(json, { ...settings, dictionary });
+  if (packed.length + 1 >= json.length) return json;
+  const record = new Uint8Array(packed.length + 1);
+  record[0] = deflated;
+  record.set(packed, 1);
+  return record;
 }
 
-/** Contract: only for what `packRecord` wrote; throws for anything else. */
+/** Not packed: for records that are written anew again and again, and take their space only once. */
+export function plainRecord(value: unknown): Uint8Array {
+  return encoder.encode(JSON.stringify(value));
+}
+
+/** Contract: only for what `packRecord` or `plainRecord` wrote; throws for anything else. */
 export function unpackRecord<T>(bytes: Uint8Array): T {
   const isPlain = bytes[0] === brace || bytes[0] === bracket;
   if (!isPlain && bytes[0] !== deflated) throw new SyntaxError("This is no record.");
@@ -61,3 +73,4 @@ const dictionary = Buffer.from(
     '{"id":"turn_","branch":"main","relation":"extends","requestTip":1,"head":"","provider":"anthropic","model":"claude-sonnet-4-5","outcome":"passthrough","status":"complete","measurement":{"total":1,"system":0,"skills":0,"tools":0,"conversation":1,"certainty":"estimate"},"tokensBefore":1,"tokensAfter":1,"limit":1,"window":200000,"usage":{"inputTokens":1,"outputTokens":1},"stopReason":"end_turn","startedAt":17,"endedAt":17}',
   ].join(""),
 );
+const deflateShort = createShortDeflate(dictionary);

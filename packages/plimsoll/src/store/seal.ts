@@ -57,8 +57,9 @@ export type SealedTable = keyof typeof sealedColumns;
 const sealBytes = 16;
 
 export function sealOf(table: SealedTable, row: SqlRow): Uint8Array {
-  const values = sealedColumns[table].map((column) => plain(row[column]));
-  const digest = hash("sha256", JSON.stringify([table, ...values]), "buffer");
+  const values: unknown[] = [table];
+  for (const column of sealedColumns[table]) values.push(plain(row[column]));
+  const digest = hash("sha256", JSON.stringify(values), "buffer");
   return new Uint8Array(digest.subarray(0, sealBytes));
 }
 

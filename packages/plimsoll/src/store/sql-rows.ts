@@ -22,6 +22,8 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
+  /** With the same values, where the first one has changed nothing. */
+  readonly otherwise?: string;
 }
 
 export function textOf(row: SqlRow, column: string): string {

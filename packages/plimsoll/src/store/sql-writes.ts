@@ -1,56 +1,46 @@
 /** Writes as SQL statements. Every row but those that are named by their own hash is sealed. */
 
-import { packRecord } from "./record.ts";
+import { packRecord, plainRecord } from "./record.ts";
 import { type SealedTable, sealedColumns, sealOf } from "./seal.ts";
-import type { SqlRow, SqlStatement } from "./sql-rows.ts";
-import type { BranchRecord, NodeRecord, SessionRecord, Write } from "./store.ts";
+import type { SqlRow, SqlStatement, SqlValue } from "./sql-rows.ts";
+import type { BranchRecord, SessionRecord, Write } from "./store.ts";
 
 /** One write is one statement. */
 export function statementOf(write: Write): SqlStatement {
   switch (write.kind) {
     case "session":
-      return insert("sessions", sessionRow(write.session), replacing("sessions", ["id"]));
+      return {
+        ...inserts.sessions(sessionRow(write.session)),
+        otherwise: replaceSession,
+      };
     case "branch":
-      return insert(
-        "branches",
-        branchRow(write.session, write.branch),
-        replacing("branches", ["session", "id"]),
-      );
-    case "message": {
-      const { codec, bytes } = write.body;
-      return insert("messages", { ...nodeRow(write), codec }, "", { body: bytes });
+      return inserts.branches(branchRow(write.session, write.branch));
+    case "message":
+      return inserts.messages(messageRow(write));
+    case "head": {
+      const { session, hash, blocks } = write;
+      return inserts.heads({ session, hash, codec: "blocks", body: blocks });
     }
-    case "head":
-      return plainInsert(
-        "heads",
-        { session: write.session, hash: write.hash, codec: "blocks", body: write.blocks },
-        unlessThere,
-      );
     case "block": {
-      const { codec, bytes } = write.body;
-      return plainInsert(
-        "blocks",
-        { session: write.session, id: write.id, codec, body: bytes },
-        unlessThere,
-      );
+      const { session, id, body } = write;
+      return inserts.blocks({ session, id, codec: body.codec, body: body.bytes });
     }
     case "turn": {
       const { session, turn } = write;
-      return insert("turns", { session, id: turn.id, record: packRecord(turn) });
+      return inserts.turns({ session, id: turn.id, record: packRecord(turn) });
     }
     case "edit": {
       const { session, edit } = write;
       const { seq, branch, at } = edit;
-      return insert("edits", { session, seq, branch, at, edit: packRecord(edit) });
+      return inserts.edits({ session, seq, branch, at, edit: packRecord(edit) });
     }
     case "archive": {
       const { source, ...entry } = write.entry;
-      return insert("archive", { ...entry, source: packRecord(source) }, unlessThere);
+      return inserts.archive({ ...entry, source: packRecord(source) });
     }
     case "wording": {
       const { session, seq, hash, bytes, body } = write;
-      const row = { session, seq, hash, bytes, codec: body.codec };
-      return insert("wordings", row, unlessThere, { body: body.bytes });
+      return inserts.wordings({ session, seq, hash, bytes, codec: body.codec, body: body.bytes });
     }
     default:
       return statementOfNews(write);
@@ -64,26 +54,44 @@ function statementOfNews(
   switch (write.kind) {
     case "reference": {
       const { name, session, seq } = write.reference;
-      return insert("refs", { tenant, name, session, seq }, unlessThere);
+      return inserts.refs({ tenant, name, session, seq });
     }
-    case "error":
-      return insert("errors", {
-        tenant,
-        session: write.error.session,
-        record: packRecord(write.error),
-      });
+    case "error": {
+      const { session } = write.error;
+      return inserts.errors({ tenant, session, record: packRecord(write.error) });
+    }
     case "event": {
       const { session, at } = write.event;
-      return insert(
-        "events",
-        { tenant, session, at, event: packRecord(write.event) },
-        "RETURNING seq",
-      );
+      return inserts.events({ tenant, session, at, event: packRecord(write.event) });
     }
   }
 }
 
+type Insert = (row: SqlRow) => SqlStatement;
+
 const unlessThere = "ON CONFLICT DO NOTHING";
+
+/** The text of each is made once; a row gives the values. */
+const inserts = {
+  sessions: sealedInsert("sessions", { ending: touching("sessions", ["id"], ["updated_at"]) }),
+  branches: sealedInsert("branches", { ending: replacing("branches", ["session", "id"]) }),
+  messages: sealedInsert("messages", { unsealed: ["body"] }),
+  heads: plainInsert("heads", ["session", "hash", "codec", "body"]),
+  blocks: plainInsert("blocks", ["session", "id", "codec", "body"]),
+  turns: sealedInsert("turns"),
+  edits: sealedInsert("edits"),
+  archive: sealedInsert("archive", { ending: unlessThere }),
+  wordings: sealedInsert("wordings", { unsealed: ["body"], ending: unlessThere }),
+  refs: sealedInsert("refs", { ending: unlessThere }),
+  errors: sealedInsert("errors"),
+  events: sealedInsert("events", { ending: "RETURNING seq" }),
+} as const satisfies Readonly<Record<SealedTable | "heads" | "blocks", Insert>>;
+
+const replaceSession = insertInto(
+  "sessions",
+  [...sealedColumns.sessions, "seal"],
+  replacing("sessions", ["id"]),
+);
 
 /** The whole row: then its seal fits whatever was there before. */
 function replacing(table: SealedTable, key: readonly string[]): string {
@@ -93,22 +101,39 @@ function replacing(table: SealedTable, key: readonly string[]): string {
   return `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.join(", ")}`;
 }
 
-function insert(
-  table: SealedTable,
-  sealed: SqlRow,
-  ending = "",
-  unsealed: SqlRow = {},
-): SqlStatement {
-  return plainInsert(table, { ...sealed, ...unsealed, seal: sealOf(table, sealed) }, ending);
+/**
+ * Only these columns, where all others are as they were: SQLite writes an index anew for every column that is named, whether
+ * it changes or not.
+ */
+function touching(table: SealedTable, key: readonly string[], changed: readonly string[]): string {
+  const changes = [...changed, "seal"].map((column) => `${column} = excluded.${column}`);
+  const same = sealedColumns[table]
+    .filter((column) => !key.includes(column) && !changed.includes(column))
+    .map((column) => `${table}.${column} IS excluded.${column}`);
+  return `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.join(", ")} WHERE ${same.join(" AND ")}`;
 }
 
-function plainInsert(table: string, row: SqlRow, ending: string): SqlStatement {
-  const columns = Object.keys(row);
+function sealedInsert(
+  table: SealedTable,
+  { unsealed = [], ending = "" }: { unsealed?: readonly string[]; ending?: string } = {},
+): Insert {
+  const columns = [...sealedColumns[table], ...unsealed];
+  const sql = insertInto(table, [...columns, "seal"], ending);
+  return (row) => ({ sql, values: [...valuesOf(row, columns), sealOf(table, row)] });
+}
+
+function plainInsert(table: string, columns: readonly string[]): Insert {
+  const sql = insertInto(table, columns, unlessThere);
+  return (row) => ({ sql, values: valuesOf(row, columns) });
+}
+
+function insertInto(table: string, columns: readonly string[], ending: string): string {
   const marks = columns.map(() => "?").join(", ");
-  return {
-    sql: `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks}) ${ending}`,
-    values: Object.values(row),
-  };
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks}) ${ending}`;
+}
+
+function valuesOf(row: SqlRow, columns: readonly string[]): readonly SqlValue[] {
+  return columns.map((column) => row[column] ?? null);
 }
 
 function sessionRow(session: SessionRecord): SqlRow {
@@ -131,21 +156,13 @@ function branchRow(session: string, branch: BranchRecord): SqlRow {
     relation: branch.relation,
     fork_seq: branch.forkSeq,
     tip_seq: branch.tipSeq,
-    counters: branch.counters === undefined ? null : packRecord(branch.counters),
+    counters: branch.counters === undefined ? null : plainRecord(branch.counters),
     created_at: branch.createdAt,
     left_branch: branch.left ?? null,
   };
 }
 
-function nodeRow({
-  session,
-  tenant,
-  node,
-}: {
-  readonly session: string;
-  readonly tenant: string;
-  readonly node: NodeRecord;
-}): SqlRow {
+function messageRow({ session, tenant, node, body }: Extract<Write, { kind: "message" }>): SqlRow {
   return {
     session,
     seq: node.seq,
@@ -165,5 +182,7 @@ function nodeRow({
     certainty: node.certainty,
     is_complete: node.isComplete ? 1 : 0,
     at: node.at,
+    codec: body.codec,
+    body: body.bytes,
   };
 }

@@ -87,8 +87,9 @@ function describe(error: unknown): { code: string; message: string } {
 function run(statement: SqlStatement): readonly SqlRow[] {
   const compiled = prepare(statement.sql);
   if (compiled.reader) return compiled.all(...statement.values) as SqlRow[];
-  compiled.run(...statement.values);
-  return [];
+  const { changes } = compiled.run(...statement.values);
+  const { otherwise, values } = statement;
+  return changes === 0 && otherwise !== undefined ? run({ sql: otherwise, values }) : [];
 }
 
 function prepare(sql: string): Database.Statement {

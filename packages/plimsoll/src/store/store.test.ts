@@ -250,6 +250,21 @@ for (const [name, opener] of Object.entries(openers)) {
       });
     });
 
+    test("of a session that is written again everything is replaced, whatever has changed", async () => {
+      const store = await fresh();
+      const changes = [
+        { clientKey: "a" },
+        { clientKey: "a", updatedAt: 2 },
+        { clientKey: "b", updatedAt: 3 },
+        { tenant: "t2", updatedAt: 3 },
+      ];
+      for (const change of changes) {
+        const write = session("s", change);
+        await store.commit([write]);
+        expect(await store.session("s")).toEqual(write.kind === "session" && write.session);
+      }
+    });
+
     test("answers are found by what was said, in their own tenant and wire, the newest first", async () => {
       const store = await fresh();
       const answer = { role: "assistant", source: "answer" } as const;
