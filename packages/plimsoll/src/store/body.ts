@@ -1,6 +1,7 @@
 /** How bytes lie in the store: compressed when that pays, and checked against their hash on every read. */
 
 import { hash } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { promisify } from "node:util";
 import {
   deflateRawSync,
@@ -28,7 +29,12 @@ const atOnce = { packedBytes: 32 * 1024, bytes: 256 * 1024 } as const;
 
 /** Contract: never rejects; what cannot be packed is kept as it is. */
 export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
-  if (bytes.length < compressFromBytes) return packSmall(bytes);
+  if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
+  if (bytes.length < compressFromBytes) {
+    // Whoever appends it goes on first: packing has time until the turn ends.
+    await nextTurn();
+    return packSmall(bytes);
+  }
   const packed = await compress(bytes).catch(() => bytes);
   return {
     codec: packed.length < bytes.length ? "zstd" : "raw",
@@ -36,9 +42,8 @@ export async function packBody(bytes: Uint8Array): Promise<StoredBody> {
   };
 }
 
-/** At once: handing it to a thread would take longer. */
+/** Here: handing it to a thread would take longer. */
 function packSmall(bytes: Uint8Array): StoredBody {
-  if (bytes.length < deflateFromBytes) return { codec: "raw", bytes: ownBytes(bytes) };
   const packed = deflateRawSync(bytes, smallSettings);
   return packed.length < bytes.length
     ? { codec: "deflate", bytes: ownBytes(packed) }
