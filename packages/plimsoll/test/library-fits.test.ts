@@ -119,10 +119,10 @@ test("undo, checkpoint, restore and compact are at hand", async () => {
   });
 });
 
-test("a turn that only the window without its buffer holds is the last: one tool is left, and the model is told", async () => {
+test("a turn that leaves no room for an answer is the last: one tool is left, and the model is told", async () => {
   const plimsoll = await fresh();
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: prose(seededRandom(7), 7_100) });
+  await session.append({ role: "user", content: prose(seededRandom(7), 7_600) });
   const tools = [{ name: "read_file", parameters: { type: "object" } }];
   const { request, outcome } = await session.prepare<Request>({ target: "anthropic/small", tools });
   expect(outcome.kind).toBe("final");
