@@ -97,15 +97,8 @@ function answerLinkIn(
   const answer =
     answers.findLast(({ seq }) => log.words.get(seq)?.[0] === message.marks?.words) ??
     answers.findLast(({ seq }) => hasWordsOf(log, seq, message)) ??
-    (others.length === 0 && only !== undefined && mayHaveOtherWords(log, only.seq)
-      ? only
-      : undefined);
+    (others.length === 0 ? only : undefined);
   return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
-}
-
-/** One other wording of an answer is kept: a client that changes its words once more says something new. */
-function mayHaveOtherWords({ worded, words }: SessionLog, seq: number): boolean {
-  return !worded.has(seq) || words.get(seq) === undefined;
 }
 
 /** The link of a message, where the log names nothing before it otherwise than the request does. */

@@ -120,21 +120,6 @@ describe.each(WIRES)("%s: what only looks alike is not the same", (wire) => {
     expect(await talk.found(session, "walnut")).toEqual([number]);
   });
 
-  test("a call of which its client changes the arguments again and again: all of them are found", async () => {
-    const talk = new Talk(wire);
-    const asked = [talk.user("Is the hull sound?")];
-    const { session } = await talk.say(asked, {
-      words: WORDS,
-      calls: [callOf("call_1", "the oaken hull")],
-    });
-    for (const wood of ["walnut", "birchen", "elmen"]) {
-      const changed = callOf("call_1", `the ${wood} hull`);
-      const said = [...asked, ...talk.answer(WORDS, [changed]), ...talk.results(changed)];
-      await talk.say(said, { words: "It is sound." });
-      expect((await talk.found(session, wood)).length).toBe(1);
-    }
-  });
-
   test("arguments of a call that nobody recorded, in other bytes", async () => {
     const talk = new Talk(wire);
     const shot = (argument: string): readonly JsonObject[] => [
