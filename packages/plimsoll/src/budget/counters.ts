@@ -37,4 +37,6 @@ export interface Projection {
   readonly least: number;
   /** Of the tokens, those that no compaction takes out: system prompt, tools, and the user's first message. */
   readonly head: number;
+  /** Nobody knows yet how this provider counts: it has reported nothing. */
+  readonly isGuess: boolean;
 }

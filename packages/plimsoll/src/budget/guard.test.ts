@@ -16,7 +16,12 @@ const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardT
     windowSource: "model",
   },
 });
-const projected = (tokens: number, head = 0, least = tokens) => ({ tokens, least, head });
+const projected = (tokens: number, head = 0, least = tokens) => ({
+  tokens,
+  least,
+  head,
+  isGuess: false,
+});
 
 describe("before anything is taken out", () => {
   test.each([

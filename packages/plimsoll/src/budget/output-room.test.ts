@@ -12,7 +12,7 @@ const fitOutput = (
   limit: ReturnType<typeof limitOf>,
   tokens: number,
   least = 0,
-) => roomFor(wish, limit, { tokens, least });
+) => roomFor(wish, limit, { tokens, least, isGuess: false });
 
 test("an answer may be as long as its client wishes while the window holds both", () => {
   const limit = limitOf(65_536, 32_000);
@@ -30,14 +30,22 @@ test("otherwise it gets what is left beside the buffer, or three quarters of it"
 test("on a guess it is as long as the reserve, unless it is known that there is less room", () => {
   const wish = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
-  expect(fitOutput(wish, limit, 60_000, 24_000)).toEqual({ maxTokens: 16_384 });
-  expect(fitOutput(wish, limit, 80_000, 60_000)).toEqual({ maxTokens: 5536 });
+  const guess = (tokens: number, least: number) =>
+    roomFor(wish, limit, { tokens, least, isGuess: true });
+  expect(guess(60_000, 24_000)).toEqual({ maxTokens: 16_384 });
+  expect(guess(80_000, 60_000)).toEqual({ maxTokens: 5536 });
+  expect(fitOutput(wish, limit, 50_000, 24_000)).toEqual({ maxTokens: 11_464 });
 });
 
 test("where the count leaves no room for an answer, the lowest plausible one does", () => {
   expect(fitOutput({ maxTokens: 32_000 }, limitOf(65_536, 32_000), 65_000, 63_000)).toEqual({
     maxTokens: 2536,
   });
+});
+
+test("less than sixteen tokens are never asked for", () => {
+  const limit = limitOf(65_536, 32_000);
+  expect(fitOutput({ maxTokens: 32_000 }, limit, 65_530, 65_530)).toEqual({ maxTokens: 16 });
 });
 
 test("more than the window is never asked for", () => {
@@ -47,7 +55,7 @@ test("more than the window is never asked for", () => {
 test("a thinking budget is halved first, and the answer stays longer than it", () => {
   const wish = { maxTokens: 32_000, thinkingTokens: 31_999 };
   expect(fitOutput(wish, limitOf(60_000, 32_000), 40_000)).toEqual({
-    maxTokens: 15_000,
+    maxTokens: 14_850,
     thinkingTokens: 7999,
   });
   expect(fitOutput({ maxTokens: 4000, thinkingTokens: 3000 }, limitOf(8192, 4000), 8000)).toEqual({

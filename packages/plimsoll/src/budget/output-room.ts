@@ -1,6 +1,7 @@
 /** How long an answer a request may ask for: as long as its client wishes while there is room, else what is left. */
 
 import type { OutputSize } from "../message/message.ts";
+import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 
 /** Providers take no thinking budget below this (Anthropic, "Extended thinking", 2026-11). */
@@ -8,16 +9,12 @@ const thinkingTokensMin = 1024;
 /** A request that leaves less than this for its answer is the last one. */
 export const answerTokensMin = 1024;
 const answerShare = 0.75;
-/** Where the lowest plausible count is further off than this share of the window, a count is a guess. */
-const doubtful = 0.1;
+/** Less is no answer, and no valid wish either (OpenAI Responses, `max_output_tokens`, 2026-11). */
+const outputTokensMin = 16;
 /** Counts are not exact: so much of the input is kept free. */
 const marginShare = 0.005;
 
-/** The best estimate of a request, and the lowest plausible one. */
-export interface InputSize {
-  readonly tokens: number;
-  readonly least: number;
-}
+export type InputSize = Pick<Projection, "tokens" | "least" | "isGuess">;
 
 /**
  * Where an answer must be shorter, room stays free for what was counted too low: the buffer, or a quarter of what is left. On
@@ -35,9 +32,9 @@ export function fitOutput(
   if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
   const known = Math.max(left - buffer, Math.floor(left * answerShare));
   // A guess, or a count that leaves no room for an answer, may be too high.
-  const isDoubtful = left < answerTokensMin || input.tokens - input.least > window * doubtful;
+  const isDoubtful = input.isGuess || left < answerTokensMin;
   const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;
-  const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible));
+  const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible, outputTokensMin));
   const { thinkingTokens } = wish;
   // A budget over the answer's length is for thinking between calls, and has no part in it.
   if (thinkingTokens === undefined || thinkingTokens >= wish.maxTokens)

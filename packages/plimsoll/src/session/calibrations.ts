@@ -80,20 +80,30 @@ export interface ReportedRequest {
 export function takeBasis(
   branch: BranchState,
   { target, measured, lookedUpTokens = 0 }: ReportedRequest,
-  inputTokens: number | undefined,
+  inputTokens: number,
 ): void {
   delete branch.basis;
   const total = measured.total + lookedUpTokens;
-  if (inputTokens === undefined || !isPlausible(total, inputTokens)) return;
+  if (!isPlausible(total, inputTokens)) return;
   const sent = byComponent(measured);
   const estimated = { ...sent, conversation: sent.conversation + lookedUpTokens };
   branch.basis = { inputTokens, estimated, target: target.key };
 }
 
-/** A request that a provider took refutes our guess, after a refusal without figures, that its window is smaller. */
-export function forgetRefuted({ windows }: SessionLog, { basis }: BranchState): void {
-  if (basis !== undefined && basis.inputTokens >= (windows.get(basis.target) ?? Infinity))
-    windows.delete(basis.target);
+/** What a provider took, its window holds: a guess that it holds less, after a refusal without figures, is refuted. */
+export function noteTaken(
+  { windows, taken }: SessionLog,
+  { basis }: BranchState,
+  answerTokens: number,
+): void {
+  if (basis === undefined) return;
+  const { target, inputTokens } = basis;
+  const before = taken.get(target);
+  const total = Math.max(before?.total ?? 0, inputTokens + answerTokens);
+  if (taken.size >= maxTargetsPerSession) taken.clear();
+  taken.set(target, { input: Math.max(before?.input ?? 0, inputTokens), total });
+  const guess = windows.get(target);
+  if (guess !== undefined && total > guess) windows.set(target, total);
 }
 
 /** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */

@@ -13,12 +13,12 @@ import type { TurnRecord, Write } from "../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../wire/credentials.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import type { Answer } from "../wire/wire.ts";
-import { forgetRefuted, takeBasis } from "./calibrations.ts";
+import { noteTaken, takeBasis } from "./calibrations.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { expandAnswer } from "./expand-answer.ts";
 import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
-import { type Fitted, shortenedOutput } from "./last-resort.ts";
+import { type Fitted, outputToSend, shortenedOutput } from "./last-resort.ts";
 import { type LogMessage, moveTip, pathTo, type SessionLog } from "./log.ts";
 import { storedHead } from "./measure-turn.ts";
 import { announceOverflow } from "./overflowed.ts";
@@ -44,6 +44,25 @@ export interface SentTurn {
   readonly rounds?: KeptRounds | undefined;
 }
 
+/** What the provider's figures say of how it counts, and of how much it takes. */
+function noteUsage(
+  { calibrations }: TurnContext,
+  { placed: { log, branch }, draft, fitted, rounds }: SentTurn,
+  usage: Usage | undefined,
+): void {
+  if (usage === undefined) return;
+  const { target, measured } = fitted;
+  // What was reported of the first round is of what was measured.
+  const first = rounds?.usages[0] ?? usage;
+  // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
+  if ((rounds?.messages.length ?? 0) === 0)
+    calibrations.observe(log, target, measured, first.inputTokens);
+  const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
+  // With what the model looked up on the way: that is in the next request, too.
+  takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
+  noteTaken(log, branch, outputToSend(draft, fitted)?.maxTokens ?? outputTokens);
+}
+
 export async function endTurn(
   context: TurnContext,
   sent: SentTurn,
@@ -56,16 +75,7 @@ export async function endTurn(
   branch.inFlight--;
   context.sessions.noteAnswers(log);
   const usage = usageOf(sent, result);
-  // What was reported of the first round is of what was measured.
-  const first = sent.rounds?.usages[0] ?? usage;
-  // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
-  const isAsSent = (sent.rounds?.messages.length ?? 0) === 0;
-  if (first !== undefined && isAsSent)
-    context.calibrations.observe(log, fitted.target, fitted.measured, first.inputTokens);
-  const last = sent.rounds?.usages.at(-1) ?? usage;
-  // With what the model looked up on the way: that is in the next request, too.
-  takeBasis(branch, { ...fitted, ...sent.rounds?.reported }, last?.inputTokens);
-  forgetRefuted(log, branch);
+  noteUsage(context, sent, usage);
   noteOverflow(context, sent, result);
   noteRefusal(context, sent, result);
   const endedAt = context.now();

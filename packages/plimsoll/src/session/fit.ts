@@ -62,7 +62,10 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
     const goal = mostTokens === undefined ? {} : { mostTokens };
     return compactTurn(world, draft, start, { guard, before, isOverMedia, ...goal });
   }
-  const isStuck = isLetGo(guard, before) || isExhausted(draft, verdict, before);
+  const isStuck =
+    isLetGo(guard, before) ||
+    isExhausted(draft, verdict, before) ||
+    isWaiting(draft, guard, before);
   const timing = isStuck ? waits : timingOf(world, draft, start, { guard, before });
   if (timing.kind === "wait") return settle(world, draft, start, before);
   return compactTurn(world, draft, start, {
@@ -135,6 +138,21 @@ function isLetGo(guard: Guard, { verdict, projection }: JudgedView): boolean {
   return verdict.kind === "head" && judgeAfter({ ...guard, projection }).kind === "fits";
 }
 
+/** A budget that the head leaves no room in cannot be kept: for its sake alone one compaction in so many turns is enough. */
+const turnsForBudget = 5;
+
+function isWaiting(
+  { branch }: Draft,
+  { own, targets, limit: budget }: Guard,
+  { verdict, projection, limit }: JudgedView,
+): boolean {
+  if (verdict.kind !== "compact" || (branch.compacted?.turns ?? turnsForBudget) >= turnsForBudget)
+    return false;
+  const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
+  const ofWindow = effectiveLimit(targets[0], {}, projection.head);
+  return hasBudget && limit > budget && projection.tokens < ofWindow;
+}
+
 function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
   return (
     (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
@@ -196,8 +214,8 @@ export async function refit(
   // There was room for the request, and not for as long an answer as it asked for.
   const isHeld = judgeAfter({ ...guard, projection: before.projection }).kind !== "refuse";
   const isShorter = !isBytes && isHeld && isAnswerShorter(draft, sent, target, before);
-  if (isShorter && before.verdict.kind === "fits")
-    return fitted(draft, { ...before, sized: start, target, outcome: outcomeOf(start) });
+  if (isShorter && before.verdict.kind === "fits" && !sent.isFinal)
+    return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
   const mostTokens = Math.floor(sent.measured.total * smallerShare);
   const next = await compactTurn(world, draft, start, {
     guard,
@@ -209,7 +227,9 @@ export async function refit(
   });
   if (next.refusal !== undefined) return undefined;
   const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
-  return isShorter || isSmaller ? next : undefined;
+  if (!isShorter && !isSmaller) return undefined;
+  // Nothing more was taken out than this turn took out before.
+  return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
 }
 
 const smallerShare = 0.9;
@@ -218,9 +238,14 @@ function isAnswerShorter(
   draft: Draft,
   sent: Fitted,
   target: Target,
-  { projection: { tokens, least } }: JudgedView,
+  { projection: { tokens, least, isGuess } }: JudgedView,
 ): boolean {
   const before = outputToSend(draft, sent)?.maxTokens ?? 0;
-  const after = outputToSend(draft, { target, tokensAfter: tokens, leastAfter: least });
+  const after = outputToSend(draft, {
+    target,
+    tokensAfter: tokens,
+    leastAfter: least,
+    isGuess,
+  });
   return (after?.maxTokens ?? 0) < before;
 }

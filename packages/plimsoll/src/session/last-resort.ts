@@ -52,6 +52,7 @@ export interface Fitted {
   readonly tokensAfter: number;
   /** The lowest plausible count of what is sent. */
   readonly leastAfter: number;
+  readonly isGuess: boolean;
   /** What there was to use. */
   readonly limit: number;
   /** Not to be sent: what it would need, and what there is. */
@@ -134,14 +135,14 @@ async function closingView(
 /** How long an answer a turn asks for. Undefined where the client does not say. */
 export function outputToSend(
   { output }: Pick<Draft, "output">,
-  { target, tokensAfter, leastAfter }: SentSize,
+  { target, tokensAfter, leastAfter, isGuess }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
-  const input = { tokens: tokensAfter + lookedUpTokens, least: leastAfter };
+  const input = { tokens: tokensAfter + lookedUpTokens, least: leastAfter, isGuess };
   return output && fitOutput(output, target.limit, input);
 }
 
-type SentSize = Pick<Fitted, "target" | "tokensAfter" | "leastAfter">;
+type SentSize = Pick<Fitted, "target" | "tokensAfter" | "leastAfter" | "isGuess">;
 
 export interface ShortenedOutput {
   readonly asked: OutputSize;
@@ -180,6 +181,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
     tokensAfter: projection.tokens,
     leastAfter: projection.least,
+    isGuess: projection.isGuess,
     limit,
   };
 }

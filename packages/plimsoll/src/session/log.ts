@@ -17,6 +17,12 @@ import type {
 } from "../store/store.ts";
 import type { View } from "./view.ts";
 
+export interface TakenTokens {
+  readonly input: number;
+  /** With the answer that the request asked for. */
+  readonly total: number;
+}
+
 export interface SessionLog {
   record: SessionRecord;
   readonly nodes: Map<number, NodeRecord>;
@@ -53,6 +59,8 @@ export interface SessionLog {
   lastEdit: number;
   /** By target: what a provider that gave no figure was found to refuse. */
   readonly windows: Map<string, number>;
+  /** By target: the most that its provider took of this session. */
+  readonly taken: Map<string, TakenTokens>;
   /** By target; the last one is stored with the branch. */
   readonly calibrations: Map<string, Calibration>;
   /** Hash of heads that are already stored, and names of the blocks that they are made of. */
@@ -224,6 +232,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     lastEdit: 0,
     calibrations: new Map(),
     windows: new Map(),
+    taken: new Map(),
     branches: new Map(),
     nextSeq: 1,
     leading: new Map(),

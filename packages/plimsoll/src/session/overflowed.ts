@@ -7,6 +7,7 @@ import type { Draft } from "./draft.ts";
 import { recordError, reportDegraded } from "./edit-log.ts";
 import { refit } from "./fit.ts";
 import { type Fitted, outputToSend } from "./last-resort.ts";
+import type { TakenTokens } from "./log.ts";
 import { announce } from "./record.ts";
 import { noteOverflow } from "./recovery.ts";
 import type { Target } from "./target.ts";
@@ -29,7 +30,8 @@ export async function fitAgain(
   { fitted, overflow, attempt, isOff }: Overflowed,
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
-  noteOverflow(log, context.now());
+  // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
+  if (overflow.kind !== "input+output") noteOverflow(log, context.now());
   const target = learnFrom(context, draft, fitted, { overflow, attempt });
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {
@@ -90,11 +92,17 @@ function learnFrom(
     context.calibrations.observe(log, target, measured, input);
     takeBasis(branch, fitted, input);
   }
-  if (limitTokens !== undefined) context.targets.learnWindow(target, limitTokens);
+  if (limitTokens !== undefined) {
+    context.targets.learnWindow(target, limitTokens);
+    log.taken.delete(target.key);
+  }
   // Without a figure we know only that this was too much; said of a second try it tells nothing more.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
-    log.windows.set(target.key, windowBelow(kind, fitted.tokensAfter, answer));
+    log.windows.set(
+      target.key,
+      windowBelow(overflow, fitted.tokensAfter, answer, log.taken.get(target.key)),
+    );
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
@@ -103,11 +111,20 @@ function learnFrom(
   return context.targets.narrowed(known, log.windows.get(target.key));
 }
 
-/** Where the answer was too long and not the request, half of it is tried next. */
-function windowBelow(kind: Overflow["kind"], tokens: number, answer: number): number {
-  return Math.floor(
-    kind === "input+output" ? tokens + answer / 2 : (tokens + answer) * belowTooMuch,
-  );
+/**
+ * Half-way between the most that the provider took and what it refused. Where nothing is known of the former, and the answer
+ * was too long and not the request, half of the answer is tried next.
+ */
+function windowBelow(
+  { kind }: Overflow,
+  tokens: number,
+  answer: number,
+  taken: TakenTokens | undefined,
+): number {
+  const isAnswer = kind === "input+output";
+  const refused = isAnswer ? tokens + answer : tokens;
+  if (taken !== undefined && taken.total < refused) return Math.floor((taken.total + refused) / 2);
+  return Math.floor(isAnswer ? tokens + answer / 2 : (tokens + answer) * belowTooMuch);
 }
 
 /** What the provider counted of the request alone. */

@@ -79,12 +79,13 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
   const { branch, log } = draft;
   const [target] = draft.targets;
   const { measurement } = counted;
-  const least = leastOf(counted, world.calibrations.isReported(log, target));
+  const isGuess = !world.calibrations.isReported(log, target);
+  const least = leastOf(counted, isGuess);
   const factors = world.calibrations.factors(log, target);
   const head = Math.ceil(
     measurement.total - measurement.conversation + firstWordsTokens(draft) * factors.conversation,
   );
-  const plain = { tokens: measurement.total, least, head };
+  const plain = { tokens: measurement.total, least, head, isGuess };
   const { basis } = branch;
   if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
   const now = byComponent(counted.measured);
@@ -102,6 +103,7 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
     tokens: hasShrunk || target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
     least: Math.max(least, Math.floor(basis.inputTokens + leastAdded)),
     head,
+    isGuess,
   });
 }
 
@@ -111,8 +113,8 @@ function lowest(tokens: number): number {
 }
 
 /** An estimate may be too high, an exact count only where the provider's reports say so. */
-function leastOf({ measured, measurement }: Counted, isReported: boolean): number {
-  const margin = isReported ? doubt.reported : doubt.unreported;
+function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
+  const margin = isGuess ? doubt.unreported : doubt.reported;
   const sum = componentNames.reduce((tokens, name) => {
     const [before, after] = [measured.components[name], measurement.components[name]];
     const isExact = before.certainty === "exact";

@@ -121,8 +121,17 @@ function narrowedTargets(
   log: SessionLog,
   [first, ...others]: Draft["targets"],
 ): Draft["targets"] {
-  const narrow = (target: Target): Target => targets.narrowed(target, log.windows.get(target.key));
+  const narrow = (target: Target): Target =>
+    withTaken(targets.narrowed(target, log.windows.get(target.key)), log);
   return [narrow(first), ...others.map(narrow)];
+}
+
+/** A provider that took more than the window has shown that nobody knows how much it takes: nothing is refused for that window's sake. */
+function withTaken(target: Target, { taken }: SessionLog): Target {
+  const { input = 0 } = taken.get(target.key) ?? {};
+  const { limit } = target;
+  if (input <= limit.named) return target;
+  return { ...target, limit: { ...limit, named: Number.POSITIVE_INFINITY } };
 }
 
 /** A text that stands for a message, as the message. */
