@@ -80,13 +80,17 @@ describe("calibration", () => {
     );
   });
 
-  it("ignores reports on small requests, reports of nothing, and what cannot be meant", () => {
+  it("ignores reports on small requests and reports of nothing", () => {
     const known = observe(uncalibrated, talk(1000), 1200);
     expect(observe(known, talk(199), 1000)).toBe(known);
     expect(observe(known, talk(1000), 0)).toBe(known);
-    expect(observe(known, talk(1000), 90)).toBe(known);
-    expect(observe(known, talk(1000), 3100)).toBe(known);
     expect(observe(known, talk(Number.NaN), 1000)).toBe(known);
+  });
+
+  it("begins anew after a report that cannot be meant", () => {
+    const known = observe(uncalibrated, talk(1000), 1200);
+    expect(observe(known, talk(1000), 90)).toEqual(uncalibrated);
+    expect(observe(known, talk(1000), 3100)).toEqual(uncalibrated);
   });
 
   it("goes as low as the reports say", () => {
@@ -110,7 +114,7 @@ describe("calibration", () => {
     expect(corrected(count, 1)).toEqual(count);
   });
 
-  it("goes as low as the reports say, also with an exact count, which then is one no more", () => {
+  it("lowers an exact count, too, but by no more than half, and then it is one no more", () => {
     const count = fc.record({
       tokens: fc.nat(),
       certainty: fc.constantFrom("exact" as const, "bound" as const),
@@ -118,7 +122,7 @@ describe("calibration", () => {
     fc.assert(
       fc.property(count, fc.double({ min: 0, max: 3, noNaN: true }), (before, factor) => {
         const after = corrected(before, factor);
-        expect(after.tokens).toBe(Math.ceil(before.tokens * factor));
+        expect(after.tokens).toBe(Math.ceil(before.tokens * Math.max(0.5, factor)));
         const isSame = after.tokens === before.tokens;
         expect(after.certainty).toBe(isSame ? before.certainty : "estimate");
       }),

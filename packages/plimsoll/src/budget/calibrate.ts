@@ -66,7 +66,9 @@ export function observe(
   reportedTokens: number,
 ): Calibration {
   const total = sumOf(estimated);
-  if (!(total >= estimateTokensMin && isPlausible(total, reportedTokens))) return calibration;
+  if (!(total >= estimateTokensMin && reportedTokens > 0)) return calibration;
+  // Whoever reports what cannot be meant has perhaps not meant what it reported before.
+  if (!isPlausible(total, reportedTokens)) return uncalibrated;
   const ratio = reportedTokens / total;
   const { samples, last } = calibration;
   const scaled = samples === 0 ? scaledBy(calibration, ratio) : drifted(calibration);
@@ -149,9 +151,14 @@ function withReport(
   };
 }
 
+/** A provider may leave out a part of what was counted exactly, such as old reasoning, but not most of it. */
+const exactFactorMin = 0.5;
+
 /** Also of exact counts: a provider may read less of a request than all of it, or write more around it. */
 export function corrected({ tokens, certainty }: Count, factor: number): Count {
-  const scaled = Math.ceil(tokens * factor);
+  const scaled = Math.ceil(
+    tokens * (certainty === "estimate" ? factor : Math.max(exactFactorMin, factor)),
+  );
   return { tokens: scaled, certainty: scaled === tokens ? certainty : "estimate" };
 }
 
