@@ -403,7 +403,10 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     },
     overflowed: async (overflow) => {
       const smaller = await context.exclusively(`edits\0${session}`, () =>
-        fitAgain(context, draft, { fitted, overflow, attempt, isOff: begun.isOff === true }),
+        fitAgain(context, draft, {
+          ...{ fitted, overflow, attempt, isOff: begun.isOff === true },
+          lookedUpTokens: rounds?.tokens,
+        }),
       );
       attempt++;
       if (smaller !== undefined) fitted = smaller;
