@@ -187,10 +187,8 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
   const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
   const { slices } = recalled;
   const asked = { target, request, body, slices, count: incoming.countTokens };
-  const head = await context.headCounts.counted(
-    await context.heads.read(body, request, target),
-    asked,
-  );
+  const head = await context.heads.read(body, request, target);
+  const headRatio = await context.headCounts.ratio(head, asked);
   const isGuessed = messages.some(({ isGuess }) => isGuess === true);
   if (!isGuessed)
     context.prefixes.remember(memoryKey, {
@@ -215,6 +213,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     `${isShared ? "" : tenant}\0${hints.clientKey ?? ""}`,
     () => appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
+  context.calibrations.expect(placed.log, target, headRatio);
   const isOff = incoming.isOff === true || whole.isUnknown;
   const offered = askedTools(body, request, { slices, head, target });
   const offer = isOff ? undefined : await context.offers.read(offered);
