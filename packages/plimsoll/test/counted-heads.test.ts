@@ -8,9 +8,11 @@ import { countTokensAt } from "../src/server/count-tokens.ts";
 import { createUpstreamAgent } from "../src/server/relay.ts";
 import { type AskedHead, createHeadCounts } from "../src/session/head-counts.ts";
 import type { Head } from "../src/session/measure-turn.ts";
+import { openPlimsoll } from "../src/session/plimsoll.ts";
 import { createTargets } from "../src/session/target.ts";
 import { readSlices } from "../src/wire/slices.ts";
 import { wires } from "../src/wire/wires.ts";
+import { called, requestOf, result, said, tokensOfText, tool } from "./generate/bodies.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
@@ -126,7 +128,46 @@ test("a count that cannot be meant is not believed, and an endless one is not re
     });
     const counts = createHeadCounts({ isReportedFor: () => false });
     const head = { ...plainHead, system: { tokens: 9_000, certainty: "estimate" as const } };
-    expect(await counts.counted(head, { ...askedHead, count })).toEqual(head);
+    expect(await counts.ratio(head, { ...askedHead, count })).toBe(1);
     server.close();
   }
+});
+
+test("a tool that comes and goes moves what is projected by no more than itself", async () => {
+  const settings = { contextWindow: 60_000, tokenizer: "approximate", count_tokens: true };
+  const plimsoll = await openPlimsoll({
+    store: "memory",
+    config: { providers: { anthropic: settings } },
+  });
+  // The provider counts half of what we do.
+  const truth = (bytes: number): number => Math.ceil((bytes / 4) * 0.5);
+  let counts = 0;
+  const messages: JsonObject[] = [said("Look.")];
+  for (let turn = 0; turn < 10; turn++) {
+    const extra = { ...tool("anthropic", tokensOfText(500)), name: "extra" };
+    const given = [tool("anthropic", tokensOfText(50_000)), ...(turn % 4 >= 2 ? [extra] : [])];
+    const head = { system: tokensOfText(10_000), tools: given, max_tokens: 8_000 };
+    const { body: asked } = requestOf("anthropic", messages, head);
+    const received = await plimsoll.receive({
+      ...{ tenant: "t", provider: "anthropic", wire: wires.anthropic, body: asked },
+      hints: { clientKey: "test:tools", isCompacted: false },
+      countTokens: async (_path, counted) => {
+        counts++;
+        return truth(counted.length);
+      },
+    });
+    const inputTokens = truth((received.body ?? asked).length);
+    const { tokensAfter, outcome } = received.fitted;
+    expect(outcome, `turn ${turn}`).not.toBe("compacted");
+    expect(Math.abs(tokensAfter / inputTokens - 1), `turn ${turn}`).toBeLessThan(0.05);
+    const call = called("anthropic", `c${turn}`);
+    const usage = { inputTokens, outputTokens: 30 };
+    await received.end({
+      status: "complete",
+      answer: { outcome: "message", choices: [[call]], usage },
+    });
+    messages.push(call, result("anthropic", `c${turn}`, tokensOfText(1_000)));
+  }
+  expect(counts).toBe(1);
+  await plimsoll.close();
 });

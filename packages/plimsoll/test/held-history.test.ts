@@ -17,6 +17,11 @@ const settings = {
   contextWindowBufferTokens: 500,
   tokenizer: "tiktoken:o200k_base",
 };
+const MODELS = {
+  "gpt-5.1": settings,
+  "gpt-5-mini": { ...settings, contextWindow: 4_000 },
+  "gpt-5.2": settings,
+};
 const TOOLS = [
   {
     type: "function" as const,
@@ -45,7 +50,8 @@ beforeAll(async () => {
   service = await startService({
     upstreams: {},
     config: {
-      providers: { openai: { baseUrl: `${upstream.url}/v1`, models: { "gpt-5.1": settings } } },
+      targets: { "gpt-5-mini": ["openai/gpt-5.2"] },
+      providers: { openai: { baseUrl: `${upstream.url}/v1`, models: MODELS } },
     },
   });
 });
@@ -77,7 +83,11 @@ function nextInput(output: readonly Item[], words: string): JsonObject[] {
   }));
 }
 
-async function talkByResponseId(turns: number): Promise<readonly Turn[]> {
+/** With a model, and with answers of at most so many tokens. */
+async function talkByResponseId(
+  turns: number,
+  { model = "gpt-5.1", maxTokens = 500 }: { model?: string; maxTokens?: number } = {},
+): Promise<readonly Turn[]> {
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: "key-of-held", maxRetries: 0 });
   const random = seededRandom(7);
   const taken: Turn[] = [];
@@ -86,11 +96,11 @@ async function talkByResponseId(turns: number): Promise<readonly Turn[]> {
   for (let turn = 0; turn < turns; turn++) {
     const { data, response } = await client.responses
       .create({
-        model: "gpt-5.1",
+        model,
         input: nextInput(output, prose(random, 300)) as unknown as OpenAI.Responses.ResponseInput,
         tools: TOOLS,
         store: true,
-        max_output_tokens: 500,
+        max_output_tokens: maxTokens,
         ...(previous === undefined ? {} : { previous_response_id: previous }),
       })
       .withResponse();
@@ -142,6 +152,35 @@ describe("a client that names the last answer instead of sending the history", (
       expect(action === "edited" || action === "compacted").toBe(true);
       expect((parseJson(sent) as JsonObject)["previous_response_id"]).toBeNull();
     }
+  });
+});
+
+describe("a client that names the last answer, and a field of whose request is changed", () => {
+  /** Nothing was taken out: the provider still holds what it held, and gets what is new. */
+  const expectHeld = (turns: readonly Turn[], changed: JsonObject): void => {
+    const others = turns.filter(({ sent }) => {
+      const body = parseJson(sent) as JsonObject;
+      return Object.entries(changed).some(([name, value]) => body[name] !== value);
+    });
+    expect(others.length).toBeGreaterThan(3);
+    for (const { sent } of others) {
+      const body = parseJson(sent) as JsonObject;
+      expect(body["previous_response_id"]).toEqual(expect.any(String));
+      expect(body["input"]).toHaveLength(1);
+    }
+    expect(upstream.refusals).toMatchObject({ overflow: 0, invalid: [] });
+  };
+
+  test("an answer that must be shorter: its conversation stays with the provider", async () => {
+    const turns = await talkByResponseId(10, { maxTokens: 7_000 });
+    expect(new Set(turns.map(({ action }) => action))).toEqual(new Set(["passthrough"]));
+    expectHeld(turns, { max_output_tokens: 7_000 });
+  });
+
+  test("another model, because the first is full: its conversation stays with the provider", async () => {
+    const turns = await talkByResponseId(16, { model: "gpt-5-mini" });
+    expect(turns.some(({ action }) => action === "compacted")).toBe(false);
+    expectHeld(turns, { model: "gpt-5-mini" });
   });
 });
 

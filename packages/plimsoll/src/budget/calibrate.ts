@@ -71,7 +71,9 @@ export function observe(
   if (!isPlausible(total, reportedTokens)) return uncalibrated;
   const ratio = reportedTokens / total;
   const { samples, last } = calibration;
-  const scaled = samples === 0 ? scaledBy(calibration, ratio) : drifted(calibration);
+  const expected = weightedSum(estimated, calibration.factors);
+  const scaled =
+    samples === 0 ? scaledBy(calibration, reportedTokens / expected) : drifted(calibration);
   const grown =
     last === undefined ? scaled : withGrowth(scaled, last, { estimated, reportedTokens });
   const level = Math.max(noise.tokensMin, reportedTokens * noise.ofWhole);

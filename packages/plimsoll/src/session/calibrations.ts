@@ -20,6 +20,8 @@ export interface Calibrations {
   isReportedFor(target: Target): boolean;
   /** The same, or in this session. */
   isReported(log: SessionLog, target: Target): boolean;
+  /** What is expected of a head before anything was reported in a session: the provider's tokens for one of ours. */
+  expect(log: SessionLog, target: Target, headRatio: number): void;
   /** `measured` is what was counted before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
@@ -50,12 +52,17 @@ export function createCalibrations(): Calibrations {
         conversation: corrected(components.conversation, conversation),
       });
     },
+    expect: ({ calibrations }, { key }, headRatio) => {
+      if (headRatio === 1 || calibrations.has(key)) return;
+      const expected = { system: headRatio, tools: headRatio, conversation: 1 };
+      calibrations.set(key, { ...uncalibrated, factors: expected });
+    },
     observe: (log, { key }, measured, reportedTokens) => {
       if (ofTargets.size >= maxTargets) ofTargets.clear();
       if (log.calibrations.size >= maxTargetsPerSession) log.calibrations.clear();
       const estimated = byComponent(measured);
-      const ofTarget = ofTargets.get(key) ?? uncalibrated;
       const ofSession = log.calibrations.get(key) ?? uncalibrated;
+      const ofTarget = ofTargets.get(key) ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
       // Requests of other sessions lie between two reports of this one: only its own tell what was added.
       const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
       ofTargets.set(key, alone);

@@ -176,14 +176,15 @@ async function tryChain(
   }
 }
 
-/** Where a request is known not to fit after all that: without the largest results that the model has not seen. */
+/** Where a request does not fit after all that: without the largest results that the model has not seen. */
 async function orWithoutFresh(
   world: FitWorld,
   draft: Draft,
   start: Sized,
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Tried> {
-  if (!isOver(world, draft, tried, compacting)) return tried;
+  if (!isOver(world, draft, tried, compacting) && !isLikelyOver(world, draft, tried, compacting))
+    return tried;
   const { guard, before: first, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const { sized } = tried.compaction;
   const { projection } = judged(world, draft, sized, guard);
@@ -232,8 +233,20 @@ function isOver(
 ): boolean {
   if (isRefused === true && sized.measured.total > (mostTokens ?? 0)) return true;
   const { projection } = judged(world, draft, sized, guard);
-  const { kind } = judgeAfter({ ...guard, projection });
-  return kind === "refuse" || kind === "final";
+  return judgeAfter({ ...guard, projection }).kind !== "fits";
+}
+
+/** By our best estimate it does not, and that is a good one: the provider has reported how it counts. */
+function isLikelyOver(
+  world: FitWorld,
+  draft: Draft,
+  { compaction: { sized } }: Tried,
+  { guard }: Compacting,
+): boolean {
+  if (!world.calibrations.isReported(draft.log, draft.targets[0])) return false;
+  const { projection } = judged(world, draft, sized, guard);
+  const least = projection.tokens;
+  return judgeAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
 }
 
 async function tryRecovery(

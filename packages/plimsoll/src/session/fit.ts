@@ -29,7 +29,6 @@ import { viewOf } from "./path.ts";
 import { prepareSummary } from "./prepared-summary.ts";
 import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "./projection.ts";
 import { mustRecover } from "./recovery.ts";
-import type { Target } from "./target.ts";
 import { type Timing, timingOf, waits } from "./timing.ts";
 import { countOfEdits, type View, wholeView } from "./view.ts";
 
@@ -205,16 +204,27 @@ export async function refit(
   world: FitWorld,
   draft: Draft,
   sent: Fitted,
-  { isBytes }: { readonly isBytes: boolean },
+  { isBytes, lookedUpTokens }: { readonly isBytes: boolean; readonly lookedUpTokens: number },
 ): Promise<Fitted | undefined> {
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
   const [target] = draft.targets;
   // There was room for the request, and not for as long an answer as it asked for.
-  const isHeld = judgeAfter({ ...guard, projection: before.projection }).kind !== "refuse";
-  const isShorter = !isBytes && isHeld && isAnswerShorter(draft, sent, target, before);
-  if (isShorter && before.verdict.kind === "fits" && !sent.isFinal)
+  const { tokens, least, isGuess } = before.projection;
+  const projection = {
+    ...before.projection,
+    tokens: tokens + lookedUpTokens,
+    least: least + lookedUpTokens,
+  };
+  const isHeld = judgeAfter({ ...guard, projection }).kind !== "refuse";
+  const again = { target, tokensAfter: tokens, leastAfter: least, isGuess };
+  const shorter =
+    isBytes || !isHeld ? undefined : shorterAnswer(draft, sent, again, lookedUpTokens);
+  const isShorter = shorter !== undefined;
+  const isCounted = draft.branch.basis?.inputTokens === before.projection.tokens;
+  const isLong = isCounted && (shorter ?? 0) >= target.limit.reserve * answerShare;
+  if (isShorter && !sent.isFinal && (isLong || before.verdict.kind === "fits"))
     return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
   const mostTokens = Math.floor(sent.measured.total * smallerShare);
   const next = await compactTurn(world, draft, start, {
@@ -234,18 +244,16 @@ export async function refit(
 
 const smallerShare = 0.9;
 
-function isAnswerShorter(
+/** Where the provider has counted the request, an answer of so much of the reserve is worth more than what a compaction takes out. */
+const answerShare = 0.5;
+
+function shorterAnswer(
   draft: Draft,
   sent: Fitted,
-  target: Target,
-  { projection: { tokens, least, isGuess } }: JudgedView,
-): boolean {
-  const before = outputToSend(draft, sent)?.maxTokens ?? 0;
-  const after = outputToSend(draft, {
-    target,
-    tokensAfter: tokens,
-    leastAfter: least,
-    isGuess,
-  });
-  return (after?.maxTokens ?? 0) < before;
+  again: Pick<Fitted, "target" | "tokensAfter" | "leastAfter" | "isGuess">,
+  lookedUpTokens: number,
+): number | undefined {
+  const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
+  const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;
+  return after < before ? after : undefined;
 }

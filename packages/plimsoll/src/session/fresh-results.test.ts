@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import {
   answered,
   called,
+  parallel,
   requestOf,
   result,
   said,
@@ -139,28 +140,6 @@ describe.each(WIRES)("%s: a result that is too large to be seen", (wire) => {
   });
 });
 
-/** Several results behind one answer of the model. */
-function parallel(wire: Wire, outputs: readonly string[]): readonly JsonObject[] {
-  const ids = outputs.map((_, at) => `p${at}`);
-  const calls = ids.map((id) => called(wire, id));
-  const results = ids.map((id, at) => result(wire, id, outputs[at] ?? ""));
-  const blocks = (messages: readonly JsonObject[]): readonly JsonObject[] =>
-    messages.flatMap(({ content }) => content as readonly JsonObject[]);
-  switch (wire) {
-    case "anthropic":
-      return [
-        { role: "assistant", content: blocks(calls) },
-        { role: "user", content: blocks(results) },
-      ];
-    case "openai-chat": {
-      const tool_calls = calls.flatMap((call) => call["tool_calls"] as readonly JsonObject[]);
-      return [{ role: "assistant", content: null, tool_calls }, ...results];
-    }
-    case "openai-responses":
-      return [...calls, ...results];
-  }
-}
-
 describe.each(WIRES)("%s: a request that would not fit", (wire) => {
   const head = { tools: [tool(wire)] };
 
@@ -192,6 +171,31 @@ describe.each(WIRES)("%s: a request that would not fit", (wire) => {
     expect(violationsOf(passed)).toEqual([]);
     expect(fresh(passed).length).toBeGreaterThan(40);
     expect(passed.turn.fitted.tokensAfter).toBeLessThan(LIMIT * 0.95);
+  });
+
+  test("small ones leave, too, as long as a reference is smaller", async () => {
+    const outputs = Array.from({ length: 20 }, (_, at) => output(3_900, `row of ${at}`));
+    const messages = [said("look"), ...parallel(wire, outputs)];
+    const threshold = { config: { agent: { result_offload_threshold: 20_000 } } };
+    for (const options of [{}, threshold]) {
+      const plimsoll = await opened(options, 10_000);
+      const passed = await pass(plimsoll, wire, requestOf(wire, messages, head));
+      expect(passed.turn.fitted.outcome).toBe("edited");
+      expect(violationsOf(passed)).toEqual([]);
+      expect(fresh(passed).length).toBeGreaterThan(10);
+      expect(fresh(passed).length).toBeLessThan(18);
+      expect(passed.turn.fitted.tokensAfter).toBeLessThan(10_000);
+    }
+  });
+
+  test("what a reference would not make smaller stays", async () => {
+    const outputs = Array.from({ length: 60 }, (_, at) => output(500, `row of ${at}`));
+    const passed = await pass(
+      await opened({}, 7_000),
+      wire,
+      requestOf(wire, [said("look"), ...parallel(wire, outputs)], head),
+    );
+    expect(fresh(passed)).toEqual([]);
   });
 
   test("what is old makes room first: a new result of a usual size is not hidden for it", async () => {

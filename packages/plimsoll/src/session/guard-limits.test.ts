@@ -32,6 +32,7 @@ import type { JsonObject } from "../../test/harness/json.ts";
 import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/truncation.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
+import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
 import type { Config } from "./config-schema.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
@@ -149,8 +150,11 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
   /** No cut can help, and the window holds it, but hardly an answer. */
   const LAST = LIMIT + BUFFER_TOKENS + 50;
 
-  /** A result of this size would leave on arrival. */
-  const nothingLeaves = { config: { agent: { result_offload_threshold: 1_000_000 } } };
+  /** A provider that takes no reference in the place of a result. */
+  const validate: NonNullable<PlimsollOptions["parts"]>["validate"] = (judged) =>
+    judged.bodyText?.includes("result of look") === true
+      ? [{ rule: "X0", message: "the result must stay", place: "" }]
+      : newViolations(judged);
 
   const expectLast = (passed: Passed): void => {
     expect(passed.turn.fitted).toMatchObject({ outcome: "final", isFinal: true });
@@ -177,7 +181,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
     }));
 
   test("behind results too, and only for this turn", () =>
-    openedWith({ ...nothingLeaves, parts: { strategies: [truncate] } }, async (plimsoll) => {
+    openedWith({ parts: { strategies: [truncate], validate } }, async (plimsoll) => {
       const tools = [tool(wire)];
       const messages = [said("look"), called(wire, "c1"), result(wire, "c1", tokensOfText(LAST))];
       expectLast(await pass(plimsoll, wire, requestOf(wire, messages, { tools })));

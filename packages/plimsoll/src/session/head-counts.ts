@@ -1,7 +1,8 @@
 /**
  * Heads as their provider counts them. A head that fills a good part of the window before anything was said decides what the
  * first turns may hold, and our estimate of it may be far off: where the provider counts for nothing, it is asked once for each
- * list of tools. After the first report of usage nobody needs to ask.
+ * list of tools. The estimate itself stays as it is, so that it compares with those of later turns: the count is the first
+ * guess of the session's correction. After the first report of usage nobody needs to ask.
  */
 
 import { isPlausible } from "../budget/calibrate.ts";
@@ -24,8 +25,11 @@ export interface AskedHead {
 }
 
 export interface HeadCounts {
-  /** Contract: never rejects, and takes no longer than the request can wait. */
-  counted(head: Head, asked: AskedHead): Promise<Head>;
+  /**
+   * The provider's tokens of a head for one of ours; 1 where it does not say, or has reported usage. Contract: never rejects,
+   * and takes no longer than the request can wait.
+   */
+  ratio(head: Head, asked: AskedHead): Promise<number>;
 }
 
 /** A smaller head decides nothing. */
@@ -34,23 +38,22 @@ const waitMs = 2000;
 const maxHeads = 1000;
 
 export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor">): HeadCounts {
-  /** The provider's tokens for one of ours; 1 where it did not say. */
   const ratios = new Map<string, Promise<number>>();
   return {
-    counted: async (head, asked) => {
+    ratio: async (head, asked) => {
       const { target, request, body, count } = asked;
       const estimated = head.system.tokens + head.tools.tokens;
       const isSmall = estimated < target.limit.limit * askedFrom;
       const isExact = head.system.certainty === "exact" && head.tools.certainty === "exact";
-      if (!target.countsTokens || isSmall || isExact) return head;
+      if (!target.countsTokens || isSmall || isExact || calibrations.isReportedFor(target))
+        return 1;
       const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
       const known = ratios.get(key);
-      if (known === undefined && (count === undefined || calibrations.isReportedFor(target)))
-        return head;
+      if (known === undefined && count === undefined) return 1;
       const ratio = known ?? inTime(ask(asked, estimated));
       if (ratios.size >= maxHeads) ratios.clear();
       ratios.set(key, ratio);
-      return scaled(head, await ratio);
+      return ratio;
     },
   };
 }
@@ -75,12 +78,4 @@ function inTime(ratio: Promise<number>): Promise<number> {
     setTimeout(() => resolve(1), waitMs).unref();
   });
   return Promise.race([ratio.catch(() => 1), late]);
-}
-
-function scaled(head: Head, ratio: number): Head {
-  const scale = ({ tokens, certainty }: Head["system"]): Head["system"] => ({
-    tokens: Math.ceil(tokens * ratio),
-    certainty,
-  });
-  return ratio === 1 ? head : { ...head, system: scale(head.system), tools: scale(head.tools) };
 }

@@ -22,22 +22,25 @@ export interface Overflowed {
   /** How often the turn was sent. */
   readonly attempt: number;
   readonly isOff: boolean;
+  /** What the model has looked up in this turn stood behind the request, in our tokens: it is no part of the view. */
+  readonly lookedUpTokens?: number | undefined;
 }
 
 export async function fitAgain(
   context: TurnContext,
   draft: Draft,
-  { fitted, overflow, attempt, isOff }: Overflowed,
+  { fitted, overflow, attempt, isOff, lookedUpTokens = 0 }: Overflowed,
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
   // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
   if (overflow.kind !== "input+output") noteOverflow(log, context.now());
-  const target = learnFrom(context, draft, fitted, { overflow, attempt });
+  const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {
     try {
       smaller = await refit(context, { ...draft, targets: [target] }, fitted, {
         isBytes: overflow.kind === "bytes",
+        lookedUpTokens,
       });
     } catch (error) {
       reportDegraded(draft, "overflow", `Plimsoll failed: ${errorMessage(error)}`);
@@ -49,11 +52,13 @@ export async function fitAgain(
   return smaller;
 }
 
+type Said = Omit<Overflowed, "isOff" | "lookedUpTokens">;
+
 /** For whoever watches, and for the table of errors. */
 export function announceOverflow(
   context: Pick<TurnContext, "now">,
   draft: Draft,
-  { fitted, overflow, attempt, isRetried }: Omit<Overflowed, "isOff"> & { isRetried: boolean },
+  { fitted, overflow, attempt, isRetried }: Said & { readonly isRetried: boolean },
 ): void {
   const { needTokens, limitTokens } = overflow;
   const { log, turn } = draft;
@@ -76,21 +81,26 @@ export function announceOverflow(
 
 const belowTooMuch = 0.95;
 
+type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTokens: number };
+
 /** What a provider says of itself is better than what we thought: its window, and how it counts. */
 function learnFrom(
   context: TurnContext,
   draft: Draft,
   fitted: Fitted,
-  { overflow, attempt }: Pick<Overflowed, "overflow" | "attempt">,
+  { overflow, attempt, lookedUpTokens }: Learning,
 ): Target {
   const { limitTokens, kind } = overflow;
   const { log, wire, branch } = draft;
   const { target, measured } = fitted;
-  const answer = outputToSend(draft, fitted)?.maxTokens ?? target.limit.reserve;
+  const answer = outputToSend(draft, fitted, lookedUpTokens)?.maxTokens ?? target.limit.reserve;
   const input = inputOf(overflow, answer);
   if (input !== undefined) {
-    context.calibrations.observe(log, target, measured, input);
-    takeBasis(branch, fitted, input);
+    // What is projected next is the view alone, and what was measured, too.
+    const { conversation } = context.calibrations.factors(log, target);
+    const ofView = Math.max(1, input - Math.ceil(lookedUpTokens * conversation));
+    if (lookedUpTokens === 0) context.calibrations.observe(log, target, measured, input);
+    takeBasis(branch, fitted, ofView);
   }
   if (limitTokens !== undefined) {
     context.targets.learnWindow(target, limitTokens);
@@ -101,11 +111,17 @@ function learnFrom(
   if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
     log.windows.set(
       target.key,
-      windowBelow(overflow, fitted.tokensAfter, answer, log.taken.get(target.key)),
+      windowBelow(
+        overflow,
+        fitted.tokensAfter + lookedUpTokens,
+        answer,
+        log.taken.get(target.key),
+      ),
     );
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
+    ...(target.facts === undefined ? {} : { facts: target.facts }),
     ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
   });
   return context.targets.narrowed(known, log.windows.get(target.key));

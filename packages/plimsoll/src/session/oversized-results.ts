@@ -12,7 +12,7 @@ import { isInside, type View } from "./view.ts";
 const large = { bytes: 50 * 1024, ofLimit: 0.15 };
 /** A text of some size never has more bytes per token: what is larger by this need not be counted. */
 const tokenBytesMax = 16;
-/** Where a request does not fit, what is smaller than this is left to compaction. */
+/** On arrival, what is smaller than this is left to compaction. */
 const usualLeast = 4096;
 /** Providers take no more calls in one message than 128; several messages of results may be new. */
 const mostResults = 512;
@@ -74,7 +74,7 @@ export async function oversizedResults(
   }));
 }
 
-/** When nothing else can be taken out: the largest, until so much is saved. */
+/** When nothing else can be taken out: the largest, until so much is saved, however small they are beside their reference. */
 export async function resultsInTheWay(
   world: FitWorld,
   draft: Draft,
@@ -83,7 +83,7 @@ export async function resultsInTheWay(
 ): Promise<readonly OversizedResult[]> {
   const { scale } = roomOf(world, draft);
   const { window } = draft.targets[0].limit;
-  const fresh = await freshResults(draft, start.view, leastBytes(world));
+  const fresh = await freshResults(draft, start.view, 0);
   const taken: OversizedResult[] = [];
   let saved = 0;
   for (const result of fresh.toSorted((one, other) => other.tokens - one.tokens)) {

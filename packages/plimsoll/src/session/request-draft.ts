@@ -134,8 +134,9 @@ function withTaken(target: Target, { taken }: SessionLog): Target {
   return { ...target, limit: { ...limit, named: Number.POSITIVE_INFINITY } };
 }
 
-/** A text that stands for a message, as the message. */
+/** A text that stands for a message, as the message. Nothing is written in the place of one that nobody has loaded. */
 function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
+  if (bytes.length === 0) throw new Error("A message that the provider holds was not loaded.");
   return bytes[0] === quote
     ? new TextEncoder().encode(
         JSON.stringify(wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),

@@ -7,7 +7,7 @@ import { withMarks } from "./cache-marks.ts";
 import type { Draft } from "./draft.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { shortenedOutput } from "./last-resort.ts";
-import { withPatch } from "./render.ts";
+import { patchBody, withPatch } from "./render.ts";
 import type { PricesOf } from "./timing.ts";
 import type { Turn } from "./turn.ts";
 
@@ -19,13 +19,39 @@ export interface Sending {
 }
 
 /** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
-export function bodyToSend(
+export function bodyToSend(turn: Turn, draft: Draft, sending: Sending): Uint8Array | undefined {
+  const { fitted, rounds } = turn;
+  const { wire, path, compose } = draft;
+  const { tools } = fitted;
+  const { body, slices, pricesOf } = sending;
+  const fields = fieldsToSend(turn, draft, sending);
+  const elements = rounds?.elements ?? [];
+  const behind = { first: path.length, end: path.length, elements };
+  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
+  const patches = elements.length === 0 ? marked : withPatch(marked, behind);
+  const isSaidAlike = patches.length === 0 && tools.elements.length === 0;
+  if (isSaidAlike && fields.size === 0) return undefined;
+  try {
+    // What the provider holds of the conversation it goes on holding: nothing of it is written out for a field beside it.
+    return isSaidAlike
+      ? patchBody(body, slices, wire.messagesField, { patches, fields })
+      : compose({ patches, fields, tools });
+  } catch (error) {
+    // The first request goes as it came; a later one of the same turn would make no sense so.
+    if (elements.length > 0) throw error;
+    reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
+    return undefined;
+  }
+}
+
+/** JSON text of the fields beside the conversation that get another value. */
+function fieldsToSend(
   { fitted, rounds }: Turn,
   draft: Draft,
-  { request, body, slices, pricesOf }: Sending,
-): Uint8Array | undefined {
-  const { wire, path, targets, compose } = draft;
-  const { target, isFinal, tools } = fitted;
+  { request, body, slices }: Sending,
+): ReadonlyMap<string, string> {
+  const { wire, targets } = draft;
+  const { target, isFinal } = fitted;
   const fields = new Map<string, string>();
   if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
   const hasTools = request.tools !== undefined || request.toolsInMessage !== undefined;
@@ -35,18 +61,5 @@ export function bodyToSend(
   if (shortened !== undefined)
     for (const [name, value] of wire.outputFields(body, slices, shortened.sent))
       fields.set(name, JSON.stringify(value));
-  const elements = rounds?.elements ?? [];
-  const behind = { first: path.length, end: path.length, elements };
-  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
-  const patches = elements.length === 0 ? marked : withPatch(marked, behind);
-  const isSame = patches.length === 0 && fields.size === 0 && tools.elements.length === 0;
-  if (isSame) return undefined;
-  try {
-    return compose({ patches, fields, tools });
-  } catch (error) {
-    // The first request goes as it came; a later one of the same turn would make no sense so.
-    if (elements.length > 0) throw error;
-    reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
-    return undefined;
-  }
+  return fields;
 }

@@ -12,6 +12,8 @@ export interface Target {
   /** `provider/model`. */
   readonly key: string;
   readonly tenant: string;
+  /** As it was wanted: the catalogue's name for it, where headers make another model of it. */
+  readonly facts: string | undefined;
   readonly wire: Wire;
   readonly limit: Limit;
   readonly ruler: Ruler;
@@ -109,6 +111,7 @@ export function createTargets(config: Config, now: () => number): Targets {
       model,
       key,
       tenant,
+      facts: request.facts,
       wire,
       limit,
       ruler: rulerOf(tokenizer, facts, schemaFactor),

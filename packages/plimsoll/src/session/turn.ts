@@ -187,10 +187,8 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
   const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
   const { slices } = recalled;
   const asked = { target, request, body, slices, count: incoming.countTokens };
-  const head = await context.headCounts.counted(
-    await context.heads.read(body, request, target),
-    asked,
-  );
+  const head = await context.heads.read(body, request, target);
+  const headRatio = await context.headCounts.ratio(head, asked);
   const isGuessed = messages.some(({ isGuess }) => isGuess === true);
   if (!isGuessed)
     context.prefixes.remember(memoryKey, {
@@ -215,6 +213,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
     `${isShared ? "" : tenant}\0${hints.clientKey ?? ""}`,
     () => appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
   );
+  context.calibrations.expect(placed.log, target, headRatio);
   const isOff = incoming.isOff === true || whole.isUnknown;
   const offered = askedTools(body, request, { slices, head, target });
   const offer = isOff ? undefined : await context.offers.read(offered);
@@ -403,7 +402,10 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     },
     overflowed: async (overflow) => {
       const smaller = await context.exclusively(`edits\0${session}`, () =>
-        fitAgain(context, draft, { fitted, overflow, attempt, isOff: begun.isOff === true }),
+        fitAgain(context, draft, {
+          ...{ fitted, overflow, attempt, isOff: begun.isOff === true },
+          lookedUpTokens: rounds?.tokens,
+        }),
       );
       attempt++;
       if (smaller !== undefined) fitted = smaller;

@@ -69,6 +69,32 @@ export function result(wire: Wire, id: string, words: string): JsonObject {
   }
 }
 
+/** One answer of the model with several calls, and their results behind it. */
+export function parallel(
+  wire: Wire,
+  outputs: readonly string[],
+  name = "p",
+): readonly JsonObject[] {
+  const ids = outputs.map((_, at) => `${name}${at}`);
+  const calls = ids.map((id) => called(wire, id));
+  const results = ids.map((id, at) => result(wire, id, outputs[at] ?? ""));
+  const blocks = (messages: readonly JsonObject[]): readonly JsonObject[] =>
+    messages.flatMap(({ content }) => content as readonly JsonObject[]);
+  switch (wire) {
+    case "anthropic":
+      return [
+        { role: "assistant", content: blocks(calls) },
+        { role: "user", content: blocks(results) },
+      ];
+    case "openai-chat": {
+      const tool_calls = calls.flatMap((call) => call["tool_calls"] as readonly JsonObject[]);
+      return [{ role: "assistant", content: null, tool_calls }, ...results];
+    }
+    case "openai-responses":
+      return [...calls, ...results];
+  }
+}
+
 /** A tool whose schema has about so many characters. */
 export function tool(wire: Wire, description = "Looks."): JsonObject {
   const parameters = { type: "object", properties: { place: { type: "string" } } };

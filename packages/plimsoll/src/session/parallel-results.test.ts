@@ -1,0 +1,98 @@
+/** Results of one answer that do not fit together: with every turn as many as must become references, and the conversation goes on. */
+
+import { expect, test } from "vitest";
+import {
+  OUTPUT_FIELD,
+  parallel,
+  requestOf,
+  said,
+  tokensOfText,
+  tool,
+  withSystem,
+} from "../../test/generate/bodies.ts";
+import { WIRES } from "../../test/generate/conversations.ts";
+import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
+import type { JsonObject, Wire } from "../../test/harness/json.ts";
+import type { Config } from "./config-schema.ts";
+import { openPlimsoll } from "./plimsoll.ts";
+
+interface Scene {
+  readonly window: number;
+  readonly system: number;
+  readonly tools: number;
+  readonly maxTokens: number;
+  readonly count: number;
+  /** Of each. */
+  readonly tokens: number;
+  readonly agent?: Config["agent"];
+}
+
+const SCENES: Readonly<Record<string, Scene>> = {
+  "ten of 3.9 KB in a window of 8k": {
+    ...{ window: 8192, system: 500, tools: 1000, maxTokens: 2000, count: 10, tokens: 1000 },
+  },
+  "twenty of 3.9 KB beside a head of two thirds": {
+    ...{ window: 32_768, system: 6000, tools: 14_000, maxTokens: 8000, count: 20, tokens: 1000 },
+  },
+  "sixty of 3.5 KB": {
+    ...{ window: 32_768, system: 2000, tools: 4000, maxTokens: 8000, count: 60, tokens: 900 },
+  },
+  "twelve that only by our best estimate are too many": {
+    ...{ window: 32_768, system: 2000, tools: 4000, maxTokens: 8000, count: 12, tokens: 2400 },
+  },
+  "eight below a threshold that somebody has set": {
+    ...{ window: 16_384, system: 1000, tools: 3000, maxTokens: 4000, count: 8, tokens: 4000 },
+    agent: { result_offload_threshold: 20_000 },
+  },
+};
+
+/** So many tokens, in lines of their own. */
+function lines(name: string, tokens: number): string {
+  const count = Math.ceil((tokens * 4) / 38);
+  const line = (at: number): string => `row ${name}.${at}: value = compute(${at * 7919})`;
+  return Array.from({ length: count }, (_, at) => line(at)).join("\n");
+}
+
+const cases = WIRES.flatMap((wire) =>
+  Object.entries(SCENES).map(([name, scene]): [Wire, string, Scene] => [wire, name, scene]),
+);
+
+test.each(cases)("%s: %s", async (wire, _, scene) => {
+  const { window, agent = {} } = scene;
+  const settings = { contextWindow: window, tokenizer: "approximate" };
+  const config = { agent, providers: { [providerOf(wire)]: settings } };
+  const plimsoll = await openPlimsoll({ store: "memory", config });
+  const { messages: opening, head } = withSystem(wire, tokensOfText(scene.system), [said("Look.")]);
+  const messages = [...opening];
+  for (let at = 0; at < 4; at++) {
+    const { body } = requestOf(wire, messages, {
+      ...head,
+      tools: [tool(wire, tokensOfText(scene.tools))],
+      [OUTPUT_FIELD[wire]]: scene.maxTokens,
+    });
+    const turn = await receive(plimsoll, wire, body);
+    const sentText = new TextDecoder().decode(turn.body ?? body);
+    const { [OUTPUT_FIELD[wire]]: maxTokens } = JSON.parse(sentText) as JsonObject;
+    const { outcome, measured } = turn.fitted;
+    expect(["passthrough", "edited", "compacted"], `turn ${at}`).toContain(outcome);
+    // The provider counts as we do, and takes it at once.
+    expect(measured.total + Number(maxTokens), `turn ${at}`).toBeLessThanOrEqual(window);
+    const clientText = new TextDecoder().decode(body);
+    expect(violationsOf({ wire, clientText, sentText, turn })).toEqual([]);
+    const outputs = Array.from({ length: scene.count }, (_one, number) =>
+      lines(`${at}.${number}`, scene.tokens),
+    );
+    const added = parallel(wire, outputs, `c${at}x`);
+    const answer = added.slice(0, wire === "openai-responses" ? scene.count : 1);
+    await turn.end({
+      status: "complete",
+      answer: {
+        outcome: "message",
+        choices: [answer],
+        usage: { inputTokens: measured.total, outputTokens: 30 },
+      },
+    });
+    messages.push(...added);
+  }
+  await plimsoll.close();
+});
