@@ -52,6 +52,8 @@ export interface Fitted {
   readonly tokensAfter: number;
   /** The lowest plausible count of what is sent. */
   readonly leastAfter: number;
+  /** Of what is sent. */
+  readonly projection: Projection;
   /** What there was to use. */
   readonly limit: number;
   /** Not to be sent: what it would need, and what there is. */
@@ -167,10 +169,10 @@ export interface Settled extends Omit<JudgedView, "verdict"> {
 
 export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
   const { sized, target, measurement, projection, limit } = settled;
-  const outcome = isLast === true && settled.outcome !== "refused" ? "final" : settled.outcome;
+  const mustEnd = settled.outcome !== "refused" && isLast?.(settled) === true;
   const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
   return {
-    outcome,
+    outcome: mustEnd ? "final" : settled.outcome,
     target,
     patches: sized.patches,
     tools: sized.tools,
@@ -180,6 +182,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
     tokensAfter: projection.tokens,
     leastAfter: projection.least,
+    projection,
     limit,
   };
 }
