@@ -52,6 +52,7 @@ export interface PreparedTurn<Request = JsonObject> {
   /** In the target's wire format: hand it to the provider's client as it is. */
   readonly request: Request;
   readonly measurement: Measurement;
+  /** As the guard used it for this turn. */
   readonly limit: Limit;
   /** The calls in an answer to this turn, whatever wire it came over. */
   toolCalls(answer: unknown): readonly ToolCallPart[];
@@ -262,7 +263,7 @@ export function preparedTurn(
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
-    limit: target.limit,
+    limit: { ...target.limit, limit: fitted.limit },
     toolCalls: (answer) =>
       (wire.readAnswer(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
         wire.toolCalls(message),
