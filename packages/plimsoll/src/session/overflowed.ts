@@ -65,7 +65,9 @@ export function announceOverflow(
     ...(limitTokens === undefined ? {} : { limitTokens }),
     ...(needTokens === undefined ? {} : { needTokens }),
   });
-  recordError(draft, "TOKEN_LIMIT_EXCEEDED", "The provider said that the request is too long.", {
+  const what =
+    overflow.kind === "input+output" ? "the request and its answer are" : "the request is";
+  recordError(draft, "TOKEN_LIMIT_EXCEEDED", `The provider said that ${what} too long.`, {
     attempt,
     sent: fitted.tokensAfter,
     ...(limitTokens === undefined ? {} : { limit: limitTokens }),
