@@ -3,6 +3,10 @@
  * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
  */
 
+import type { Projection } from "./counters.ts";
+import type { Limit } from "./limit.ts";
+import { answerTokensMin } from "./output-room.ts";
+
 /** Which tools may run at all, by name; `*` stands for any characters. */
 export interface ToolRules {
   /** Absent: all. */
@@ -22,7 +26,7 @@ export interface ToolBudget {
   /** What the first handle brings with it: the tools that read it. */
   readonly entryTokens: number;
   readonly rules: ToolRules;
-  /** A result could not even be named: nothing more is granted, and the next turn is the last. */
+  /** A result could not even be named: nothing more is granted. */
   readonly isExceeded: boolean;
 }
 
@@ -48,6 +52,24 @@ export type Grant =
 
 /** Roughly, in tokens: what is kept free for each call that is still open. */
 const perOpenCall = { reference: 150, notice: 50 };
+
+/**
+ * What the window leaves for results beside the head and a short answer: everything older can go for their sake. Only what is
+ * known counts against them: the lowest plausible size of the head, or its share of what the provider reported of the request.
+ */
+export function roomForResults(
+  { named, reserve }: Limit,
+  { tokens, least, head }: Projection,
+  reportedTokens?: number,
+): number {
+  const headShare = tokens === 0 ? 0 : Math.min(1, head / tokens);
+  const headTokens = Math.ceil((reportedTokens ?? least) * headShare);
+  const room = named - Math.min(answerTokensMin, reserve) - headTokens;
+  return Math.max(0, Math.min(unlimited, room));
+}
+
+/** Nobody knows how much there is. */
+export const unlimited = Number.MAX_SAFE_INTEGER;
 
 export interface BudgetOptions {
   readonly rules?: ToolRules;

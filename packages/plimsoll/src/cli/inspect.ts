@@ -1,6 +1,7 @@
 /** `plimsoll inspect`: what fills the window, by component and by unit. */
 
 import { existsSync, readFileSync, statSync } from "node:fs";
+import { effectiveLimit } from "../budget/guard.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject, type JsonObject } from "../message/json.ts";
 import { messageText } from "../message/message.ts";
@@ -9,10 +10,12 @@ import { decodeMessage } from "../session/appended.ts";
 import { type Flags, loadSettings } from "../session/config.ts";
 import type { Config } from "../session/config-schema.ts";
 import { loadInner } from "../session/inner-messages.ts";
+import { ownLimitsOf } from "../session/limits.ts";
 import { pathTo, restoreLog } from "../session/log.ts";
 import { createHeadReader } from "../session/measure-turn.ts";
 import { createFactsReader } from "../session/message-facts.ts";
 import { indexOn, pathOfNodes } from "../session/path.ts";
+import { asGuarded } from "../session/projection.ts";
 import { patchList, renderView } from "../session/render.ts";
 import { measureRequest } from "../session/request-draft.ts";
 import { createTargets } from "../session/target.ts";
@@ -186,11 +189,14 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
     const decoded = request.messages.map((slice) =>
       wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
     );
+    const first = decoded.findIndex(({ role }) => role === "user");
+    const headTokens = total - conversation + (messages[first]?.tokens ?? 0);
+    const own = ownLimitsOf(config, { provider, model: request.model });
     return {
       model: request.model,
       window: target.limit.window,
       ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
-      limit: target.limit.limit,
+      limit: effectiveLimit(asGuarded(target), own, headTokens),
       used: total,
       certainty,
       components: { system, skills, tools, conversation },

@@ -83,7 +83,7 @@ function pointOf(text: string): RestorePoint {
   );
 }
 
-/** To half of the limit. */
+/** As deep as a turn would go. */
 export function compactStored(settings: Settings, session: string): Promise<Compacted> {
   return steerStored(settings, session, {
     action: "compact",

@@ -11,7 +11,7 @@ export const truncate: Strategy = {
   isLastResort: true,
   propose: (conversation, goal) =>
     cutToFit(conversation, goal).map((range) =>
-      removal(range, "The conversation did not fit into the window."),
+      removal(range, "The oldest part, to make the conversation as short as it should be."),
     ),
 };
 
@@ -50,5 +50,5 @@ function removal({ first, last }: TruncationRange, reason: string): Proposal {
 function notice({ handle, messages, tokens }: TakenOut): string {
   const count = messages === 1 ? "1 earlier message" : `${messages} earlier messages`;
   const kept = handle === "" ? "" : ` Nothing is lost: they are kept under ${handle}.`;
-  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here so that the conversation fits the context window.${kept}]`;
+  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here to make room in the context window.${kept}]`;
 }

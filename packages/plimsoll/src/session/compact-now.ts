@@ -9,16 +9,18 @@ import { compact } from "./compaction.ts";
 import { type Sized, sizeView } from "./draft.ts";
 import { commitCompaction, recordError } from "./edit-log.ts";
 import { viewOf } from "./path.ts";
+import { firstWordsTokens } from "./projection.ts";
 import { announce } from "./record.ts";
 import { reportCompaction } from "./report-compaction.ts";
 import { type StoredPlace, storedDraft } from "./stored-draft.ts";
+import { usualGoal } from "./timing.ts";
 import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
 
 export interface CompactWish {
   /** By units … */
   readonly keep?: Keep;
-  /** … or to a number of tokens; without either, to half of the limit. */
+  /** … or to a number of tokens; without either, as deep as a turn would go. */
   readonly budget?: number;
 }
 
@@ -41,9 +43,9 @@ export function compactNow(
     strategies,
     reason: "by hand",
     begins: "detection",
-    goalFor: (limit, scale) => {
-      const tokens = Math.floor(budget === undefined ? limit / 2 : budget / scale);
+    goalFor: ({ limit, head, scale }) => {
       if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
+      const tokens = Math.floor(budget === undefined ? usualGoal(limit, head) : budget / scale);
       const limitTokens = Math.min(limit, tokens);
       return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
     },
@@ -64,7 +66,7 @@ export async function resetNow(
     strategies,
     reason: "reset",
     begins: "recovery",
-    goalFor: (limitTokens) => ({ limitTokens, tokens: 0, floorTokens: 0 }),
+    goalFor: ({ limit }) => ({ limitTokens: limit, tokens: 0, floorTokens: 0 }),
   });
   delete branch.mustRecover;
   log.overflows.length = 0;
@@ -106,8 +108,15 @@ interface Applying {
   readonly strategies: readonly Strategy[];
   readonly reason: string;
   readonly begins: "detection" | "recovery";
-  /** In our own tokens; `scale`: the provider's for one of ours. */
-  readonly goalFor: (limit: number, scale: number) => Goal;
+  readonly goalFor: (room: Room) => Goal;
+}
+
+/** In our own tokens; `scale`: the provider's for one of ours. */
+interface Room {
+  readonly limit: number;
+  /** What no compaction takes out. */
+  readonly head: number;
+  readonly scale: number;
 }
 
 async function applyNow(
@@ -120,7 +129,9 @@ async function applyNow(
   const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
   const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
   const scale = scaleOf(branch.record);
-  const goal = goalFor(Math.floor(limit / scale), scale);
+  const { total, conversation } = start.measured;
+  const head = total - conversation + firstWordsTokens(draft);
+  const goal = goalFor({ limit: Math.floor(limit / scale), head, scale });
   const end = async (phase: "success" | "handover", sized: Sized): Promise<void> =>
     context.watch?.(draft, {
       phase,

@@ -19,10 +19,9 @@ import { type Guard, type JudgedView, judged } from "./projection.ts";
 import { announce } from "./record.ts";
 import { mustRecover, noteOverflow } from "./recovery.ts";
 import { reportCompaction } from "./report-compaction.ts";
-import { depth, owe, type Timing } from "./timing.ts";
+import { owe, type Timing, usualGoal } from "./timing.ts";
 
-/** And no deeper than it must. */
-const restLeft = 0.4;
+/** It may stop a little earlier. */
 const shallowest = 0.86;
 /** One that frees less than this, or comes this soon after another, goes a level deeper instead of coming again. */
 const thrash = { freedShare: 0.1, turns: 3 };
@@ -327,9 +326,8 @@ function goalOf(
   const scale = scaleOf(start, before);
   const most = mostTokens ?? Number.POSITIVE_INFINITY;
   const limit = Math.floor(before.limit * scale);
-  // The head cannot be taken out: of the rest, enough is left to be worth something.
   const head = headOf(start, before);
-  const usual = Math.min(most, Math.max(limit * depth, head + (limit - head) * restLeft));
+  const usual = Math.min(most, usualGoal(limit, head));
   const rest = Math.max(0, usual - head) * deeper ** level;
   const tokens = Math.floor(usual < head ? usual : head + rest);
   return {

@@ -43,7 +43,9 @@ export function debugGuard(
   draft: Draft,
   { projection, verdict, measurement, own }: Evaluation,
 ): void {
-  const limitOf = ({ key, limit }: Target): number => effectiveLimit({ name: key, limit }, own);
+  const limitOf = ({ key, limit }: Target): number =>
+    effectiveLimit({ name: key, limit }, own, projection.head);
+  const isWished = own.contextBudget !== undefined || own.agentLimit !== undefined;
   const { counters } = draft.branch.record;
   if (counters === undefined)
     debug("context-guard/init-counters", () => ({
@@ -79,6 +81,8 @@ export function debugGuard(
     ...targetFields(draft.targets[0]),
     status: verdict.kind,
     blocked: draft.targets
+      // A window that nobody knows blocks nothing.
+      .filter(({ limit }) => isWished || limit.windowSource !== "fallback")
       .map((target) => ({
         ...targetFields(target),
         limit: limitOf(target),

@@ -1,6 +1,7 @@
 /** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Projection } from "../budget/counters.ts";
 import { addCounts, type Measurement, measurement } from "../budget/measure.ts";
 import type { Count } from "../budget/tokenizer.ts";
 import type { OutputSize } from "../message/message.ts";
@@ -48,9 +49,9 @@ export interface Draft {
   readonly offer?: OwnOffer;
   /** The list of a request with plans of its own, which has no room for all of the client's tools. */
   readonly forced?: MeasuredTools;
-  /** The caller says that the conversation must end with this turn. */
-  readonly isLast?: boolean;
-  /** How long an answer the client asks for, where it says so. */
+  /** The caller says whether the conversation must end with this turn, by what is known of it. */
+  readonly isLast?: (sent: LastTurn) => boolean;
+  /** How long an answer the request asks for, where it says so. */
   readonly output?: OutputSize;
   /** The client asks for a cache that lives long. */
   readonly hasLongMarks?: boolean;
@@ -58,6 +59,11 @@ export interface Draft {
   readonly isForgotten?: boolean;
   /** No tools of ours can go with it: then no call of ours may stand in the conversation. */
   readonly isPlain?: boolean;
+}
+
+export interface LastTurn {
+  readonly target: Target;
+  readonly projection: Projection;
 }
 
 /** A view as messages, and how large it is. */

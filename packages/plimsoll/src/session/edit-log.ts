@@ -94,7 +94,7 @@ export async function addNote(
       {
         kind: "insert",
         after: 0,
-        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the context window. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`,
+        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the room that it has. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`,
         reason: "The window fills.",
       },
     ],

@@ -211,14 +211,14 @@ export async function refit(
   const before = judged(world, draft, start, guard);
   const [target] = draft.targets;
   // There was room for the request, and not for as long an answer as it asked for.
-  const { tokens, least, isGuess } = before.projection;
+  const { tokens, least } = before.projection;
   const projection = {
     ...before.projection,
     tokens: tokens + lookedUpTokens,
     least: least + lookedUpTokens,
   };
   const isHeld = judgeAfter({ ...guard, projection }).kind !== "refuse";
-  const again = { target, tokensAfter: tokens, leastAfter: least, isGuess };
+  const again = { target, projection: before.projection };
   const shorter =
     isBytes || !isHeld ? undefined : shorterAnswer(draft, sent, again, lookedUpTokens);
   const isShorter = shorter !== undefined;
@@ -250,7 +250,7 @@ const answerShare = 0.5;
 function shorterAnswer(
   draft: Draft,
   sent: Fitted,
-  again: Pick<Fitted, "target" | "tokensAfter" | "leastAfter" | "isGuess">,
+  again: Pick<Fitted, "target" | "projection">,
   lookedUpTokens: number,
 ): number | undefined {
   const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;

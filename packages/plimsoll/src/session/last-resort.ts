@@ -50,9 +50,8 @@ export interface Fitted {
   readonly measurement: Measurement;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** The lowest plausible count of what is sent. */
-  readonly leastAfter: number;
-  readonly isGuess: boolean;
+  /** Of what is sent. */
+  readonly projection: Projection;
   /** What there was to use. */
   readonly limit: number;
   /** Not to be sent: what it would need, and what there is. */
@@ -135,14 +134,14 @@ async function closingView(
 /** How long an answer a turn asks for. Undefined where the client does not say. */
 export function outputToSend(
   { output }: Pick<Draft, "output">,
-  { target, tokensAfter, leastAfter, isGuess }: SentSize,
+  { target, projection }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
-  const input = { tokens: tokensAfter + lookedUpTokens, least: leastAfter, isGuess };
+  const input = { ...projection, tokens: projection.tokens + lookedUpTokens };
   return output && fitOutput(output, target.limit, input);
 }
 
-type SentSize = Pick<Fitted, "target" | "tokensAfter" | "leastAfter" | "isGuess">;
+type SentSize = Pick<Fitted, "target" | "projection">;
 
 export interface ShortenedOutput {
   readonly asked: OutputSize;
@@ -168,10 +167,10 @@ export interface Settled extends Omit<JudgedView, "verdict"> {
 
 export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
   const { sized, target, measurement, projection, limit } = settled;
-  const outcome = isLast === true && settled.outcome !== "refused" ? "final" : settled.outcome;
+  const mustEnd = settled.outcome !== "refused" && isLast?.(settled) === true;
   const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
   return {
-    outcome,
+    outcome: mustEnd ? "final" : settled.outcome,
     target,
     patches: sized.patches,
     tools: sized.tools,
@@ -180,8 +179,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     measurement,
     tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
     tokensAfter: projection.tokens,
-    leastAfter: projection.least,
-    isGuess: projection.isGuess,
+    projection,
     limit,
   };
 }

@@ -72,7 +72,9 @@ export function announceOverflow(
     ...(limitTokens === undefined ? {} : { limitTokens }),
     ...(needTokens === undefined ? {} : { needTokens }),
   });
-  recordError(draft, "TOKEN_LIMIT_EXCEEDED", "The provider said that the request is too long.", {
+  const what =
+    overflow.kind === "input+output" ? "the request and its answer are" : "the request is";
+  recordError(draft, "TOKEN_LIMIT_EXCEEDED", `The provider said that ${what} too long.`, {
     attempt,
     sent: fitted.tokensAfter,
     ...(limitTokens === undefined ? {} : { limit: limitTokens }),
@@ -111,12 +113,7 @@ function learnFrom(
   if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
     log.windows.set(
       target.key,
-      windowBelow(
-        overflow,
-        fitted.tokensAfter + lookedUpTokens,
-        answer,
-        log.taken.get(target.key),
-      ),
+      windowBelow(overflow, fitted.tokensAfter + lookedUpTokens, answer, log.taken.get(target.key)),
     );
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,

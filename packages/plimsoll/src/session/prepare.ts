@@ -52,8 +52,7 @@ export async function prepare(
   });
   const [target] = targets;
   const { pricesOf } = context;
-  state.mustEnd ||= budget.face.isExceeded;
-  const { mustEnd } = state;
+  state.denial = budget.denial ?? state.denial;
   await state.open?.turn.end({ status: "aborted" });
   if (state.log.isAbandoned) await reopen(context, state, target.ruler);
   const tools = toolsOf(state, options);
@@ -93,21 +92,22 @@ export async function prepare(
     tail,
     skills,
     load: () => loadInner(context.store, state.log),
-    isLast: mustEnd,
+    ...(state.denial === undefined ? {} : { isLast: state.denial }),
     ...(offer === undefined ? {} : { offer }),
   });
   const draft = await withTools(context, bare, { offer, plans: plansOf(wire, options) });
   await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
   const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
-  if (mustEnd) reportEnd(context, draft, opened.fitted);
+  const { fitted } = opened;
+  if (fitted.outcome === "final" && !fitted.isFinal) reportEnd(context, draft, fitted);
   const prepared = (): PreparedTurn =>
-    preparedTurn(state, { opened, draft, wire, options, tools, mustEnd, prompt, pricesOf });
+    preparedTurn(state, { opened, draft, wire, options, tools, prompt, pricesOf });
   const begin = (): Promise<void> =>
     budget.begin({
       fitted: opened.fitted,
       targets,
       rules: options,
-      lastTool: mustEnd || opened.fitted.isFinal ? finalReport.name : undefined,
+      lastTool: opened.fitted.outcome === "final" ? finalReport.name : undefined,
       toolsToCome: opened.fitted.tools.elements.length === 0 ? (draft.offer?.count.tokens ?? 0) : 0,
     });
   await begin();

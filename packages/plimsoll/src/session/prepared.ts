@@ -11,7 +11,7 @@ import type { Message, OutputSize, ToolCallPart } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../prompt/sections.ts";
 import { readSlices } from "../wire/slices.ts";
-import type { SystemText, Wire, WireName } from "../wire/wire.ts";
+import type { SystemText, Wire, WireName, WireRequest } from "../wire/wire.ts";
 import { decodeMessage, encodeMessage } from "./appended.ts";
 import { markPrompt } from "./cache-marks.ts";
 import type { Draft } from "./draft.ts";
@@ -52,6 +52,7 @@ export interface PreparedTurn<Request = JsonObject> {
   /** In the target's wire format: hand it to the provider's client as it is. */
   readonly request: Request;
   readonly measurement: Measurement;
+  /** As the guard used it for this turn. */
   readonly limit: Limit;
   /** The calls in an answer to this turn, whatever wire it came over. */
   toolCalls(answer: unknown): readonly ToolCallPart[];
@@ -68,7 +69,7 @@ interface Drafting {
   readonly tools: readonly ToolDefinition[];
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
-  readonly isLast: boolean;
+  readonly isLast?: NonNullable<Draft["isLast"]>;
   readonly prompt: BuiltPrompt;
   /** What stands behind the conversation. */
   readonly tail: Count;
@@ -119,23 +120,39 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
         ),
       );
     },
-    ...(options.maxOutputTokens === undefined ? {} : { output: outputOf(wire, options) }),
+    output: outputOf(wire, options, targets[0]),
     isOfLibrary: true,
   };
 }
 
-/** How long an answer the caller asks for; a thinking budget stands among the further fields. */
-function outputOf(wire: Wire, { maxOutputTokens = 0, extra = {} }: PrepareOptions): OutputSize {
-  const messages = { [wire.messagesField]: [] };
-  const body = encodeMessage({ ...extra, ...messages });
-  const { thinkingTokens } = wire.readRequest(body, readSlices(body));
+/** How long an answer the request asks for; a thinking budget, or another length, may stand among the further fields. */
+function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSize {
+  const written = lengthOf(options, target);
+  const { extra } = options;
+  if (extra === undefined) return { maxTokens: written };
+  const body = encodeMessage({ ...extra, [wire.messagesField]: [] });
+  const { maxOutputTokens = written, thinkingTokens } = readPlans(wire, body);
   return {
     maxTokens: maxOutputTokens,
     ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
   };
 }
 
-/** A request for a shorter answer than the caller asked for, where there is no room for that. */
+/** What cannot be read says nothing of an answer. */
+function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
+  try {
+    return wire.readRequest(body, readSlices(body));
+  } catch {
+    return {};
+  }
+}
+
+/** Where the caller names no length, we do: a request must have one on some wires, and there is no more room than this. */
+function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): number {
+  return maxOutputTokens ?? limit.reserve;
+}
+
+/** A request for a shorter answer, where there is no room for the one it asks for. */
 function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefined): JsonObject {
   if (output === undefined) return request;
   const body = encodeMessage(request);
@@ -175,7 +192,7 @@ function bodyOf(
     model: target.model,
     messages,
     tools,
-    maxOutputTokens: options.maxOutputTokens ?? target.limit.reserve,
+    maxOutputTokens: lengthOf(options, target),
     ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });
@@ -207,19 +224,17 @@ interface Preparing {
   readonly wire: Wire;
   readonly options: PrepareOptions;
   readonly tools: readonly ToolDefinition[];
-  /** Whatever fits: the tool budget is used up. */
-  readonly mustEnd: boolean;
   readonly prompt: BuiltPrompt;
   readonly pricesOf: PricesOf;
 }
 
 export function preparedTurn(
   state: SessionState,
-  { opened, draft, wire, options, tools, mustEnd, prompt, pricesOf }: Preparing,
+  { opened, draft, wire, options, tools, prompt, pricesOf }: Preparing,
 ): PreparedTurn {
   const { fitted } = opened;
   const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
-  const isFinal = fitted.isFinal || mustEnd;
+  const isFinal = kind === "final";
   const output = opened.shortened?.sent;
   const { extra } = options;
   const hasOwnMarks = state.hasMarks || (extra && wire.countMarks(encodeMessage(extra)) > 0);
@@ -248,7 +263,7 @@ export function preparedTurn(
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
-    limit: target.limit,
+    limit: { ...target.limit, limit: fitted.limit },
     toolCalls: (answer) =>
       (wire.readAnswer(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
         wire.toolCalls(message),

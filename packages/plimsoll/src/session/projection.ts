@@ -126,7 +126,7 @@ function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
 const componentNames = ["system", "skills", "tools", "conversation"] as const;
 
 /** What the user said first, in our tokens: no strategy takes it out. */
-function firstWordsTokens({ path, log }: Draft): number {
+export function firstWordsTokens({ path, log }: Draft): number {
   for (let index = 0; index < Math.min(path.length, firstWordsWithin); index++) {
     if (log.nodes.get(path.seqAt(index) ?? -1)?.role === "user")
       return path.sumOf({ first: index, last: index }).tokens;

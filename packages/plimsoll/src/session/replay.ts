@@ -1,6 +1,8 @@
 /** The replay lab: recorded conversations through policies, against a simulated cache of the provider's. */
 
+import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
+import { answerTokensMin } from "../budget/output-room.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
@@ -16,6 +18,7 @@ import { decodeMessage } from "./appended.ts";
 import type { Config, ProviderSettings } from "./config-schema.ts";
 import { createFactsReader, type FactsReader } from "./message-facts.ts";
 import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import { asGuarded } from "./projection.ts";
 import { idealRun } from "./replay-ideal.ts";
 import { bodyAt, type SimplePolicy } from "./replay-policies.ts";
 import {
@@ -168,6 +171,8 @@ interface World {
   readonly provider: string;
   readonly settings: ProviderSettings;
   readonly target: Target;
+  /** Beside its head. */
+  readonly limit: number;
   readonly reader: RequestReader;
   readonly headTokens: number;
   readonly prices: PriceList;
@@ -193,12 +198,14 @@ async function worldOf(
   const head = await reader.read(bodyOf(script, []));
   const settings = await withWindow(known, { window, script, reader, headTokens: head.tokens });
   const target = resolve(settings);
-  if (target.limit.limit <= head.tokens) throw tooSmall(script, target, head.tokens);
+  const limit = effectiveLimit(asGuarded(target), {}, head.tokens);
+  if (limit <= head.tokens) throw tooSmall(script, target, head.tokens);
   return {
     script,
     provider,
     settings,
     target,
+    limit,
     reader,
     headTokens: head.tokens,
     prices,
@@ -207,10 +214,10 @@ async function worldOf(
 }
 
 function tooSmall({ id }: Script, { limit }: Target, headTokens: number): PlimsollError {
-  const { window, buffer, reserve } = limit;
+  const { window } = limit;
   return new PlimsollError(
     "USAGE",
-    `A window of ${window} tokens is too small for ${id}: ${buffer} are kept free, ${reserve} are for the answer, and tools and system prompt take ${headTokens}. Give a larger --window.`,
+    `A window of ${window} tokens is too small for ${id}: tools and system prompt take ${headTokens}, and leave no room for a conversation. Give a larger --window.`,
   );
 }
 
@@ -272,7 +279,7 @@ class Biller {
   }
 
   async take(body: JsonObject, turn: number, isLimited = true): Promise<Sent> {
-    const { reader, script, secondsPerTurn, target } = this.#world;
+    const { reader, script, secondsPerTurn, target, limit } = this.#world;
     const request = await reader.read(body);
     const billed = this.#model.take(withMarks(request, this.#previous), turn * secondsPerTurn);
     const prefixTokens =
@@ -280,7 +287,10 @@ class Biller {
     this.#previous = request;
     const answer = script.turns[turn]?.answer ?? [];
     const output = (await reader.weigh(answer)).reduce((sum, one) => sum + one, 0);
-    const isOverWindow = isLimited && request.tokens + target.limit.reserve > target.limit.window;
+    const { window, reserve, limit: usual } = target.limit;
+    // Beside a large head the answer gets what is left.
+    const kept = limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
+    const isOverWindow = isLimited && request.tokens + kept > window;
     return { request, billed, prefixTokens, output, isCompacted: false, isOverWindow, body };
   }
 }
@@ -288,9 +298,8 @@ class Biller {
 async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
   const biller = new Biller(world);
   const run: Sent[] = [];
-  const limited = { ...world, limit: world.target.limit.limit };
   for (const turn of world.script.turns.keys())
-    run.push(await biller.take(await bodyAt(policy, limited, turn), turn, policy !== "none"));
+    run.push(await biller.take(await bodyAt(policy, world, turn), turn, policy !== "none"));
   return run;
 }
 

@@ -13,6 +13,7 @@ import type { OwnOffer } from "./own-offer.ts";
 import type { Sum } from "./path.ts";
 import type { PreparedTurn } from "./prepared.ts";
 import type { Tip } from "./record.ts";
+import type { Denial } from "./tool-budget.ts";
 import type { Turn } from "./turn.ts";
 
 export interface SessionState {
@@ -38,8 +39,8 @@ export interface SessionState {
   /** Of the last turn that was prepared. */
   draft: Draft | undefined;
   sent: (() => Fitted) | undefined;
-  /** The tool budget was used up, and no last turn has been answered since. */
-  mustEnd: boolean;
+  /** The tool budget was used up, and nothing has been answered since. */
+  denial: Denial | undefined;
 }
 
 /** What is the same from turn to turn is made once. */

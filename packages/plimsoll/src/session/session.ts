@@ -100,7 +100,7 @@ export function createSession(
     open: undefined,
     draft: undefined,
     sent: undefined,
-    mustEnd: false,
+    denial: undefined,
   };
   const resumed = [...source.said];
   const steering = createSteering(context);
@@ -131,10 +131,9 @@ export function createSession(
       const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
       // What is found is told with the next turn that is prepared.
       const findTools = async (query: string): Promise<OwnAnswer> => {
-        const before = sent();
-        const spent = before.limit - before.tokensAfter - budget.face.remaining;
         const isBehindAnother = draft.branch.found?.turn === draft.turn.id;
-        const search = { query, before, innerTokens: Math.max(0, spent), isBehindAnother };
+        const innerTokens = Math.max(0, budget.spent);
+        const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
         return (await context.exclusively(`edits\0${log.record.id}`, load)).answer;
       };
@@ -182,8 +181,10 @@ async function commit(
   if (answer.outcome === "message") {
     const [said = []] = choices;
     const calls = said.flatMap((message) => wire.toolCalls(message));
-    budget.answered(await takeAnswer(context, state, said), calls.length);
-    state.mustEnd = false;
+    const tokens = await takeAnswer(context, state, said);
+    const inputTokens = state.draft?.branch.basis?.inputTokens;
+    budget.answered({ tokens, calls: calls.length, inputTokens });
+    state.denial = undefined;
   }
   if (failure !== undefined) throw usage(`The answer could not be read to its end: ${failure}`);
   return saved;

@@ -21,6 +21,7 @@ import {
   seqOf,
   unknownPoint,
 } from "./points.ts";
+import { checkRoom, type SteeredSize } from "./steer-room.ts";
 import { type SeenView, type StoredPlace, seenView, storedDraft } from "./stored-draft.ts";
 import { scaleOf, told } from "./told.ts";
 import type { TurnContext } from "./turn.ts";
@@ -254,20 +255,7 @@ async function steer(
   const { log, path, view } = place;
   const drafts = draftEdits(context, place, action, reverts);
   const after = foldView(indexOn(path, log), [...log.edits, ...drafts]);
-  const { tokens, tooMany } = await measureWith(context, place, after);
-  const missing = tokens - (place.lastTurn?.limit ?? Number.POSITIVE_INFINITY);
-  if (tooMany > 0)
-    throw new PlimsollError(
-      "TOKEN_LIMIT_EXCEEDED",
-      `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
-      { status: 409, fields: { tooManyMedia: tooMany } },
-    );
-  if (missing > 0)
-    throw new PlimsollError(
-      "TOKEN_LIMIT_EXCEEDED",
-      `This would not fit: ${missing} tokens are missing. Take something else out first, or use a model with a larger window.`,
-      { status: 409, fields: { missingTokens: missing } },
-    );
+  checkRoom(context, place, await measureWith(context, place, after));
   const pins = new Map(
     view.edits
       .filter((edit) => !after.edits.includes(edit))
@@ -359,11 +347,7 @@ async function append(
 }
 
 /** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
-async function measureWith(
-  context: TurnContext,
-  place: Place,
-  other: View,
-): Promise<{ readonly tokens: number; readonly tooMany: number }> {
+async function measureWith(context: TurnContext, place: Place, other: View): Promise<SteeredSize> {
   const { path, log, lastTurn } = place;
   const draft = await storedDraft(context, place);
   // What the last turn came to is of the view as it was then: what was steered since is not in it.

@@ -43,7 +43,15 @@ interface World {
 }
 
 /** A compaction goes this deep, so that it is rare. */
-export const depth = 0.5;
+const depth = 0.5;
+/** And leaves so much of the room beside the head. */
+const restLeft = 0.4;
+
+/** The size to aim at. The head cannot be taken out: of the rest, enough is left to be worth something. */
+export function usualGoal(limit: number, head: number): number {
+  return Math.max(limit * depth, head + (limit - head) * restLeft);
+}
+
 /** As many turns are expected as there were (what has lasted, lasts), within these. */
 const expected = { least: 3, most: 100 };
 export const waits: Timing = { kind: "wait" };

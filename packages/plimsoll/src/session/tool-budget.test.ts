@@ -38,7 +38,10 @@ function turn(
   changes: Partial<BudgetedTurn> = {},
   { reported = 1000, limit = 10_000 } = {},
 ): BudgetedTurn {
+  const tokens = 1000;
   const target = {
+    // Beside the answer's room.
+    limit: { named: limit + 1024, reserve: 4000 },
     ruler: {
       key: "k",
       tokenizer: "coarse",
@@ -46,8 +49,9 @@ function turn(
     },
   } as unknown as Target;
   const fitted = {
+    target,
     limit,
-    tokensAfter: 1000,
+    projection: { tokens, least: tokens, head: tokens },
     measured: measured(1000),
     measurement: measured(reported),
   } as Fitted;
@@ -129,16 +133,18 @@ test("where the provider counts more than we do, results are counted so, too", a
   expect(face.countTokens("x".repeat(100))).toBe(15);
 });
 
-test("the turn, its answer and what was granted are taken off; a compaction gives back", async () => {
+test("the head, the answer and what was granted are taken off; a compaction gives nothing back that was not in the way", async () => {
   const budget = await begun();
   expect(budget.face.remaining).toBe(9000);
-  budget.answered(500, 2);
+  budget.answered({ tokens: 500, calls: 2 });
   expect(budget.face.remaining).toBe(8500);
   const { tokens } = budget.face.reserve(call, "x".repeat(1000));
   expect(tokens).toBe(104);
   expect(budget.face.remaining).toBe(8396);
+  expect(budget.spent).toBe(604);
   budget.freed(600);
-  expect(budget.face.remaining).toBe(8996);
+  expect(budget.face.remaining).toBe(8396);
+  expect(budget.spent).toBe(4);
   await budget.begin(turn());
   expect(budget.face.remaining).toBe(9000);
 });
