@@ -5,7 +5,7 @@
 
 import type { Projection } from "./counters.ts";
 import { type Limit, reserveOf } from "./limit.ts";
-import { answerTokensMin } from "./output-room.ts";
+import { answerTokensMin, outputTokensMin } from "./output-room.ts";
 
 export interface GuardThresholds {
   /** From here on the model is told, and a compaction is prepared. */
@@ -157,7 +157,7 @@ export function judgeAfter(input: GuardInput): Verdict {
     return { kind: "fits", target: target.name, filled, isWarning: filled >= warn };
   }
   const overTokens = Math.max(0, tokens - limit);
-  const isHeld = least <= target.limit.named;
+  const isHeld = least + outputTokensMin <= target.limit.named;
   return { kind: isHeld ? "final" : "refuse", target: target.name, overTokens };
 }
 

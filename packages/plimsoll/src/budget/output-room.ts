@@ -10,7 +10,7 @@ const thinkingTokensMin = 1024;
 export const answerTokensMin = 1024;
 const answerShare = 0.75;
 /** Less is no answer, and no valid wish either (OpenAI Responses, `max_output_tokens`, 2026-11). */
-const outputTokensMin = 16;
+export const outputTokensMin = 16;
 /** Counts are not exact: so much of the input is kept free. */
 const marginShare = 0.005;
 

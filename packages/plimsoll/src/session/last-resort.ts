@@ -3,7 +3,7 @@
 import type { Projection } from "../budget/counters.ts";
 import { judgeAfter } from "../budget/guard.ts";
 import type { Measurement } from "../budget/measure.ts";
-import { fitOutput } from "../budget/output-room.ts";
+import { fitOutput, outputTokensMin } from "../budget/output-room.ts";
 import type { Strategy } from "../compact/strategy.ts";
 import type { Outcome } from "../message/event.ts";
 import type { OutputSize } from "../message/message.ts";
@@ -97,7 +97,8 @@ export async function lastResort(
   return {
     ...fitted(draft, { ...plain, outcome: "refused" }),
     refusal: {
-      needTokens: projection.tokens,
+      // With the shortest answer: a request that fills the window to its last token is too long, too.
+      needTokens: projection.tokens + outputTokensMin,
       limitTokens: target.limit.window,
     },
   };
