@@ -163,7 +163,10 @@ export function changesOfItsOwn({ turns }: Run): readonly string[] {
   });
 }
 
-/** Whatever was taken out is out for good: its place is still on the path. A warning is said at the end, which may be rewritten. */
+/** Of the newest messages, which a client may rewrite with its next request: a warning, and a result that did not fit even once. */
+const AT_THE_END = new Set(["warning", "offload_fresh"]);
+
+/** Whatever was taken out is out for good: its place is still on the path. */
 export async function lostEdits({ store, turns }: Run): Promise<readonly string[]> {
   const session = turns[0]?.turn.session ?? "";
   const snapshot = await store.snapshot(session);
@@ -171,7 +174,7 @@ export async function lostEdits({ store, turns }: Run): Promise<readonly string[
   const tip = snapshot.branches[0]?.tipSeq ?? null;
   const path = pathInSnapshot(snapshot, tip).map(looseChainOf);
   return snapshot.edits
-    .filter(({ action, strategy }) => action.kind !== "expand" && strategy !== "warning")
+    .filter(({ action, strategy }) => action.kind !== "expand" && !AT_THE_END.has(strategy))
     .filter(({ anchor }) => !path.includes(anchor))
     .map(({ seq, action, strategy, step }) => {
       const turn = turns.findIndex((taken) => step.startsWith(taken.turn.id));
