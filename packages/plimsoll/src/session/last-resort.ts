@@ -56,6 +56,8 @@ export interface Fitted {
   readonly projection: Projection;
   /** What there was to use. */
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that. */
+  readonly headTokens?: number;
   /** Not to be sent: what it would need, and what there is. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
@@ -184,6 +186,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     leastAfter: projection.least,
     projection,
     limit,
+    ...(settled.isBesideHead ? { headTokens: projection.head } : {}),
   };
 }
 
