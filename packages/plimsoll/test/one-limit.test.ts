@@ -12,6 +12,7 @@ import type { Draft } from "../src/session/draft.ts";
 import { replayAll } from "../src/session/replay.ts";
 import { recordingOf } from "../src/session/replay-recording.ts";
 import { scriptOf } from "../src/session/replay-turns.ts";
+import { listedRow, type RowState, stateWord, usualSettings } from "../src/watch/row-state.ts";
 import { called, requestOf, result, said, tokensOfText, tool } from "./generate/bodies.ts";
 import { receive } from "./generate/rehearsal.ts";
 
@@ -30,10 +31,11 @@ const data = join(folder, "data");
 const { body } = requestOf(
   "anthropic",
   [said("Look."), called("anthropic", "c1"), result("anthropic", "c1", "There it is.")],
-  { model, tools: [tool("anthropic", tokensOfText(26_000))], max_tokens: 10_000 },
+  { model, tools: [tool("anthropic", tokensOfText(29_000))], max_tokens: 10_000 },
 );
 let guarded = 0;
 let session = "";
+let watched: RowState;
 
 beforeAll(async () => {
   writeFileSync(configFile, JSON.stringify(config));
@@ -43,6 +45,10 @@ beforeAll(async () => {
   guarded = turn.fitted.limit;
   session = turn.session;
   await turn.end({ status: "complete" });
+  const [lastTurn] = await plimsoll.turns(session, 1);
+  const counts = { branches: 1, messages: 3, turns: 1, createdAt: 0, updatedAt: 0 };
+  const row = { id: session, tenant: "t", wire: "anthropic", ...counts };
+  watched = listedRow({ ...row, ...(lastTurn && { lastTurn }) }, undefined, usualSettings);
   await plimsoll.close();
   expect(guarded).toBeGreaterThan(turn.fitted.target.limit.limit);
 });
@@ -56,6 +62,11 @@ test.each([
   const { limit } = JSON.parse(String(printed.mock.calls[0]?.[0])) as { limit: number };
   printed.mockRestore();
   expect(limit).toBe(guarded);
+});
+
+test("whoever watches a session with a large head is not told that it is near its limit", () => {
+  expect(watched.limit).toBe(guarded);
+  expect(stateWord(watched)).toBe("normal");
 });
 
 const target = { key: "anthropic/small", provider: "anthropic", model };

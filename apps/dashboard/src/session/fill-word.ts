@@ -5,7 +5,7 @@ export interface FillWord {
   readonly isWarning: boolean;
 }
 
-/** Both are shares of the limit. */
+/** Both are shares of the limit, or of the room beside a large head. */
 export function fillWord(filled: number, warningThreshold: number): FillWord {
   if (filled >= 1) return { word: "Full", isWarning: true };
   return filled >= warningThreshold

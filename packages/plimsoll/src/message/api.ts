@@ -27,6 +27,8 @@ export interface TurnPoint {
   /** What the client's own request would have taken. */
   readonly tokensBefore?: number;
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  readonly headTokens?: number;
   readonly window: number;
   /** Nobody has said how large the window is: it is the usual one. */
   readonly isWindowGuess?: true;
@@ -115,6 +117,8 @@ export interface WindowPicture {
   /** Nobody has said how large the window is: it is the usual one. */
   readonly isWindowGuess?: true;
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  readonly headTokens?: number;
   /** Of all units together. */
   readonly tokens: number;
   readonly certainty: MeasurementSummary["certainty"];

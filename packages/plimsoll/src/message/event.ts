@@ -57,6 +57,8 @@ export interface TurnStartEvent extends Base {
   readonly newMessages: number;
   readonly measurement: MeasurementSummary;
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  readonly headTokens?: number;
   /** As the client asked for. */
   readonly priority?: Priority;
 }
@@ -75,6 +77,8 @@ export interface TurnEndEvent extends Base {
   /** What the client's own request would have taken. */
   readonly tokensBefore: number;
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  readonly headTokens?: number;
   /** Absent in the oldest events. */
   readonly window?: number;
   /** Nobody has said how large the window is: it is the usual one. */

@@ -48,7 +48,8 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   if (verdict.kind === "skip") {
     const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
     const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
-    return fitted(draft, { ...before, limit, sized: start, target, outcome: "edited" });
+    const there = { ...before, limit, isBesideHead: false };
+    return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
   const { branch, log } = draft;

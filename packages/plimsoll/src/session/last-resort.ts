@@ -54,6 +54,8 @@ export interface Fitted {
   readonly projection: Projection;
   /** What there was to use. */
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that. */
+  readonly headTokens?: number;
   /** Not to be sent: what it would need, and what there is. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
@@ -182,6 +184,7 @@ export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
     tokensAfter: projection.tokens,
     projection,
     limit,
+    ...(settled.isBesideHead ? { headTokens: projection.head } : {}),
   };
 }
 

@@ -49,6 +49,8 @@ export interface JudgedView {
   readonly verdict: Verdict;
   /** What there is to use beside this head. */
   readonly limit: number;
+  /** The limit gave way to the head: how full it is, is the share of the room beside it. */
+  readonly isBesideHead: boolean;
   readonly projection: Projection;
   readonly measurement: Measurement;
 }
@@ -59,7 +61,9 @@ export function judged(world: World, draft: Draft, sized: Sized, guard: Guard): 
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
   const limit = effectiveLimit(asGuarded(target), guard.own, projection.head);
-  return { measurement, projection, limit, verdict: judgeBefore({ ...guard, projection }) };
+  const isBesideHead = limit > guard.limit && projection.head < limit;
+  const verdict = judgeBefore({ ...guard, projection });
+  return { measurement, projection, limit, isBesideHead, verdict };
 }
 
 /** How far below an estimate the truth may be: before a provider has reported any usage, and after. */

@@ -45,6 +45,7 @@ export function pointOf(pricesOf: PricesOf, turn: TurnRecord): TurnPoint {
     measurement: { system, skills, tools, conversation, total, certainty },
     ...(turn.tokensBefore === undefined ? {} : { tokensBefore: turn.tokensBefore }),
     limit: turn.limit,
+    ...(turn.headTokens === undefined ? {} : { headTokens: turn.headTokens }),
     window: turn.window,
     ...(turn.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(priority === undefined ? {} : { priority }),

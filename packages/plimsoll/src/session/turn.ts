@@ -444,6 +444,7 @@ function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
     newMessages: placed.newMessages,
     measurement: fitted.measurement,
     limit: fitted.limit,
+    ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
     ...(priority === undefined ? {} : { priority }),
   } as const;
 }

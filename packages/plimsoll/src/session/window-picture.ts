@@ -178,6 +178,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
     window: lastTurn?.window ?? 0,
     ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     limit: lastTurn?.limit ?? 0,
+    ...(lastTurn?.headTokens === undefined ? {} : { headTokens: lastTurn.headTokens }),
     tokens,
     certainty: lastTurn?.measurement.certainty ?? "estimate",
     ...cachedIn(units, view.edits, lastTurn),

@@ -94,6 +94,8 @@ export interface TurnRecord {
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
   readonly limit: number;
+  /** What no compaction takes out, where the limit gave way to that: how full it is, is the share of the room beside it. */
+  readonly headTokens?: number;
   readonly window: number;
   /** How long the answer might be, where there was no room for what the client asked for. */
   readonly shortened?: { readonly asked: OutputSize; readonly sent: OutputSize };

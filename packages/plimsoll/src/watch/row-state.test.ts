@@ -304,3 +304,11 @@ test("sessions of one agent are told apart by the client's own name, else by the
   expect(keyOf({ id: "ses_0123456789abcdef", clientKey: "codex:42" })).toBe("codex:42");
   expect(keyOf({ id: "ses_0123456789abcdef" })).toBe("ses_012345…");
 });
+
+test("a large head alone is not near the limit, and what fills the room beside it is", () => {
+  const at = (total: number): string => {
+    const lastTurn = { ...turn, measurement: measured(total), limit: 33_000, headTokens: 26_000 };
+    return stateWord(listed({ lastTurn }));
+  };
+  expect([26_000, 29_000, 32_000].map(at)).toEqual(["normal", "normal", "near limit"]);
+});

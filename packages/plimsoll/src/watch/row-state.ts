@@ -188,6 +188,7 @@ export function settle(known: Known, settings: RowSettings): RowState {
   const { row, running, phase, steered, orderedAt } = known;
   const { tokens, limit } = sizeOf(known);
   const fill = limit > 0 ? tokens / limit : 0;
+  const { headTokens } = running ?? row.lastTurn ?? {};
   return {
     row,
     tokens,
@@ -195,12 +196,22 @@ export function settle(known: Known, settings: RowSettings): RowState {
     window: row.lastTurn?.window ?? 0,
     ...(row.lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
     fill,
-    state: stateOf(known, fill, settings),
+    state: stateOf(known, loadOf({ tokens, limit, headTokens }), settings),
     ...(running && { running }),
     ...(phase && { phase }),
     ...(steered && { steered }),
     orderedAt,
   };
+}
+
+/** How full a window is, as the guard sees it: of the limit; where that gave way to a large head, of the room beside the head. */
+export function loadOf({ tokens, limit, headTokens = 0 }: Load): number {
+  if (limit <= 0) return 0;
+  return headTokens < limit ? (tokens - headTokens) / (limit - headTokens) : tokens / limit;
+}
+
+interface Load extends Size {
+  readonly headTokens?: number | undefined;
 }
 
 /** By what was heard last. */
@@ -213,13 +224,13 @@ function sizeOf({ row: { lastTurn }, running, phase, steered }: Known): Size {
 
 function stateOf(
   { row: { lastTurn }, running, phase }: Known,
-  fill: number,
+  load: number,
   { warningThreshold, progress }: RowSettings,
 ): FillState {
   const isRecovering = phase !== undefined && isRecoveryPhase(phase);
   if (isRecovering || lastTurn?.outcome === "recovered") return "recovery";
   const isEnforced = lastTurn?.outcome === "final" || lastTurn?.outcome === "refused";
-  if (isEnforced || fill >= warningThreshold) return "warning";
+  if (isEnforced || load >= warningThreshold) return "warning";
   const { priority } = running ?? lastTurn ?? {};
   return priority === 1 && progress.highlight_p1 ? "p1" : "normal";
 }
