@@ -8,7 +8,7 @@ import { decodeMessage, encodeMessage } from "./appended.ts";
 export function leadOf(wire: Wire, said: readonly Uint8Array[]): readonly Uint8Array[] {
   const messages = said.map((bytes) => wire.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
-  // What the model said in its last breath is the answer; calls of ours in it are answered here.
+  // The answer is what the model said last. Plimsoll answers the calls of its own tools in it here.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
   const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
   const isOwed = behind === messages.length - 1;

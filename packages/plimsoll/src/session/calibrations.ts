@@ -20,7 +20,7 @@ export interface Calibrations {
   isReportedFor(target: Target): boolean;
   /** The same, or in this session. */
   isReported(log: SessionLog, target: Target): boolean;
-  /** What is expected of a head before anything was reported in a session: the provider's tokens for one of ours. */
+  /** The provider has counted a head before it reported any usage: `headRatio` is its count divided by ours. */
   expect(log: SessionLog, target: Target, headRatio: number): void;
   /** `measured` is what was counted before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;

@@ -111,7 +111,7 @@ interface Applying {
   readonly goalFor: (room: Room) => Goal;
 }
 
-/** In our own tokens; `scale`: the provider's for one of ours. */
+/** A goal in our own tokens. `scale` is how many tokens the provider counts for each of them. */
 interface Room {
   readonly limit: number;
   /** What no compaction takes out. */

@@ -26,8 +26,8 @@ export interface AskedHead {
 
 export interface HeadCounts {
   /**
-   * The provider's tokens of a head for one of ours; 1 where it does not say, or has reported usage. Contract: never rejects,
-   * and takes no longer than the request can wait.
+   * The provider's count of a head divided by ours; 1 where the provider gives no count, or has reported usage already.
+   * Contract: never rejects, and takes no longer than the request can wait.
    */
   ratio(head: Head, asked: AskedHead): Promise<number>;
 }

@@ -115,7 +115,7 @@ export interface BranchState {
   renamed?: string;
   /** Of the caller's own, for a handover. */
   task?: string;
-  /** Its client has sent others from here on than in the request before, in place of so many. */
+  /** The client has replaced its newest messages: from which message on, and how many. */
   rewritten?: { readonly from: number; readonly count: number };
   /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
   guest?: string;

@@ -201,7 +201,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   }
   const text = decoder.decode(bytes);
   const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
-  // What stands there as we would write it has no key twice.
+  // JSON that is spelled as JSON.stringify spells it repeats no key.
   const isUsual = JSON.stringify(value) === text;
   const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
   return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
