@@ -107,7 +107,8 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
     tokens: hasShrunk || target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
     least: Math.max(least, Math.floor(basis.inputTokens + leastAdded)),
     head,
-    isGuess,
+    // The provider has counted what this request continues.
+    isGuess: false,
   });
 }
 
