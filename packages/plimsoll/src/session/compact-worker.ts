@@ -7,6 +7,7 @@ import type { Goal, SeenConversation } from "../compact/strategy.ts";
 import { errorMessage } from "../message/error.ts";
 import type { Message } from "../message/message.ts";
 import type { Receipt } from "../message/receipt.ts";
+import { takeUntilEnd } from "../store/thread-end.ts";
 import { parseJudged } from "../wire/validate/judged.ts";
 import { type Finding, type JudgedTexts, newViolations } from "../wire/validate/validate.ts";
 import type { JobReply, JobRequest, JobTold } from "./job-thread.ts";
@@ -60,13 +61,14 @@ async function answerTo(id: number, job: CompactJob): Promise<CompactAnswer> {
   }
 }
 
-parentPort?.on("message", async (message: JobRequest | JobTold) => {
-  if ("question" in message) {
-    asked.get(message.question)?.(message.answer);
-    asked.delete(message.question);
-    return;
-  }
-  say({ kind: "begun", id: message.id });
-  const answer = await answerTo(message.id, message.job as CompactJob);
-  say({ kind: "answered", id: message.id, answer });
-});
+if (parentPort !== null)
+  takeUntilEnd(parentPort, async (message: JobRequest | JobTold) => {
+    if ("question" in message) {
+      asked.get(message.question)?.(message.answer);
+      asked.delete(message.question);
+      return;
+    }
+    say({ kind: "begun", id: message.id });
+    const answer = await answerTo(message.id, message.job as CompactJob);
+    say({ kind: "answered", id: message.id, answer });
+  });

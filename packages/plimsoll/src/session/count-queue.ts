@@ -2,6 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../budget/tokenizer.ts";
+import { endThread } from "../store/thread-end.ts";
 import type { CountAnswer, CountRequest } from "./count-worker.ts";
 
 export interface CountQueueOptions {
@@ -63,7 +64,7 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
 
   const giveUp = (): void => {
     failures += 1;
-    void thread.end();
+    thread.stop();
     finish([]);
   };
 
@@ -117,7 +118,9 @@ interface Thread {
   post(request: CountRequest): boolean;
   /** Only while somebody waits for it may the thread keep the process alive. */
   rest(): void;
-  end(): Promise<unknown>;
+  end(): Promise<void>;
+  /** Wherever it is. */
+  stop(): void;
 }
 
 function createThread(
@@ -126,6 +129,12 @@ function createThread(
   onDeath: () => void,
 ): Thread {
   let worker: Worker | undefined;
+
+  const leave = (): Worker | undefined => {
+    const left = worker;
+    worker = undefined;
+    return left;
+  };
 
   const start = (): Worker => {
     const started = startWorker();
@@ -152,11 +161,8 @@ function createThread(
       }
     },
     rest: () => worker?.unref(),
-    end: async () => {
-      const ended = worker;
-      worker = undefined;
-      await ended?.terminate();
-    },
+    end: () => endThread(leave()),
+    stop: () => void leave()?.terminate(),
   };
 }
 

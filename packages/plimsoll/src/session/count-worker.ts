@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { parentPort } from "node:worker_threads";
 import { type Count, loadTokenizer, type Tokenizer } from "../budget/tokenizer.ts";
 import { errorMessage } from "../message/error.ts";
+import { takeUntilEnd } from "../store/thread-end.ts";
 
 export interface CountRequest {
   readonly id: number;
@@ -33,6 +34,7 @@ async function readJson(path: string): Promise<unknown> {
   return JSON.parse(await readFile(path, "utf8"));
 }
 
-parentPort?.on("message", (request: CountRequest) => {
-  void answer(request).then((reply) => parentPort?.postMessage(reply));
-});
+if (parentPort !== null)
+  takeUntilEnd(parentPort, (request: CountRequest) => {
+    void answer(request).then((reply) => parentPort?.postMessage(reply));
+  });

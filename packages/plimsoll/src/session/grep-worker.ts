@@ -2,6 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../offload/read-matches.ts";
+import { takeUntilEnd } from "../store/thread-end.ts";
 import { type Scanned, scanPattern } from "./grep-scan.ts";
 import type { JobReply, JobRequest } from "./job-thread.ts";
 
@@ -12,9 +13,13 @@ export interface GrepJob {
   readonly window: MatchWindow;
 }
 
-parentPort?.on("message", ({ id, job }: JobRequest) => {
-  parentPort?.postMessage({ kind: "begun", id } satisfies JobReply<Scanned>);
-  const { bytes, source, flags, window } = job as GrepJob;
-  const answer = scanPattern(bytes, new RegExp(source, flags), window);
-  parentPort?.postMessage({ kind: "answered", id, answer } satisfies JobReply<Scanned>);
-});
+function say(reply: JobReply<Scanned>): void {
+  parentPort?.postMessage(reply);
+}
+
+if (parentPort !== null)
+  takeUntilEnd(parentPort, ({ id, job }: JobRequest) => {
+    say({ kind: "begun", id });
+    const { bytes, source, flags, window } = job as GrepJob;
+    say({ kind: "answered", id, answer: scanPattern(bytes, new RegExp(source, flags), window) });
+  });

@@ -1,6 +1,7 @@
 /** One thread for jobs of one kind: started when needed, ended when idle, given up with a job that takes too long. */
 
 import type { Worker } from "node:worker_threads";
+import { endThread } from "../store/thread-end.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
@@ -65,12 +66,12 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
   let jobs = 0;
   let isClosed = false;
 
-  const end = async (): Promise<void> => {
-    const ended = worker;
+  const leave = (): Worker | undefined => {
+    const left = worker;
     worker = undefined;
     clearTimeout(timer);
-    if (ended !== undefined) options.onEnd?.();
-    await ended?.terminate();
+    if (left !== undefined) options.onEnd?.();
+    return left;
   };
 
   const finish = (outcome: JobOutcome<A>): void => {
@@ -82,7 +83,8 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
   };
 
   const giveUp = (outcome: JobOutcome<A>): void => {
-    void end();
+    // A job that never ends can only be stopped.
+    void leave()?.terminate();
     finish(outcome);
   };
 
@@ -114,7 +116,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
   const rest = (): void => {
     // Only while somebody waits for it may the thread keep the process alive.
     worker?.unref();
-    timer = setTimeout(() => void end(), options.idleMs).unref();
+    timer = setTimeout(() => void endThread(leave()), options.idleMs).unref();
   };
 
   const advance = (): void => {
@@ -149,7 +151,7 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
     },
     close: async () => {
       isClosed = true;
-      const ending = end();
+      const ending = endThread(leave());
       for (const { settle } of waiting.splice(0)) settle({ kind: "failed" });
       finish({ kind: "failed" });
       await ending;

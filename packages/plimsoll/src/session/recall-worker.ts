@@ -2,6 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 import { loadTokenizer, type Tokenizer } from "../budget/tokenizer.ts";
+import { takeUntilEnd } from "../store/thread-end.ts";
 import type { JobReply, JobRequest } from "./job-thread.ts";
 import { type Asked, indexMessages, type NumberedIndex, searchIndex } from "./recall-index.ts";
 import type { SearchedMessage, SessionPassage } from "./session-search.ts";
@@ -65,8 +66,12 @@ async function answer(job: RecallJob): Promise<RecallAnswer> {
   return { kind: "found", passages };
 }
 
-parentPort?.on("message", async ({ id, job }: JobRequest) => {
-  parentPort?.postMessage({ kind: "begun", id } satisfies JobReply<RecallAnswer>);
-  const found = await answer(job as RecallJob);
-  parentPort?.postMessage({ kind: "answered", id, answer: found } satisfies JobReply<RecallAnswer>);
-});
+function say(reply: JobReply<RecallAnswer>): void {
+  parentPort?.postMessage(reply);
+}
+
+if (parentPort !== null)
+  takeUntilEnd(parentPort, async ({ id, job }: JobRequest) => {
+    say({ kind: "begun", id });
+    say({ kind: "answered", id, answer: await answer(job as RecallJob) });
+  });

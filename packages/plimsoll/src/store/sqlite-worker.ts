@@ -221,4 +221,6 @@ port.on("message", (first: readonly WorkerRequest[]) => {
   }
   flush();
   sendReplies();
+  // With nothing more to wait for, the thread ends by itself.
+  if (requests.some(({ kind }) => kind === "close")) port.close();
 });

@@ -9,6 +9,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { SqlRow, SqlStatement } from "./sql-rows.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
 import type { Store } from "./store.ts";
+import { endThread } from "./thread-end.ts";
 
 export interface SqliteOptions {
   readonly file: string;
@@ -151,7 +152,7 @@ async function openThread(options: SqliteOptions): Promise<Thread> {
     close: async () => {
       if (failure === undefined) await ask({ kind: "close" });
       failure ??= storeStopped(options.file);
-      await worker.terminate();
+      await endThread(worker);
     },
   };
 }
