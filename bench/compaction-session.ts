@@ -5,8 +5,8 @@
 
 import { openPlimsoll } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
-import { createFactsReader } from "../packages/plimsoll/src/session/message-facts.ts";
-import { createTokenCounter } from "../packages/plimsoll/src/session/token-counter.ts";
+import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
+import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { createConversation, providerOf, ruler } from "./conversation.ts";

@@ -6,7 +6,7 @@
 import { type Config, openPlimsoll } from "plimsoll";
 import { loadTokenizer } from "../packages/plimsoll/src/budget/tokenizer.ts";
 import { simulateConversation } from "../packages/plimsoll/src/compact/simulate.ts";
-import { summarise } from "../packages/plimsoll/src/compact/summary.ts";
+import { summarise } from "../packages/plimsoll/src/compact/summary/summary.ts";
 import { type Message, messageText } from "../packages/plimsoll/src/message/message.ts";
 import { splitUnits } from "../packages/plimsoll/src/message/unit.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";

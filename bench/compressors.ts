@@ -22,7 +22,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { loadTokenizer } from "../packages/plimsoll/src/budget/tokenizer.ts";
-import { cleannessOf, parseCode } from "../packages/plimsoll/src/compact/content/code-parse.ts";
+import { cleannessOf, parseCode } from "../packages/plimsoll/src/compact/content/code/parse.ts";
 import { compressContent } from "../packages/plimsoll/src/compact/content/content.ts";
 import { parseObject, stringOr } from "../packages/plimsoll/src/message/json.ts";
 import {

@@ -5,7 +5,7 @@
 
 import type { Config } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
-import type { Ruler } from "../packages/plimsoll/src/session/message-facts.ts";
+import type { Ruler } from "../packages/plimsoll/src/session/measure/message-facts.ts";
 import { createTexts, type TextSource } from "./texts.ts";
 
 const tokenizer = "tiktoken:o200k_base";

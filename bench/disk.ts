@@ -6,8 +6,8 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openPlimsoll } from "../packages/plimsoll/src/session/plimsoll.ts";
-import type { WireName } from "../packages/plimsoll/src/wire/wire.ts";
+import { openPlimsoll } from "../packages/plimsoll/src/plimsoll.ts";
+import type { WireName } from "../packages/plimsoll/src/wire/format/wire.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { withFolder } from "./processes.ts";
 import { atMost, type Benchmark, figure } from "./report.ts";

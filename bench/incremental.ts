@@ -5,11 +5,11 @@
 
 import { openPlimsoll, type Plimsoll, type PreparedTurn, type Session } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
-import { createFactsReader } from "../packages/plimsoll/src/session/message-facts.ts";
+import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
 import {
   createTokenCounter,
   type SessionTokenCounter,
-} from "../packages/plimsoll/src/session/token-counter.ts";
+} from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import {

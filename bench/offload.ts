@@ -8,10 +8,10 @@
 
 import { parseArgs } from "node:util";
 import { openPlimsoll } from "plimsoll";
-import type { Strategy } from "../packages/plimsoll/src/compact/strategy.ts";
+import type { Strategy } from "../packages/plimsoll/src/message/strategy.ts";
 import { answeredResults } from "../packages/plimsoll/src/offload/answered-results.ts";
-import { createFactsReader } from "../packages/plimsoll/src/session/message-facts.ts";
-import { createTokenCounter } from "../packages/plimsoll/src/session/token-counter.ts";
+import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
+import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import {
   type Offloaded,
   offloadTrace,

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { openPlimsoll } from "plimsoll";
 import { isObject, type JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import type { ToolDefinition } from "../packages/plimsoll/src/message/tool.ts";
-import type { WireName } from "../packages/plimsoll/src/wire/wire.ts";
+import type { WireName } from "../packages/plimsoll/src/wire/format/wire.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { figure, type Table } from "./report.ts";
 

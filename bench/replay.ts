@@ -12,7 +12,7 @@ import {
   type PolicyName,
   policyNames,
   replayAll,
-} from "../packages/plimsoll/src/session/replay.ts";
+} from "../packages/plimsoll/src/replay/replay.ts";
 import { findRecordings, readRecordings, shuffled } from "./recordings.ts";
 import { writeReplayRegion } from "./replay-page.ts";
 import {

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { openPlimsoll, type Plimsoll } from "plimsoll";
-import { anthropicWire } from "../packages/plimsoll/src/wire/anthropic.ts";
+import { anthropicWire } from "../packages/plimsoll/src/wire/anthropic/anthropic.ts";
 import { atMost, type Benchmark, type Check, figure } from "./report.ts";
 import { median } from "./statistics.ts";
 

@@ -1,8 +1,8 @@
 /** Recorded conversations on each wire, as its client would send them. */
 
-import { recordingOf } from "../packages/plimsoll/src/session/replay-recording.ts";
-import { type Script, scriptOf } from "../packages/plimsoll/src/session/replay-turns.ts";
-import type { WireName } from "../packages/plimsoll/src/wire/wire.ts";
+import { recordingOf } from "../packages/plimsoll/src/replay/recording.ts";
+import { type Script, scriptOf } from "../packages/plimsoll/src/replay/turns.ts";
+import type { WireName } from "../packages/plimsoll/src/wire/format/wire.ts";
 
 /** One line of a recorded set. */
 export interface Trace {

@@ -9,8 +9,8 @@ import { type Config, openPlimsoll } from "plimsoll";
 import {
   createFactsReader,
   type FactsReader,
-} from "../packages/plimsoll/src/session/message-facts.ts";
-import { createTokenCounter } from "../packages/plimsoll/src/session/token-counter.ts";
+} from "../packages/plimsoll/src/session/measure/message-facts.ts";
+import { createTokenCounter } from "../packages/plimsoll/src/session/measure/token-counter.ts";
 import { findRecordings, readRecordings, shuffled } from "./recordings.ts";
 import { figure, type Table, toText } from "./report.ts";
 import { median } from "./statistics.ts";

@@ -35,7 +35,7 @@ const mayImport = {
   ],
 };
 /** Single files that a folder may take types from, beside what its row says. */
-const mayImportTypes = { offload: ["compact/strategy.ts"] };
+const mayImportTypes = { offload: ["message/strategy.ts"] };
 const pureFolders = [
   "message",
   "search",

@@ -1,7 +1,7 @@
 // Writes docs/configuration.md from the schema that the configuration is checked against, so that the two cannot differ. With --check it
 // only says whether the page is as it should be. Run from the repository root.
 import { readFileSync, writeFileSync } from "node:fs";
-import { configJsonSchema } from "../packages/plimsoll/src/session/config-schema.ts";
+import { configJsonSchema } from "../packages/plimsoll/src/config/schema.ts";
 
 const page = "docs/configuration.md";
 

@@ -9,7 +9,7 @@ if (major < 22 || (major === 22 && minor < 18)) {
 }
 // Each request holds a body for a moment. With a young generation that grows, V8 frees these late, by full collections:
 // keeping it small halves the processor time of a large request (npm run bench -- proxy). A service lets it grow a little
-// (src/cli/young-heap.ts).
+// (src/cli/console/young-heap.ts).
 setFlagsFromString("--semi-space-growth-factor=1");
 const { main } = await import("../src/cli/main.ts");
 await main(process.argv);

@@ -1,6 +1,6 @@
 /** Server-sent events as they come over fetch: the client's answers, and the events of the service. */
 
-import { createSseReader, type SseMessage } from "../src/watch/sse.ts";
+import { createSseReader, type SseMessage } from "../src/watch/read-sse.ts";
 
 export type ReceivedEvent = SseMessage & { readonly type: string };
 

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { stderr, stdout } from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
-import { onStopSignals, signalCodes } from "../src/cli/stop-signals.ts";
+import { onStopSignals, signalCodes } from "../src/cli/console/stop-signals.ts";
 import type { CompactionEndEvent, PlimsollEvent } from "../src/message/event.ts";
 import { type Flags, readFlags, usage } from "./flags.ts";
 import { type PlayedSession, playSession } from "./player.ts";

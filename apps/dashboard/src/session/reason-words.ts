@@ -2,7 +2,7 @@
 
 import { visible } from "../format.ts";
 
-/** As the service names them (session/timing.ts, session/compact-turn.ts, session/compact-now.ts). */
+/** As the service names them (session/fit/when-to-compact.ts, session/fit/compact-turn.ts, session/steer/compact-now.ts). */
 const words: Readonly<Record<string, string>> = {
   compact: "the window was nearly full",
   forced: "it had to be smaller",

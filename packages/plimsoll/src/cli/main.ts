@@ -3,15 +3,15 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { Flags } from "../session/config.ts";
-import type { CompactFlags } from "./compact.ts";
-import type { CostFlags } from "./cost.ts";
-import { clients, printEnvironment } from "./env.ts";
-import type { RecallFlags } from "./recall.ts";
-import type { ReplayFlags } from "./replay.ts";
+import type { Flags } from "../config/config.ts";
+import type { CompactFlags } from "./commands/compact.ts";
+import type { CostFlags } from "./commands/cost.ts";
+import { clients, printEnvironment } from "./commands/env.ts";
+import type { RecallFlags } from "./commands/recall.ts";
+import type { ReplayFlags } from "./commands/replay.ts";
 import type { ReportFlags } from "./report/report.ts";
-import { harmless } from "./terminal.ts";
-import type { ToolSearchFlags } from "./tool-search.ts";
+import { harmless } from "./console/terminal.ts";
+import type { ToolSearchFlags } from "./commands/tool-search.ts";
 import type { TopFlags } from "./top/top.ts";
 
 const version: string = readVersion();
@@ -97,7 +97,7 @@ export function program(): Command {
     .description("run the proxy and its API on one port")
     .option("--port <number>", "port (default: 4141; 0 picks a free one)", portOf)
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .action(async (flags: Flags) => (await import("./serve.ts")).runServe(flags, version));
+    .action(async (flags: Flags) => (await import("./commands/serve.ts")).runServe(flags, version));
 
   example(root.command("env"), "plimsoll env claude-code")
     .description("print the settings that point a client at Plimsoll")
@@ -111,7 +111,7 @@ export function program(): Command {
     .argument("[what]", "a request body in a file, or a session id; without: the newest session")
     .option("--json", "as JSON")
     .action(async (what: string | undefined, flags: Flags) =>
-      (await import("./inspect.ts")).runInspect(what, flags),
+      (await import("./commands/inspect.ts")).runInspect(what, flags),
     );
 
   example(withData(root.command("sessions")), "plimsoll sessions --limit 20")
@@ -119,7 +119,7 @@ export function program(): Command {
     .option("--limit <n>", "how many", countOf, 20)
     .option("--json", "as JSON")
     .action(async (flags: Flags & { limit: number }) =>
-      (await import("./sessions.ts")).runSessions(flags),
+      (await import("./commands/sessions.ts")).runSessions(flags),
     );
 
   example(withData(root.command("cost")), "plimsoll cost --all")
@@ -128,7 +128,7 @@ export function program(): Command {
     .option("--all", "all sessions together")
     .option("--json", "as JSON")
     .action(async (id: string | undefined, flags: CostFlags) =>
-      (await import("./cost.ts")).runCost(id, flags),
+      (await import("./commands/cost.ts")).runCost(id, flags),
     );
 
   example(withData(root.command("log")), "plimsoll log ses_… --full")
@@ -138,7 +138,7 @@ export function program(): Command {
     .option("--full", "whole messages instead of their first line")
     .option("--json", "one JSON object per line")
     .action(async (session: string | undefined, flags: Flags) =>
-      (await import("./sessions.ts")).runLog(session, flags),
+      (await import("./commands/sessions.ts")).runLog(session, flags),
     );
 
   addTimeTravel(root);
@@ -150,12 +150,12 @@ export function program(): Command {
 
   example(withData(root.command("mcp")), "claude mcp add plimsoll -- plimsoll mcp")
     .description("MCP server on standard input and output: read, search and compact your sessions")
-    .action(async (flags: Flags) => (await import("./mcp.ts")).runMcp(flags, version));
+    .action(async (flags: Flags) => (await import("./commands/mcp.ts")).runMcp(flags, version));
 
   example(withData(root.command("doctor")), "plimsoll doctor")
     .description("check the set-up and say what to do")
     .option("--json", "as JSON")
-    .action(async (flags: Flags) => (await import("./doctor.ts")).runDoctor(flags));
+    .action(async (flags: Flags) => (await import("./commands/doctor.ts")).runDoctor(flags));
 
   return root;
 }
@@ -174,7 +174,7 @@ function addCompaction(root: Command): void {
     .option("--receipt <file>", "what was done, as JSON, into a file")
     .option("--json", "what was done, as JSON")
     .action(async (what: string | undefined, flags: CompactFlags) =>
-      (await import("./compact.ts")).runCompact(what, flags),
+      (await import("./commands/compact.ts")).runCompact(what, flags),
     );
 
   example(withData(root.command("receipts")), "plimsoll receipts ses_…")
@@ -182,7 +182,7 @@ function addCompaction(root: Command): void {
     .argument("[session]", "session id; without: the newest session")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
-      (await import("./receipts.ts")).runReceipts(session, flags),
+      (await import("./commands/receipts.ts")).runReceipts(session, flags),
     );
 
   example(withData(root.command("recall")), 'plimsoll recall "which port does the proxy use"')
@@ -193,7 +193,7 @@ function addCompaction(root: Command): void {
     .option("--json", "as JSON")
     .option("--jsonl", "archives and queries on standard input, passages on standard output")
     .action(async (query: string | undefined, flags: RecallFlags) =>
-      (await import("./recall.ts")).runRecall(query, flags),
+      (await import("./commands/recall.ts")).runRecall(query, flags),
     );
 }
 
@@ -212,7 +212,7 @@ function addReplay(root: Command): void {
     .option("--seconds-per-turn <n>", "from one request to the next (default: 20)", secondsOf)
     .option("--json", "as JSON")
     .action(async (traces: readonly string[], flags: ReplayFlags) =>
-      (await import("./replay.ts")).runReplay(traces, flags),
+      (await import("./commands/replay.ts")).runReplay(traces, flags),
     );
 }
 
@@ -239,7 +239,7 @@ function addToolSearch(root: Command): void {
     .option("--json", "as JSON")
     .option("--jsonl", "catalogues and queries on standard input, names on standard output")
     .action(async (query: string | undefined, flags: ToolSearchFlags) =>
-      (await import("./tool-search.ts")).runToolSearch(query, flags),
+      (await import("./commands/tool-search.ts")).runToolSearch(query, flags),
     );
 }
 
@@ -257,7 +257,7 @@ function addTimeTravel(root: Command): void {
     .argument("[session]", "session id; without: the newest session")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
-      (await import("./edits.ts")).runEdits(session, flags),
+      (await import("./commands/edits.ts")).runEdits(session, flags),
     );
 
   example(withData(root.command("checkpoints")), "plimsoll checkpoints")
@@ -265,7 +265,7 @@ function addTimeTravel(root: Command): void {
     .argument("[session]", "session id; without: the newest session")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
-      (await import("./edits.ts")).runCheckpoints(session, flags),
+      (await import("./commands/edits.ts")).runCheckpoints(session, flags),
     );
 
   example(withData(root.command("undo")), "plimsoll undo --edit 7")
@@ -277,7 +277,7 @@ function addTimeTravel(root: Command): void {
     .option("--branch <id>", "of this branch; without: where the last edit was made")
     .option("--json", "as JSON")
     .action(async (session: string | undefined, flags: Flags) =>
-      (await import("./steer.ts")).runUndo(session, flags),
+      (await import("./commands/steer.ts")).runUndo(session, flags),
     );
 
   example(withData(root.command("restore")), "plimsoll restore cp_7")
@@ -286,6 +286,6 @@ function addTimeTravel(root: Command): void {
     .option("--session <id>", "session id; without: the newest session")
     .option("--json", "as JSON")
     .action(async (point: string, flags: Flags) =>
-      (await import("./steer.ts")).runRestore(point, flags),
+      (await import("./commands/steer.ts")).runRestore(point, flags),
     );
 }

@@ -4,18 +4,18 @@ import {
   type CompressRatios,
   type ContentTypeChunkingSettings,
   defaultRatios,
-} from "./compress-ratios.ts";
-import { type DiscardLowRelSettings, discardLowRel } from "./discard-low-rel.ts";
-import { duplicateReads } from "./duplicate-reads.ts";
-import { excerpt } from "./excerpt.ts";
-import { mediaToHandles } from "./media.ts";
-import { type PrioritizeRecentSettings, prioritizeRecent } from "./prioritize-recent.ts";
-import { createRelevance, type Relevance, type RelevanceParts } from "./relevance.ts";
-import type { Pause } from "./steps.ts";
-import type { Strategy } from "./strategy.ts";
-import { type SummarizeOldSettings, summarizeOld } from "./summarize-old.ts";
-import type { CountTokens } from "./summary.ts";
-import { truncate } from "./truncation.ts";
+} from "./strategies/compress-ratios.ts";
+import { type DiscardLowRelSettings, discardLowRel } from "./strategies/discard-low-rel.ts";
+import { duplicateReads } from "./strategies/duplicate-reads.ts";
+import { excerpt } from "./excerpt/excerpt.ts";
+import { mediaToHandles } from "./strategies/media-to-handles.ts";
+import { type PrioritizeRecentSettings, prioritizeRecent } from "./strategies/prioritize-recent.ts";
+import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
+import type { Pause } from "../message/steps.ts";
+import type { Strategy } from "../message/strategy.ts";
+import { type SummarizeOldSettings, summarizeOld } from "./strategies/summarize-old.ts";
+import type { CountTokens } from "./summary/summary.ts";
+import { truncate } from "./strategies/truncate.ts";
 
 type NamedStrategy =
   | "summarize_old"
@@ -119,7 +119,7 @@ function chunkingWhenNeeded(settings: ContentTypeChunkingSettings, count: CountT
   return {
     name: "content_type_chunking",
     propose: async (conversation, goal) => {
-      const { contentTypeChunking } = await import("./content-type-chunking.ts");
+      const { contentTypeChunking } = await import("./strategies/content-type-chunking.ts");
       return contentTypeChunking(settings, { count }).propose(conversation, goal);
     },
   };

@@ -15,7 +15,7 @@ import {
   type SimulatedLanguage,
   saying,
 } from "./simulate-texts.ts";
-import { estimateTokens } from "./stretch.ts";
+import { estimateTokens } from "./excerpt/long-lines.ts";
 
 export type { SimulatedLanguage } from "./simulate-texts.ts";
 export type SimulatedType = Exclude<UnitType, "summary" | "placeholder">;

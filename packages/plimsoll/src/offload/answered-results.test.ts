@@ -9,7 +9,7 @@ import {
   HANDLE,
   type Seeing,
 } from "../../test/generate/seen.ts";
-import type { Goal, Proposal, SeenConversation } from "../compact/strategy.ts";
+import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
 

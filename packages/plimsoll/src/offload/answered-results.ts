@@ -3,10 +3,10 @@
  * comes before anything that chooses. Where it leaves more room than it must, the newest show their first and last lines.
  */
 
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../compact/strategy.ts";
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import type { Message, Part } from "../message/message.ts";
-import { anyHandle, describeResult, utf8Bytes } from "./describe.ts";
-import { leastTruncated, truncateText } from "./shorten.ts";
+import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
+import { leastTruncated, truncateText } from "./result-preview.ts";
 
 export interface AnsweredResultsOptions {
   /** `result_offload_threshold`: a text of more bytes than this leaves. */

@@ -31,7 +31,7 @@ export function costOf(tokens: BilledTokens, { prices }: PriceList): number | un
 
 /**
  * `inputTokens` has everything the model read, on every wire: Anthropic's own figure leaves the cache out and is added up
- * by `wire/anthropic-answer.ts`; OpenAI's has it, and `cached_tokens` are a part of it. Absent figures count as fresh.
+ * by `wire/anthropic/answer.ts`; OpenAI's has it, and `cached_tokens` are a part of it. Absent figures count as fresh.
  */
 export function billedOf(usage: Usage): BilledTokens {
   const cacheRead = Math.min(usage.cacheReadTokens ?? 0, usage.inputTokens);

@@ -3,7 +3,7 @@
 import type { Usage } from "../message/message.ts";
 import { type BilledTokens, billedOf, costOf } from "./bill.ts";
 import type { PriceList } from "./prices.ts";
-import { readingCost } from "./worth.ts";
+import { readingCost } from "./compaction-payoff.ts";
 
 /** A turn as far as it costs something. */
 export interface PaidTurn {

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll } from "../session/plimsoll.ts";
-import type { WireName } from "../wire/wire.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import type { WireName } from "../wire/format/wire.ts";
 import { type RunningServer, startServer } from "./server.ts";
 
 type Script = (request: IncomingMessage, response: ServerResponse) => void;

@@ -3,12 +3,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { Config } from "../session/config-schema.ts";
-import type { Plimsoll } from "../session/plimsoll.ts";
+import type { Config } from "../config/schema.ts";
+import type { Plimsoll } from "../plimsoll.ts";
 import { wires } from "../wire/wires.ts";
-import { answerApi } from "./api.ts";
-import { answerConfig } from "./api-config.ts";
-import { steerSession } from "./api-steer.ts";
+import { answerApi } from "./api/api.ts";
+import { answerConfig } from "./api/config.ts";
+import { steerSession } from "./api/steer.ts";
 import {
   type Access,
   checkBearer,
@@ -16,15 +16,15 @@ import {
   checkOrigin,
   checkOwner,
   isLoopbackHost,
-} from "./checks.ts";
+} from "./http/checks.ts";
 import { type Dashboard, loadDashboard, serveDashboard } from "./dashboard.ts";
-import { serveEvents } from "./events.ts";
-import type { McpRoute } from "./mcp-route.ts";
-import { createMetrics, type Metrics } from "./metrics.ts";
-import { type Gateway, handleCount, handleModel, handleRelay } from "./model-route.ts";
-import { createUpstreamAgent } from "./relay.ts";
-import { sendError, sendJson, sendText } from "./reply.ts";
-import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./route.ts";
+import { serveEvents } from "./api/events.ts";
+import type { McpRoute } from "./mcp/route.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { type Gateway, handleCount, handleModel, handleRelay } from "./proxy/model-route.ts";
+import { createUpstreamAgent } from "./proxy/relay.ts";
+import { sendError, sendJson, sendText } from "./http/reply.ts";
+import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
 
 export interface ServerOptions {
   readonly plimsoll: Plimsoll;
@@ -133,7 +133,7 @@ function openMcp({ plimsoll, version, warn }: ServerOptions): {
 } {
   let opening: Promise<McpRoute> | undefined;
   const open = async (): Promise<McpRoute> =>
-    (await import("./mcp-route.ts")).createMcpRoute(plimsoll, { version, warn });
+    (await import("./mcp/route.ts")).createMcpRoute(plimsoll, { version, warn });
   return {
     route: () => {
       opening ??= open();

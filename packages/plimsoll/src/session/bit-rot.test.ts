@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
 import { packRecord, unpackRecord } from "../store/record.ts";
 import { wires } from "../wire/wires.ts";
-import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const windowTokens = 3000;
 const config = {

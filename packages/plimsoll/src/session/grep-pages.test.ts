@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { longLineBytes, type MatchLines } from "../offload/read-matches.ts";
 import { readPage } from "../offload/read-result.ts";
-import { scanPattern, scanString } from "./grep-scan.ts";
+import { scanPattern, scanString } from "./lookup/grep-scan.ts";
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -11,14 +11,14 @@ import { plainScript } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { handlesIn } from "../../test/harness/kept.ts";
-import type { Proposal, SeenConversation, Strategy, TakenOut } from "../compact/strategy.ts";
-import { truncate } from "../compact/truncation.ts";
+import type { Proposal, SeenConversation, Strategy, TakenOut } from "../message/strategy.ts";
+import { truncate } from "../compact/strategies/truncate.ts";
 import type { Rung } from "../message/event.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
-import type { Parts, Plimsoll } from "./plimsoll.ts";
-import { createTokenCounter } from "./token-counter.ts";
+import type { Parts, Plimsoll } from "../plimsoll.ts";
+import { createTokenCounter } from "./measure/token-counter.ts";
 
 const LIMIT = 1500;
 const SCRIPT = plainScript({ rounds: 20, steps: 2, characters: 300 });

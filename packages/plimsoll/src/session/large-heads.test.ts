@@ -16,8 +16,8 @@ import {
 } from "../../test/generate/bodies.ts";
 import { providerOf, receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
-import type { Config } from "./config-schema.ts";
-import { openPlimsoll } from "./plimsoll.ts";
+import type { Config } from "../config/schema.ts";
+import { openPlimsoll } from "../plimsoll.ts";
 
 interface Scene {
   readonly wire: Wire;

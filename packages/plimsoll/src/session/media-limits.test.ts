@@ -7,7 +7,7 @@ import { imageData } from "../../test/generate/texts.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { handlesIn } from "../../test/harness/kept.ts";
-import type { Plimsoll } from "./plimsoll.ts";
+import type { Plimsoll } from "../plimsoll.ts";
 
 /** Far more than any of these conversations. */
 const LIMIT = 700_000;

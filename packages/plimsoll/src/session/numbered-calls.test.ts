@@ -8,8 +8,8 @@ import type { JsonObject } from "../../test/harness/json.ts";
 import { type Call, WIRES } from "../../test/respelled/habits.ts";
 import { callOf, closeTalks, EXTRA, LOOK, Talk } from "../../test/respelled/talk.ts";
 import { SPELLERS } from "../../test/respelled/wires.ts";
-import { pathInSnapshot } from "./log.ts";
-import type { ReceivedTurn } from "./turn.ts";
+import { pathInSnapshot } from "./log/log.ts";
+import type { ReceivedTurn } from "./turn/turn.ts";
 
 afterEach(closeTalks);
 

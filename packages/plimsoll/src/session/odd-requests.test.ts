@@ -26,7 +26,7 @@ import { plainScript, scripts } from "../../test/generate/script.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import type { PlimsollError } from "../message/error.ts";
-import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const WORDS = tokensOfText(100);

@@ -10,8 +10,8 @@ import { handlesIn, lostMessages, messageTexts } from "../../test/harness/kept.t
 import { simulateConversation } from "../compact/simulate.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
-import type { Config } from "./config-schema.ts";
-import type { Plimsoll, PlimsollOptions } from "./plimsoll.ts";
+import type { Config } from "../config/schema.ts";
+import type { Plimsoll, PlimsollOptions } from "../plimsoll.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

@@ -13,8 +13,8 @@ import {
 import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
-import type { Config } from "./config-schema.ts";
-import { openPlimsoll } from "./plimsoll.ts";
+import type { Config } from "../config/schema.ts";
+import { openPlimsoll } from "../plimsoll.ts";
 
 interface Scene {
   readonly window: number;

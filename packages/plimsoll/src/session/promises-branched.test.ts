@@ -15,7 +15,7 @@ import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import { validate } from "../wire/validate/validate.ts";
-import type { Plimsoll } from "./plimsoll.ts";
+import type { Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const seed = 20261115;

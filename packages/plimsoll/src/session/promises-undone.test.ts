@@ -16,8 +16,8 @@ import { scripts } from "../../test/generate/script.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import type { PlimsollError } from "../message/error.ts";
-import type { Plimsoll } from "./plimsoll.ts";
-import type { Steered } from "./steer.ts";
+import type { Plimsoll } from "../plimsoll.ts";
+import type { Steered } from "./steer/steer.ts";
 
 const LIMIT = 1500;
 const RUNS = 8;

@@ -15,9 +15,9 @@ import { openWith, type Passed, pass, violationsOf } from "../../test/generate/r
 import { scripts } from "../../test/generate/script.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { Json, JsonObject, Wire } from "../../test/harness/json.ts";
-import type { Proposal, Strategy } from "../compact/strategy.ts";
+import type { Proposal, Strategy } from "../message/strategy.ts";
 import type { Part } from "../message/message.ts";
-import type { Plimsoll } from "./plimsoll.ts";
+import type { Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const LONG = 100;

@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from "vitest";
 import { openWith, receive } from "../../test/generate/rehearsal.ts";
 import { wordsOf } from "../../test/generate/texts.ts";
-import type { Plimsoll } from "./plimsoll.ts";
+import type { Plimsoll } from "../plimsoll.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

@@ -5,7 +5,7 @@ import { called, requestOf, result, said, tokensOfText, tool } from "../../test/
 import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
 import { prose, seededRandom } from "../../test/harness/words.ts";
-import { openPlimsoll, type Plimsoll } from "./plimsoll.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

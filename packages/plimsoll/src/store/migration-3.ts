@@ -134,7 +134,7 @@ interface Said {
 
 /**
  * Messages come in the order of their numbers, a parent before its children. Here each counts by its identity: what it says
- * in essence only its wire could tell. A request is looked for by both (`session/identify.ts`).
+ * in essence only its wire could tell. A request is looked for by both (`session/identify/place-request.ts`).
  */
 class Talks {
   readonly #said = new Map<string, Said>();

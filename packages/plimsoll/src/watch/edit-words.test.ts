@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Edit } from "../message/edit.ts";
-import { revertedIn } from "../session/view.ts";
+import { revertedIn } from "../session/log/view.ts";
 import { undoneIn, whatItDid } from "./edit-words.ts";
 
 const edit = (seq: number, action: Edit["action"]): Edit => ({

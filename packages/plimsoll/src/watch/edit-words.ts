@@ -46,7 +46,7 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
 }
 
 /**
- * Numbers of the edits that no longer hold, as the service decides it (session/view.ts): from the newest back, because whether
+ * Numbers of the edits that no longer hold, as the service decides it (session/log/view.ts): from the newest back, because whether
  * a way back holds itself is said by those after it.
  */
 export function undoneIn(edits: readonly Edit[]): ReadonlySet<number> {

@@ -6,7 +6,7 @@
 import type { PlimsollEvent } from "../message/event.ts";
 import { isObject, parseObject } from "../message/json.ts";
 import type { Timing } from "./gather.ts";
-import { createSseReader, type SseMessage } from "./sse.ts";
+import { createSseReader, type SseMessage } from "./read-sse.ts";
 
 export type Connection =
   | { readonly kind: "connecting" }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
 import { wireOfBody, wireOfMessage } from "./detect.ts";
-import type { WireName } from "./wire.ts";
+import type { WireName } from "./format/wire.ts";
 
 const text = { type: "text", text: "a" };
 

@@ -1,7 +1,7 @@
 /** Tells the wires apart: for messages and request files that come without a name. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import type { WireName } from "./wire.ts";
+import type { WireName } from "./format/wire.ts";
 
 const anthropicBlocks = new Set([
   "tool_use",

@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isObject, type JsonObject, parseObject } from "../message/json.ts";
-import { createSseReader, writeSse } from "./sse.ts";
-import type { Answer, IsOwn, StreamEvent, Wire, WireName } from "./wire.ts";
+import { createSseReader, writeSse } from "./format/sse.ts";
+import type { Answer, IsOwn, StreamEvent, Wire, WireName } from "./format/wire.ts";
 import { wires } from "./wires.ts";
 
 const streams = join(import.meta.dirname, "../../test/wire-fixtures/streams");

@@ -1,9 +1,9 @@
 /** The table of wires: a new one is one implementation and one line here. */
 
-import { anthropicWire } from "./anthropic.ts";
-import { openaiChatWire } from "./openai-chat.ts";
-import { openaiResponsesWire } from "./openai-responses.ts";
-import type { Wire, WireName } from "./wire.ts";
+import { anthropicWire } from "./anthropic/anthropic.ts";
+import { openaiChatWire } from "./openai-chat/openai-chat.ts";
+import { openaiResponsesWire } from "./openai-responses/openai-responses.ts";
+import type { Wire, WireName } from "./format/wire.ts";
 
 export const wires: Readonly<Record<WireName, Wire>> = {
   anthropic: anthropicWire,

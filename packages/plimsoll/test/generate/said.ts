@@ -1,6 +1,6 @@
 /** Small conversations, written by hand. */
 
-import type { SeenConversation } from "../../src/compact/strategy.ts";
+import type { SeenConversation } from "../../src/message/strategy.ts";
 import type { Message, Part } from "../../src/message/message.ts";
 import { messageText } from "../../src/message/message.ts";
 

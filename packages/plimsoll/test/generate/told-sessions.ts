@@ -6,7 +6,7 @@ import type { JsonObject } from "../../src/message/json.ts";
 import type { Role } from "../../src/message/message.ts";
 import { packBody, sha256 } from "../../src/store/body.ts";
 import type { ArchiveSource, NodeRecord, Store, Write } from "../../src/store/store.ts";
-import type { WireName } from "../../src/wire/wire.ts";
+import type { WireName } from "../../src/wire/format/wire.ts";
 
 export interface Told {
   readonly session: string;

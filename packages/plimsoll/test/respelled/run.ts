@@ -1,7 +1,7 @@
 /** A client at work with the product in one process, which is closed and opened again in between. */
 import type { Edit } from "../../src/message/edit.ts";
-import type { Plimsoll } from "../../src/session/plimsoll.ts";
-import type { ReceivedTurn } from "../../src/session/turn.ts";
+import type { Plimsoll } from "../../src/plimsoll.ts";
+import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
 import { createMemoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { wires } from "../../src/wire/wires.ts";

@@ -5,16 +5,16 @@ import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Money } from "../../prompt/cost.ts";
-import type { Config } from "../../session/config-schema.ts";
-import { createFactsReader } from "../../session/message-facts.ts";
-import { receiptsOf } from "../../session/receipts.ts";
-import { type CostReport, costOf } from "../../session/session-cost.ts";
-import { createTargets } from "../../session/target.ts";
-import { createPrices } from "../../session/timing.ts";
-import { createTokenCounter } from "../../session/token-counter.ts";
-import { pointOf } from "../../session/turn-points.ts";
-import { revertedIn } from "../../session/view.ts";
-import { createPictures } from "../../session/window-picture.ts";
+import type { Config } from "../../config/schema.ts";
+import { createFactsReader } from "../../session/measure/message-facts.ts";
+import { receiptsOf } from "../../session/inspect/receipts.ts";
+import { type CostReport, costOf } from "../../session/inspect/cost.ts";
+import { createTargets } from "../../session/measure/target.ts";
+import { createPrices } from "../../session/fit/when-to-compact.ts";
+import { createTokenCounter } from "../../session/measure/token-counter.ts";
+import { pointOf } from "../../session/inspect/turn-history.ts";
+import { revertedIn } from "../../session/log/view.ts";
+import { createPictures } from "../../session/inspect/window.ts";
 import type { ErrorRecord, SessionRecord, Store, TurnRecord } from "../../store/store.ts";
 
 export interface Report {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requestsOf } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
-import type { Plimsoll } from "../../session/plimsoll.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
 import { gatherReport, type Report } from "./data.ts";
 
 const limit = 1500;

@@ -3,11 +3,11 @@
 import { statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
-import type { Flags } from "../../session/config.ts";
+import type { Flags } from "../../config/config.ts";
 import { grouped, windowWords } from "../../watch/figures.ts";
-import { chooseSession, withStore } from "../open-store.ts";
-import { withProgress } from "../progress.ts";
-import { bar, harmlessJson, oneLine, table } from "../terminal.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { withProgress } from "../console/progress.ts";
+import { bar, harmlessJson, oneLine, table } from "../console/terminal.ts";
 import { gatherReport, type Report } from "./data.ts";
 import { figuresShown } from "./figures.ts";
 import { type Further, reportHtml } from "./html.ts";

@@ -10,7 +10,7 @@ import type {
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
-import type { Compacted, Steered } from "../../session/steer.ts";
+import type { Compacted, Steered } from "../../session/steer/steer.ts";
 import type { Action } from "./keys.ts";
 import type { Note } from "./state.ts";
 

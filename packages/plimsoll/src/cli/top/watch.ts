@@ -3,7 +3,7 @@
 import { render } from "ink";
 import { createElement as h } from "react";
 import { openEvents } from "../../watch/event-stream.ts";
-import { findService } from "../running.ts";
+import { findService } from "../console/running.ts";
 import type { TopClient } from "./client.ts";
 import { createLive } from "./live.ts";
 import type { TopState } from "./state.ts";

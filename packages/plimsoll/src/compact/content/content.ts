@@ -3,22 +3,22 @@
  * must tell what was there, and be true.
  */
 
-import { base64Compressor } from "./base64.ts";
-import { codeCompressor, namedCodeCompressor } from "./code.ts";
-import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./compressor.ts";
-import { diffCompressor } from "./diff.ts";
-import { htmlCompressor } from "./html.ts";
-import { jsonCompressor } from "./json.ts";
-import { cutLines } from "./lines.ts";
-import { logCompressor } from "./log.ts";
-import { documentCompressor, proseCompressor } from "./prose.ts";
-import { searchCompressor } from "./search.ts";
-import { alarmOf } from "./signals.ts";
-import { tableCompressor } from "./table.ts";
-import { testCompressor } from "./test-output.ts";
-import { traceCompressor } from "./trace.ts";
+import { base64Compressor } from "./kinds/base64.ts";
+import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
+import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./cut/compressor.ts";
+import { diffCompressor } from "./kinds/diff.ts";
+import { htmlCompressor } from "./kinds/html.ts";
+import { jsonCompressor } from "./json/json.ts";
+import { cutLines } from "./cut/lines.ts";
+import { logCompressor } from "./kinds/log.ts";
+import { documentCompressor, proseCompressor } from "./kinds/prose.ts";
+import { searchCompressor } from "./kinds/search-results.ts";
+import { alarmOf } from "./cut/signals.ts";
+import { tableCompressor } from "./kinds/table.ts";
+import { testCompressor } from "./kinds/test-output.ts";
+import { traceCompressor } from "./kinds/stack-trace.ts";
 
-export type { ContentKind, Wish } from "./compressor.ts";
+export type { ContentKind, Wish } from "./cut/compressor.ts";
 
 export interface Compressed {
   readonly kind: ContentKind;

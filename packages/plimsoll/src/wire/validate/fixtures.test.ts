@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
-import type { Judged, ValidatedWire } from "./judged.ts";
+import type { Judged, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
 const folder = new URL("../../../test/wire-fixtures/", import.meta.url);

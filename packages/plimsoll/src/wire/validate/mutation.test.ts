@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { Judged, ValidatedWire } from "./judged.ts";
+import type { Judged, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
 /** Mutants per rule. Each is a valid body, made longer by random turns, with one violation put into it. */

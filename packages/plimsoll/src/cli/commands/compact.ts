@@ -1,0 +1,182 @@
+/** `plimsoll compact`: a file, a session, or lines of JSON, brought to a number of tokens. */
+
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import type { Writable } from "node:stream";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { Message } from "../../message/message.ts";
+import { searchableText } from "../../search/message-text.ts";
+import { type Flags, loadSettings } from "../../config/config.ts";
+import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { wireOfBody, wireOfMessage } from "../../wire/detect.ts";
+import type { WireName } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
+import { type Progress, withProgress } from "../console/progress.ts";
+import { receiptText } from "./receipts.ts";
+import { runCompactSession } from "./steer.ts";
+import { harmlessJson } from "../console/terminal.ts";
+
+export type CompactFlags = Flags & {
+  readonly budget?: number;
+  /** Of a session. */
+  readonly branch?: string;
+  readonly format?: string;
+  readonly jsonl?: boolean;
+  /** A file for the receipt. */
+  readonly receipt?: string;
+  readonly json?: boolean;
+};
+
+export async function runCompact(what: string | undefined, flags: CompactFlags): Promise<void> {
+  if (flags.jsonl === true) {
+    await withProgress("Compacting cases", { isStreaming: true, readsInput: true }, (progress) =>
+      runCompactJsonl(process.stdin, process.stdout, { ...flags, progress }),
+    );
+    return;
+  }
+  if (what !== undefined && existsSync(what)) {
+    await compactFile(what, flags);
+    return;
+  }
+  if (what !== undefined && !what.startsWith("ses_"))
+    throw new PlimsollError(
+      "USAGE",
+      `${what} is neither a file nor a session id: give a transcript or a request, or an id from \`plimsoll sessions\`.`,
+    );
+  await runCompactSession(what, flags);
+}
+
+/**
+ * Cases of the kinds future and evidence; all other lines are passed over. Contract: answers in the order of the lines,
+ * each from its own line only.
+ */
+export async function runCompactJsonl(
+  input: Input,
+  output: Writable,
+  { progress, ...flags }: Flags & { readonly progress?: Progress },
+): Promise<void> {
+  const plimsoll = await openOnce(flags);
+  let answered = 0;
+  try {
+    for await (const { item, number } of jsonLines(input)) {
+      const { kind, id, messages, budgetTokens } = item;
+      if (kind !== "future" && kind !== "evidence") continue;
+      if (!Array.isArray(messages) || !messages.every(isObject))
+        throw badLine(number, 'it needs "messages", a list of chat messages');
+      if (typeof budgetTokens !== "number" || !(budgetTokens > 0))
+        throw badLine(number, 'it needs "budgetTokens", a number above 0');
+      await writeLine(output, { id, ...(await answer(plimsoll, messages, budgetTokens)) });
+      answered += 1;
+      progress?.step(answered);
+    }
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+/** The case files count a message as it is searched: its text, then each call behind a line feed, its arguments on lines. */
+export function countedTexts(message: Message): readonly string[] {
+  const isBareCall = message.parts[0]?.kind === "tool-call";
+  return [`${isBareCall ? "\n" : ""}${searchableText(message)}`];
+}
+
+/** What cannot be brought to its budget is no reason to stop: the line says why. */
+async function answer(
+  plimsoll: Plimsoll,
+  messages: readonly JsonObject[],
+  budget: number,
+): Promise<JsonObject> {
+  try {
+    const done = await plimsoll.compactMessages({
+      wire: wires["openai-chat"],
+      messages,
+      budget,
+      count: { tokenizer: "tiktoken:o200k_base", textsOf: countedTexts },
+    });
+    return { messages: done.messages };
+  } catch (error) {
+    if (PlimsollError.is(error) && error.code === "BREAKER_FAILED") return { error: error.message };
+    throw error;
+  }
+}
+
+function openOnce(flags: Flags): Promise<Plimsoll> {
+  return openPlimsoll({ store: "memory", config: loadSettings(flags, process.env).config });
+}
+
+const maxFileBytes = 256 * 1024 * 1024;
+
+async function compactFile(file: string, flags: CompactFlags): Promise<void> {
+  const { budget } = flags;
+  if (budget === undefined)
+    throw new PlimsollError("USAGE", "Say how many tokens may stay: --budget 20000.");
+  const { body, wire: name } = readTranscript(file, flags.format);
+  const wire = wires[name];
+  const messages = messagesOf(body, wire.messagesField);
+  const plimsoll = await openOnce(flags);
+  try {
+    const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
+    const done = await withProgress("Compacting", { json: flags.json }, () =>
+      plimsoll.compactMessages({ wire, messages, budget, ...model }),
+    );
+    const isList = Array.isArray(readJsonFile(file));
+    const result = isList ? done.messages : { ...body, [wire.messagesField]: done.messages };
+    console.log(JSON.stringify(result));
+    const receipt = await withProgress("Writing the receipt", { json: flags.json }, () =>
+      done.receipt(),
+    );
+    if (flags.receipt !== undefined) writeFileSync(flags.receipt, `${harmlessJson(receipt)}\n`);
+    console.error(flags.json === true ? harmlessJson(receipt) : receiptText(receipt));
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+interface Transcript {
+  readonly body: JsonObject;
+  readonly wire: WireName;
+}
+
+function readTranscript(file: string, format: string | undefined): Transcript {
+  const wanted = format === undefined || format === "auto" ? undefined : format;
+  if (wanted !== undefined && !Object.hasOwn(wires, wanted))
+    throw new PlimsollError(
+      "USAGE",
+      `The format "${wanted}" is not known: use auto, ${Object.keys(wires).join(", ")}.`,
+    );
+  const value = readJsonFile(file);
+  const list = Array.isArray(value) ? (value as readonly JsonValue[]) : undefined;
+  const isResponses = list?.some(
+    (item) => isObject(item) && wireOfMessage(item) === "openai-responses",
+  );
+  const body = list === undefined ? value : { [isResponses ? "input" : "messages"]: list };
+  if (!isObject(body))
+    throw new PlimsollError(
+      "USAGE",
+      `${file} holds no conversation: give a JSON object with \`messages\`, or a list of messages.`,
+    );
+  return { body, wire: (wanted as WireName | undefined) ?? wireOfBody(body) };
+}
+
+function readJsonFile(file: string): unknown {
+  if (statSync(file).size > maxFileBytes)
+    throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
+  try {
+    return JSON.parse(readFileSync(file, "utf8").replace(/^\uFEFF/, ""));
+  } catch (cause) {
+    throw new PlimsollError(
+      "USAGE",
+      `${file} cannot be read as JSON (${errorMessage(cause)}): give a request body or a list of messages.`,
+    );
+  }
+}
+
+function messagesOf(body: JsonObject, field: string): readonly JsonObject[] {
+  const list = body[field];
+  if (Array.isArray(list) && list.length > 0 && list.every(isObject)) return list;
+  throw new PlimsollError(
+    "USAGE",
+    `There are no messages in it: \`${field}\` must be a list of them.`,
+  );
+}

@@ -1,0 +1,114 @@
+/** `plimsoll cost`: what sessions have cost, and what was saved, in tokens and money. */
+
+import type { CostFigures, Money } from "../../prompt/cost.ts";
+import { type Flags, loadSettings } from "../../config/config.ts";
+import { type CostReport, costOf, type ModelCost } from "../../session/inspect/cost.ts";
+import { createPrices } from "../../session/fit/when-to-compact.ts";
+import type { Store } from "../../store/store.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { type Progress, withProgress } from "../console/progress.ts";
+import { harmless, harmlessJson, table } from "../console/terminal.ts";
+
+export type CostFlags = Flags & { readonly all?: boolean; readonly json?: boolean };
+
+export async function runCost(id: string | undefined, flags: CostFlags): Promise<void> {
+  const { config } = loadSettings(flags, process.env);
+  const pricesOf = createPrices(config);
+  const report = await withProgress("Adding up sessions", { json: flags.json }, (progress) =>
+    withStore(flags, async (store) =>
+      costOf(
+        { store: countingTurns(store, progress), pricesOf },
+        flags.all === true ? { tenant: undefined } : { session: await chooseSession(store, id) },
+      ),
+    ),
+  );
+  console.log(flags.json === true ? harmlessJson(report) : costText(report));
+}
+
+/** The turns of each session are read once: that tells how far it is. */
+function countingTurns(store: Store, progress: Progress): Store {
+  let read = 0;
+  return {
+    ...store,
+    turns: async (session, limit) => {
+      const turns = await store.turns(session, limit);
+      read += 1;
+      progress.step(read);
+      return turns;
+    },
+  };
+}
+
+function costText(report: CostReport): string {
+  if (report.turns === 0) return "Nothing was sent yet.";
+  const rows = [
+    ...report.models,
+    ...(report.models.length > 1 ? [{ ...report, model: "all" }] : []),
+  ];
+  const { measured, turns } = report;
+  return [
+    table([
+      ["model", "turns", "sent", "cached", "written", "fresh", "output", "cost"],
+      ...rows.map(paidRow),
+    ]),
+    "",
+    table([
+      ["model", "not sent", "saved", "compactions", "read anew", "spent on them"],
+      ...rows.map(savedRow),
+    ]),
+    "",
+    ...(measured.estimated === 0
+      ? []
+      : [
+          `No usage was reported for ${measured.estimated} of ${turns} turns: for these the cost is what they sent, as fresh input, without their answers.`,
+        ]),
+    `Tokens and US dollars. Measured: ${measured.usage} of ${turns} turns, the cache in ${measured.cache} of them. What was saved and what compactions cost is estimated: at the price of the cache, as if the same had been sent without them.`,
+    ...report.models.map(sourceLine),
+    ...(report.isPartial ? ["Only the newest sessions and turns were added up."] : []),
+  ].join("\n");
+}
+
+function paidRow(row: CostFigures & { readonly model: string }): readonly (string | number)[] {
+  const { model, turns, sentTokens, cachedTokens, writtenTokens, freshTokens, outputTokens } = row;
+  return [
+    harmless(model),
+    turns,
+    sentTokens,
+    cachedTokens,
+    writtenTokens,
+    freshTokens,
+    outputTokens,
+    paidText(row),
+  ];
+}
+
+/** What was reported, and behind it what is only estimated. */
+function paidText({ usd, estimatedUsd, measured }: CostFigures): string {
+  if (measured.estimated === 0 || usd === null) return moneyText(usd);
+  const estimated = `about ${moneyText(estimatedUsd)}`;
+  return measured.usage === 0 ? estimated : `${moneyText(usd)} and ${estimated}`;
+}
+
+function savedRow(row: CostFigures & { readonly model: string }): readonly (string | number)[] {
+  const { model, savedTokens, savedUsd, compactions, compactionTokens, compactionUsd } = row;
+  return [
+    harmless(model),
+    savedTokens,
+    moneyText(savedUsd),
+    compactions,
+    compactionTokens,
+    moneyText(compactionUsd),
+  ];
+}
+
+function sourceLine({ model, prices }: ModelCost): string {
+  return prices === undefined
+    ? `${harmless(model)}: prices unknown; set providers.….models.….prices in the configuration.`
+    : `${harmless(model)}: prices of ${prices.date}, ${prices.source}.`;
+}
+
+/** Cents and less matter here. */
+export function moneyText(usd: Money): string {
+  if (usd === null) return "unknown";
+  return usd !== 0 && usd < 0.01 ? `$${usd.toFixed(5)}` : `$${usd.toFixed(2)}`;
+}

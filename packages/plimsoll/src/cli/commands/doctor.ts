@@ -1,0 +1,95 @@
+/** `plimsoll doctor`: is everything in place, and if not, what to do. */
+
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { errorMessage } from "../../message/error.ts";
+import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
+import { databaseName, noticesOf } from "../../config/data-folder.ts";
+import { raisedLimits } from "../../config/limits.ts";
+import { openSqliteStore } from "../../store/sqlite.ts";
+import { withProgress } from "../console/progress.ts";
+import { findService } from "../console/running.ts";
+import { harmless, harmlessJson } from "../console/terminal.ts";
+
+interface Finding {
+  readonly check: string;
+  readonly isGood: boolean;
+  readonly message: string;
+}
+
+export async function runDoctor(flags: Flags & { readonly json?: boolean }): Promise<void> {
+  const findings = await withProgress("Checking", { json: flags.json }, () => examine(flags));
+  if (flags.json === true) console.log(harmlessJson({ findings }));
+  else
+    for (const { check, isGood, message } of findings)
+      console.log(harmless(`${isGood ? "ok  " : "FAIL"} ${check.padEnd(13)} ${message}`));
+  if (findings.some(({ isGood }) => !isGood)) process.exitCode = 1;
+}
+
+async function examine(flags: Flags): Promise<readonly Finding[]> {
+  const node: Finding = { check: "node", isGood: true, message: process.version };
+  let settings: Settings;
+  try {
+    settings = loadSettings(flags, process.env);
+  } catch (error) {
+    return [node, { check: "configuration", isGood: false, message: errorMessage(error) }];
+  }
+  const providers = Object.entries(settings.config.providers ?? {}).map(
+    ([name, { baseUrl }]) => `${name} → ${baseUrl ?? "the vendor"}`,
+  );
+  return [
+    node,
+    {
+      check: "configuration",
+      isGood: true,
+      message: providers.length === 0 ? "none: requests go to the vendors" : providers.join(", "),
+    },
+    ...raisedLimits(settings.config).map(
+      (message): Finding => ({ check: "limits", isGood: true, message }),
+    ),
+    checkFolder(settings),
+    await checkStore(settings),
+    await checkService(settings),
+  ];
+}
+
+function checkFolder({ data }: Settings): Finding {
+  const check = "data folder";
+  if (!existsSync(data))
+    return { check, isGood: true, message: `${data} will be made by \`plimsoll serve\`` };
+  const [notice] = noticesOf(data, statSync(data));
+  if (notice !== undefined) return { check, isGood: false, message: notice };
+  const token = process.env["PLIMSOLL_TOKEN"] ? "PLIMSOLL_TOKEN" : join(data, "token");
+  return { check, isGood: true, message: `${data}; the owner's token is in ${token}` };
+}
+
+async function checkStore({ data }: Settings): Promise<Finding> {
+  const check = "store";
+  const file = join(data, databaseName);
+  if (!existsSync(file)) return { check, isGood: true, message: "nothing recorded yet" };
+  try {
+    const store = await openSqliteStore({ file, isReadOnly: true });
+    const { sessions, messages } = await store.figures();
+    await store.close();
+    return { check, isGood: true, message: `${sessions} sessions, ${messages} messages` };
+  } catch (error) {
+    return { check, isGood: false, message: errorMessage(error) };
+  }
+}
+
+async function checkService({ data }: Settings): Promise<Finding> {
+  const check = "service";
+  const running = await findService(data);
+  if (running === undefined)
+    return {
+      check,
+      isGood: false,
+      message: "none on this data folder: start it with `plimsoll serve`",
+    };
+  const { pid, url, problems } = running;
+  return {
+    check,
+    isGood: problems.length === 0,
+    message: [`process ${pid} on ${url}`, ...problems].join(". "),
+  };
+}

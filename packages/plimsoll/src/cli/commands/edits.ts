@@ -1,0 +1,89 @@
+/** `plimsoll edits` and `plimsoll checkpoints`: what was done to the view of a session, and points to come back to. */
+
+import type { Edit } from "../../message/edit.ts";
+import type { Flags } from "../../config/config.ts";
+import { checkpointsOf } from "../../session/log/checkpoints.ts";
+import { revertedIn } from "../../session/log/view.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { withProgress } from "../console/progress.ts";
+import { harmless, harmlessJson, oneLine, table } from "../console/terminal.ts";
+
+type EditFlags = Flags & { readonly json?: boolean };
+
+export async function runEdits(id: string | undefined, flags: EditFlags): Promise<void> {
+  const edits = await readEdits(id, flags);
+  if (flags.json === true) {
+    console.log(harmlessJson({ items: edits }));
+    return;
+  }
+  if (edits.length === 0) {
+    console.log("Nothing was edited: the model sees every message as it came.");
+    return;
+  }
+  const reverted = revertedIn(edits);
+  const rows = edits.map((edit) => [
+    edit.seq,
+    edit.action.kind,
+    reverted.has(edit.seq) ? "undone" : "holds",
+    edit.branch,
+    edit.strategy,
+    edit.tokensBefore === 0 ? "" : `${edit.tokensBefore} → ${edit.tokensAfter}`,
+    when(edit.at),
+    harmless(oneLine(subjectOf(edit), 60)),
+  ]);
+  console.log(
+    table([["edit", "kind", "", "branch", "by", "tokens", "when (UTC)", "what"], ...rows]),
+  );
+}
+
+function readEdits(id: string | undefined, flags: EditFlags): Promise<readonly Edit[]> {
+  return withProgress("Reading edits", { json: flags.json }, () =>
+    withStore(flags, async (store) => store.edits(await chooseSession(store, id))),
+  );
+}
+
+function subjectOf({ action, reason }: Edit): string {
+  switch (action.kind) {
+    case "replace":
+    case "remove":
+    case "fold":
+      return `${action.handle ?? ""} ${reason}`;
+    case "insert":
+      return action.text;
+    case "expand":
+      return `with ${action.inner.length} messages of lookups`;
+    case "tools":
+      return `${reason} ${action.loaded.join(" ")}`;
+    case "pin":
+      return "stays as it is";
+    case "checkpoint":
+      return action.label;
+    case "revert":
+      return `takes back edit ${action.edit}`;
+    case "restore":
+      return `back to edit ${action.to}`;
+  }
+}
+
+export async function runCheckpoints(id: string | undefined, flags: EditFlags): Promise<void> {
+  const points = checkpointsOf(await readEdits(id, flags));
+  if (flags.json === true) {
+    console.log(harmlessJson({ items: points }));
+    return;
+  }
+  if (points.length === 0) {
+    console.log("There is no point to come back to yet: the view was never changed.");
+    return;
+  }
+  const rows = points.map(({ id: point, at, branch, label }) => [
+    point,
+    branch,
+    when(at),
+    harmless(oneLine(label, 60)),
+  ]);
+  console.log(table([["checkpoint", "branch", "when (UTC)", "label"], ...rows]));
+}
+
+function when(at: number): string {
+  return new Date(at).toISOString().slice(0, 19).replace("T", " ");
+}

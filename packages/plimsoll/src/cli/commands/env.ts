@@ -1,0 +1,75 @@
+/** `plimsoll env`: how each client is pointed at the service. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { readPort } from "../../config/config.ts";
+
+interface ClientSettings {
+  /** Environment variables to set. */
+  readonly variables?: Readonly<Record<string, string>>;
+  /** Lines for the client's own configuration, with where they go. */
+  readonly file?: { readonly path: string; readonly text: string };
+  readonly code?: string;
+}
+
+function settingsFor(base: string): Readonly<Record<string, ClientSettings>> {
+  const v1 = `${base}/v1`;
+  return {
+    "claude-code": { variables: { ANTHROPIC_BASE_URL: base } },
+    codex: { file: { path: "~/.codex/config.toml", text: `openai_base_url = "${v1}"` } },
+    cline: {
+      file: {
+        path: "Cline settings, “Use custom base URL”",
+        text: `Anthropic: ${base}\nOpenAI compatible: ${v1}`,
+      },
+    },
+    aider: { variables: { OPENAI_API_BASE: v1 } },
+    opencode: {
+      file: {
+        path: "opencode.json",
+        text: JSON.stringify(
+          {
+            provider: {
+              anthropic: { options: { baseURL: v1 } },
+              openai: { options: { baseURL: v1 } },
+            },
+          },
+          null,
+          2,
+        ),
+      },
+    },
+    gemini: { variables: { GOOGLE_GEMINI_BASE_URL: base } },
+    continue: { file: { path: "config.yaml, under each of models", text: `apiBase: ${v1}` } },
+    "ai-sdk": { variables: { ANTHROPIC_BASE_URL: v1, OPENAI_BASE_URL: v1 } },
+    langchain: {
+      code: `new ChatAnthropic({ anthropicApiUrl: "${base}" })\nnew ChatOpenAI({ configuration: { baseURL: "${v1}" } })`,
+    },
+    openai: { variables: { OPENAI_BASE_URL: v1 } },
+    anthropic: { variables: { ANTHROPIC_BASE_URL: base } },
+  };
+}
+
+export const clients: readonly string[] = Object.keys(settingsFor(""));
+
+export function printEnvironment(
+  client: string,
+  options: { readonly port?: number; readonly json?: boolean },
+): void {
+  const port = options.port ?? readPort(process.env["PLIMSOLL_PORT"]) ?? 4141;
+  const settings = new Map(Object.entries(settingsFor(`http://127.0.0.1:${port}`))).get(client);
+  if (settings === undefined) {
+    throw new PlimsollError(
+      "USAGE",
+      `There is no client "${client}": choose one of ${clients.join(", ")}.`,
+    );
+  }
+  console.log(options.json === true ? JSON.stringify(settings) : render(settings));
+}
+
+/** Variables as a shell takes them, so that `eval "$(plimsoll env claude-code)"` works. */
+function render({ variables, file, code }: ClientSettings): string {
+  const lines = Object.entries(variables ?? {}).map(([name, value]) => `export ${name}=${value}`);
+  if (file !== undefined) lines.push(`# in ${file.path}:`, file.text);
+  if (code !== undefined) lines.push(code);
+  return lines.join("\n");
+}

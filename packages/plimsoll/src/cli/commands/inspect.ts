@@ -1,0 +1,247 @@
+/** `plimsoll inspect`: what fills the window, by component and by unit. */
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { effectiveLimit } from "../../budget/guard.ts";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject } from "../../message/json.ts";
+import { messageText } from "../../message/message.ts";
+import { splitUnits } from "../../message/unit.ts";
+import { decodeMessage } from "../../session/draft/encode.ts";
+import { type Flags, loadSettings } from "../../config/config.ts";
+import type { Config } from "../../config/schema.ts";
+import { loadInner } from "../../session/log/inner-messages.ts";
+import { ownLimitsOf } from "../../config/limits.ts";
+import { pathTo, restoreLog } from "../../session/log/log.ts";
+import { createHeadReader } from "../../session/measure/preamble.ts";
+import { createFactsReader } from "../../session/measure/message-facts.ts";
+import { indexOn, pathOfNodes } from "../../session/log/path.ts";
+import { asGuarded } from "../../session/draft/projection.ts";
+import { patchList, renderView } from "../../session/draft/render.ts";
+import { measureRequest } from "../../session/turn/draft-from-request.ts";
+import { createTargets } from "../../session/measure/target.ts";
+import { createTokenCounter } from "../../session/measure/token-counter.ts";
+import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
+import { foldView } from "../../session/log/view.ts";
+import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
+import { windowWords } from "../../watch/figures.ts";
+import { wireOfBody, wireOfMessage } from "../../wire/detect.ts";
+import { parseJson, readSlices } from "../../wire/format/slices.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { withProgress } from "../console/progress.ts";
+import { bar, harmlessJson, oneLine, table } from "../console/terminal.ts";
+
+interface Inspection {
+  readonly model: string;
+  readonly window: number;
+  readonly isWindowGuess?: true;
+  readonly limit: number;
+  readonly used: number;
+  readonly certainty: string;
+  readonly components: Readonly<Record<string, number>>;
+  readonly units: readonly InspectedUnit[];
+}
+
+interface InspectedUnit {
+  readonly messages: string;
+  readonly type: string;
+  readonly isExchange: boolean;
+  /** 1 is the highest; from `priority_areas` of the configuration. */
+  readonly priority: number;
+  readonly tokens: number;
+  readonly begins: string;
+}
+
+const maxFileBytes = 256 * 1024 * 1024;
+
+export async function runInspect(
+  what: string | undefined,
+  flags: Flags & { readonly json?: boolean },
+): Promise<void> {
+  const isFile = what !== undefined && existsSync(what);
+  if (what !== undefined && !isFile && !what.startsWith("ses_")) {
+    throw new PlimsollError(
+      "USAGE",
+      `${what} is neither a file nor a session id: give a request body, or an id from \`plimsoll sessions\`.`,
+    );
+  }
+  const inspection = await withProgress("Measuring", { json: flags.json }, async () => {
+    const { config } = loadSettings(flags, process.env);
+    if (isFile) return inspectBody(readRequestFile(what), config);
+    return withStore(flags, async (store) => {
+      const id = await chooseSession(store, what);
+      const inspection = await inspectBody(await requestOfSession(store, id), config);
+      const [turn] = await store.turns(id, 1);
+      const branches = (await store.snapshot(id))?.branches ?? [];
+      const branch = branches.find((one) => one.id === turn?.branch);
+      return turn === undefined || branch === undefined
+        ? inspection
+        : asSent(inspection, turn, scaleOf(branch));
+    });
+  });
+  console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
+}
+
+/**
+ * Of a session: as its provider counts, against the limit that the last request had (how long its answer might be is not part of what is
+ * kept of it).
+ */
+function asSent(
+  inspection: Inspection,
+  { limit, window, isWindowGuess }: TurnRecord,
+  scale: number,
+): Inspection {
+  const { components, units, isWindowGuess: _ofNow, ...others } = inspection;
+  return {
+    ...others,
+    limit,
+    window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
+    used: told(inspection.used, scale),
+    components: Object.fromEntries(
+      Object.entries(components).map(([name, tokens]) => [name, told(tokens, scale)]),
+    ),
+    units: units.map((unit) => ({ ...unit, tokens: told(unit.tokens, scale) })),
+  };
+}
+
+function readRequestFile(file: string): JsonObject {
+  try {
+    if (statSync(file).size > maxFileBytes)
+      throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
+    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
+    const body = Array.isArray(value) ? { [fieldOf(value)]: value } : value;
+    if (isObject(body)) return body;
+  } catch (cause) {
+    if (PlimsollError.is(cause)) throw cause;
+    throw new PlimsollError(
+      "USAGE",
+      `${file} cannot be read as JSON (${errorMessage(cause)}): give a request body or a list of messages.`,
+    );
+  }
+  throw new PlimsollError(
+    "USAGE",
+    `${file} holds no request: give a JSON object with \`messages\`.`,
+  );
+}
+
+/** A list of messages without its body: where would it stand? */
+function fieldOf(messages: readonly unknown[]): string {
+  const known = messages.filter(isObject).map(wireOfMessage);
+  return known.includes("openai-responses") ? "input" : "messages";
+}
+
+/** Puts the newest request of a session together again as the model sees it: its head, and the view up to its tip. */
+async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
+  const snapshot = await store.snapshot(id);
+  const [turn] = await store.turns(id, 1);
+  const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
+  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
+  const { messagesField } = wire ?? wires.anthropic;
+  return {
+    model: turn?.model ?? "",
+    ...(head === undefined ? {} : decodeMessage(head)),
+    [messagesField]:
+      snapshot === undefined || wire === undefined
+        ? []
+        : await viewOfSnapshot(store, snapshot, { wire, branch: turn?.branch ?? "main" }),
+  };
+}
+
+async function viewOfSnapshot(
+  store: Store,
+  snapshot: SessionSnapshot,
+  { wire, branch }: { readonly wire: Wire; readonly branch: string },
+): Promise<readonly JsonObject[]> {
+  const log = restoreLog(snapshot);
+  const nodes = pathTo(log, log.branches.get(branch)?.record.tipSeq ?? null);
+  const bodies = await store.bodies(
+    log.record.id,
+    nodes.map(({ seq }) => seq),
+  );
+  await loadInner(store, log);
+  const path = { ...pathOfNodes(log, nodes, bodies), branch };
+  const view = foldView(indexOn(path, log), log.edits);
+  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
+  const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
+  return patchList(said, patches, decodeMessage);
+}
+
+async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {
+  const body = { model: "unknown", ...given };
+  const wire = wires[wireOfBody(body)];
+  const provider = wire.name === "anthropic" ? "anthropic" : "openai";
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const request = wire.readRequest(bytes, readSlices(bytes));
+  const target = createTargets(config, Date.now).resolve(provider, wire, request);
+  const counter = createTokenCounter();
+  const facts = createFactsReader(counter);
+  try {
+    const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
+    const messages = await facts.learn(wire, slices, target.ruler);
+    const head = await createHeadReader(facts).read(bytes, request, target);
+    const { system, skills, tools, conversation, total, certainty } = measureRequest(
+      head,
+      messages,
+      request.toolsInMessage,
+    );
+    const decoded = request.messages.map((slice) =>
+      wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
+    );
+    const first = decoded.findIndex(({ role }) => role === "user");
+    const headTokens = total - conversation + (messages[first]?.tokens ?? 0);
+    const own = ownLimitsOf(config, { provider, model: request.model });
+    return {
+      model: request.model,
+      window: target.limit.window,
+      ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
+      limit: effectiveLimit(asGuarded(target), own, headTokens),
+      used: total,
+      certainty,
+      components: { system, skills, tools, conversation },
+      units: splitUnits(decoded, config.priority_areas ?? []).map((unit) => ({
+        messages: unit.first === unit.last ? `${unit.first}` : `${unit.first}–${unit.last}`,
+        type: unit.type,
+        isExchange: unit.isExchange,
+        priority: unit.priority,
+        tokens: messages
+          .slice(unit.first, unit.last + 1)
+          .reduce((sum, { tokens }) => sum + tokens, 0),
+        begins: oneLine(
+          decoded
+            .slice(unit.first, unit.last + 1)
+            .map(messageText)
+            .join(" "),
+          60,
+        ),
+      })),
+    };
+  } finally {
+    await counter.close();
+  }
+}
+
+function render(inspection: Inspection): string {
+  const { model, limit, used, certainty, components, units } = inspection;
+  const window = windowWords(inspection, (tokens) => tokens.toLocaleString("en-US"));
+  const share = limit === 0 ? 1 : used / limit;
+  const lines = [
+    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window})`,
+    `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
+    "",
+    table([["component", "tokens"], ...Object.entries(components)]),
+  ];
+  if (units.length > 0) {
+    const rows = units.map((unit) => [
+      unit.messages,
+      unit.isExchange ? "exchange" : "message",
+      unit.type,
+      `P${unit.priority}`,
+      unit.tokens,
+      unit.begins,
+    ]);
+    lines.push("", table([["messages", "unit", "type", "priority", "tokens", "begins"], ...rows]));
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,177 @@
+/** `plimsoll mcp`: the MCP server on standard input and output, for the owner of the data folder. */
+
+import { PassThrough, pipeline, type Readable, type Writable } from "node:stream";
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  type JSONRPCMessage,
+  type McpServer,
+  type RequestId,
+} from "@modelcontextprotocol/server";
+import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
+import { loadTokenizer } from "../../budget/tokenizer.ts";
+import { mcpServerOver } from "../../server/mcp/mcp-server.ts";
+import type { McpHome } from "../../server/mcp/tools.ts";
+import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
+import { createOwnAnswers } from "../../session/lookup/answer-own-call.ts";
+import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { openToRead } from "../console/open-store.ts";
+import { compactStored } from "./steer.ts";
+import { harmless } from "../console/terminal.ts";
+
+const tokenizerId = "tiktoken:o200k_base";
+
+/** Calls that are under way when the input ends have this long to be answered. */
+const lastAnswersMs = 30_000;
+
+/** Standard output is the protocol's alone: everything else is said on standard error. */
+export async function runMcp(flags: Flags, version: string): Promise<void> {
+  const home = createHome(loadSettings(flags, process.env));
+  const stopped = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopped.abort());
+  await serveStreams({
+    input: process.stdin,
+    output: process.stdout,
+    server: () => mcpServerOver(home.open, { tenant: undefined, version }),
+    stopped: stopped.signal,
+    lastAnswersMs,
+  });
+  await home.close();
+}
+
+export interface ServedStreams {
+  readonly input: Readable;
+  readonly output: Writable;
+  readonly server: () => McpServer;
+  /** Ends it at once, whatever is under way. */
+  readonly stopped: AbortSignal;
+  readonly lastAnswersMs: number;
+}
+
+/** Contract: ends with the input, and with the output; what was asked before the input ended is answered, if in time. */
+export async function serveStreams(streams: ServedStreams): Promise<void> {
+  const { input, output, server, stopped } = streams;
+  const unanswered = createUnanswered();
+  const over = new AbortController();
+  // The transport drops what is under way when its input ends, so the end is held back.
+  const held = new PassThrough({
+    flush: (done) => {
+      const settle = (): Promise<void> => unanswered.settled(streams.lastAnswersMs, over.signal);
+      // By then all that was held has been read.
+      setImmediate(() => void settle().then(() => done()));
+    },
+  });
+  const transport = new StdioServerTransport(held, output);
+  const serving = serveStdio(server, {
+    transport,
+    onerror: ({ message }) => console.error(harmless(`plimsoll: ${message}`)),
+  });
+  const ended = Promise.withResolvers<void>();
+  const { onclose, onmessage } = transport;
+  transport.onclose = () => {
+    onclose?.();
+    ended.resolve();
+  };
+  transport.onmessage = (message) => {
+    unanswered.received(message);
+    onmessage?.(message);
+  };
+  const send = transport.send.bind(transport);
+  transport.send = async (message) => {
+    await send(message).finally(() => unanswered.sent(message));
+  };
+  stopped.addEventListener("abort", () => ended.resolve(), { once: true });
+  // An input that breaks off ends what is held, too; the transport tells of it.
+  pipeline(input, held, () => undefined);
+  await ended.promise;
+  over.abort();
+  await serving.close();
+  held.destroy();
+}
+
+interface Unanswered {
+  received(message: JSONRPCMessage): void;
+  sent(message: JSONRPCMessage): void;
+  /** Contract: never rejects; waits no longer than this, nor than `over`. */
+  settled(mostMs: number, over: AbortSignal): Promise<void>;
+}
+
+/** Answered by telling what changes, for as long as somebody listens. */
+const endless = "subscriptions/listen";
+
+/** Of one client, the requests that have no answer yet. */
+function createUnanswered(): Unanswered {
+  const open = new Set<RequestId>();
+  let onIdle: (() => void) | undefined;
+  const remove = (id: unknown): void => {
+    open.delete(id as RequestId);
+    if (open.size === 0) onIdle?.();
+  };
+  return {
+    received: (message) => {
+      if (isJSONRPCRequest(message) && message.method !== endless) open.add(message.id);
+      if (isJSONRPCNotification(message) && message.method === "notifications/cancelled")
+        remove(message.params?.["requestId"]);
+    },
+    sent: (message) => {
+      if (isJSONRPCResponse(message)) remove(message.id);
+    },
+    settled: (mostMs, over) => {
+      if (open.size === 0 || over.aborted) return Promise.resolve();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, mostMs);
+      over.addEventListener("abort", () => resolve(), { once: true });
+      onIdle = resolve;
+      return promise.finally(() => clearTimeout(timer));
+    },
+  };
+}
+
+interface Home {
+  /** Contract: what could not be opened is tried anew the next time. */
+  readonly open: () => Promise<McpHome>;
+  readonly close: () => Promise<void>;
+}
+
+interface OpenHome extends McpHome {
+  readonly close: () => Promise<void>;
+}
+
+/** Clients start their servers before anything is recorded: the store is opened with the first call. */
+function createHome(settings: Settings): Home {
+  let opening: Promise<OpenHome> | undefined;
+  return {
+    open: () => {
+      opening ??= openHome(settings).catch((error: unknown) => {
+        opening = undefined;
+        throw error;
+      });
+      return opening;
+    },
+    close: async () => {
+      const opened = await opening?.catch(() => undefined);
+      await opened?.close();
+    },
+  };
+}
+
+async function openHome(settings: Settings): Promise<OpenHome> {
+  const tokenizer = await loadTokenizer(tokenizerId);
+  const vectors = await loadWordVectors();
+  const store = await openToRead(settings);
+  const own = createOwnAnswers({
+    store,
+    count: (text) => tokenizer.count(text).tokens,
+    ...(vectors === undefined ? {} : { vectors }),
+  });
+  return {
+    store,
+    own,
+    compact: (session) => compactStored(settings, session),
+    close: async () => {
+      await own.close();
+      await store.close();
+    },
+  };
+}

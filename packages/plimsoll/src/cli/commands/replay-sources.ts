@@ -1,0 +1,102 @@
+/** What `plimsoll replay` can read: lines of JSON, also gzipped, a request body, a session of the store. */
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { Readable } from "node:stream";
+import { gunzipSync } from "node:zlib";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { decodeMessage } from "../../session/draft/encode.ts";
+import type { Flags } from "../../config/config.ts";
+import { pathInSnapshot } from "../../session/log/log.ts";
+import { recordingOf } from "../../replay/recording.ts";
+import type { Recording } from "../../replay/turns.ts";
+import type { Store } from "../../store/store.ts";
+import { wires } from "../../wire/wires.ts";
+import { jsonLines } from "../console/json-lines.ts";
+import { withStore } from "../console/open-store.ts";
+
+const maxFileBytes = 256 * 1024 * 1024;
+
+/** Contract: throws USAGE for what is neither a file nor a session, or holds no conversation. */
+export async function readTrace(what: string, flags: Flags): Promise<readonly Recording[]> {
+  if (existsSync(what)) return readTraceFile(what);
+  if (what.startsWith("ses_")) return [await readSession(what, flags)];
+  throw new PlimsollError(
+    "USAGE",
+    `${what} is neither a file nor a session id: give recorded conversations, a request body, or an id from \`plimsoll sessions\`.`,
+  );
+}
+
+/** A session that is not there is a wrong word on the command line, also where nothing was ever recorded. */
+async function readSession(id: string, flags: Flags): Promise<Recording> {
+  try {
+    return await withStore(flags, (store) => ofSession(store, id));
+  } catch (error) {
+    if (!PlimsollError.is(error) || error.code !== "NOT_FOUND") throw error;
+    throw new PlimsollError("USAGE", error.message);
+  }
+}
+
+async function readTraceFile(file: string): Promise<readonly Recording[]> {
+  const text = textOf(file);
+  const whole = parsed(text);
+  if (whole !== undefined) return [recordingOf(whole, file)];
+  const recordings = await readLines(file, text);
+  if (recordings.length > 0) return recordings;
+  throw new PlimsollError("USAGE", `${file} is empty: give lines of JSON with \`messages\`.`);
+}
+
+async function readLines(file: string, text: string): Promise<readonly Recording[]> {
+  const recordings: Recording[] = [];
+  try {
+    for await (const { item, number } of jsonLines(Readable.from([text])))
+      recordings.push(recordingOf(item, `Line ${number}`));
+    return recordings;
+  } catch (error) {
+    if (!PlimsollError.is(error)) throw error;
+    throw new PlimsollError("USAGE", `${file}: ${error.message}`);
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    if (statSync(file).size > maxFileBytes) throw new Error(`it has over ${maxFileBytes} bytes`);
+    const bytes = readFileSync(file);
+    const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const plain = isZipped ? gunzipSync(bytes, { maxOutputLength: maxFileBytes }) : bytes;
+    return plain.toString("utf8").replace(/^\uFEFF/, "");
+  } catch (cause) {
+    throw new PlimsollError("USAGE", `${file} cannot be read: ${errorMessage(cause)}.`);
+  }
+}
+
+/** Undefined: it is no single JSON value. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The newest branch as its client sent it, without what Plimsoll did to it. */
+async function ofSession(store: Store, id: string): Promise<Recording> {
+  const snapshot = await store.snapshot(id);
+  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
+  const [turn] = await store.turns(id, 1);
+  if (snapshot === undefined || wire === undefined || turn === undefined)
+    throw new PlimsollError(
+      "USAGE",
+      `There is no session ${id} with a turn in it: \`plimsoll sessions\` lists them.`,
+    );
+  const branch = snapshot.branches.find((one) => one.id === turn.branch);
+  const nodes = pathInSnapshot(snapshot, branch?.tipSeq ?? null);
+  const said = nodes.filter(({ source }) => source !== "inner").map(({ seq }) => seq);
+  const bodies = await store.bodies(id, said);
+  const head = turn.head === undefined ? undefined : await store.head(id, turn.head);
+  const body = {
+    ...(head === undefined ? {} : decodeMessage(head)),
+    model: turn.model,
+    [wire.messagesField]: said.map((seq) => decodeMessage(bodies.get(seq) ?? new Uint8Array())),
+  };
+  return { ...recordingOf(body, id), wire: wire.name };
+}

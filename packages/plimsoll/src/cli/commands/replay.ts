@@ -1,0 +1,198 @@
+/** `plimsoll replay`: what recorded conversations would have cost, under Plimsoll and under what others do. */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { PriceList } from "../../prompt/prices.ts";
+import { type Flags, loadSettings } from "../../config/config.ts";
+import {
+  type PolicyFigures,
+  type PolicyName,
+  policyNames,
+  type ReplayWindow,
+  replayAll,
+} from "../../replay/replay.ts";
+import { type Recording, scriptOf } from "../../replay/turns.ts";
+import { createPrices } from "../../session/fit/when-to-compact.ts";
+import type { WireName } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { withProgress } from "../console/progress.ts";
+import { readTrace } from "./replay-sources.ts";
+import { harmlessJson, table } from "../console/terminal.ts";
+
+export type ReplayFlags = Flags & {
+  readonly policy?: readonly string[];
+  readonly window?: number;
+  readonly windowShare?: number;
+  readonly model?: string;
+  readonly wire?: string;
+  readonly secondsPerTurn?: number;
+  readonly json?: boolean;
+};
+
+const usualPolicies: readonly PolicyName[] = ["none", "tail", "clear", "plimsoll"];
+const usualModels: Readonly<Record<WireName, string>> = {
+  anthropic: "claude-sonnet-4-5",
+  "openai-chat": "gpt-4.1",
+  "openai-responses": "gpt-4.1",
+};
+/** Where a recording does not say how long an answer may be. */
+const maxOutputTokens = 1_024;
+const usualSeconds = 20;
+
+/** What the figures were made with. */
+interface Setting {
+  readonly conversations: number;
+  readonly model: string;
+  readonly wire: WireName;
+  readonly window: ReplayWindow;
+  readonly secondsPerTurn: number;
+  readonly prices: PriceList;
+}
+
+export async function runReplay(traces: readonly string[], flags: ReplayFlags): Promise<void> {
+  const policies = policiesOf(flags.policy);
+  const window = windowOf(flags);
+  const recordings = await readTraces(traces, flags);
+  const { model, wire } = targetOf(recordings, flags);
+  const scripts = recordings.map((recording) =>
+    scriptOf(recording, { wire, model, maxOutputTokens }),
+  );
+  const { config } = loadSettings(flags, process.env);
+  const provider = wire === "anthropic" ? "anthropic" : "openai";
+  const prices = createPrices(config)({ provider, model });
+  const secondsPerTurn = flags.secondsPerTurn ?? usualSeconds;
+  // Conversations differ in length: turns tell better how far it is.
+  const sizes = scripts.map(({ turns }) => turns.length);
+  const figures = await withProgress(
+    "Replaying turns",
+    { total: sumOf(sizes), json: flags.json },
+    (progress) =>
+      replayAll(scripts, {
+        policies,
+        window,
+        secondsPerTurn,
+        prices,
+        config,
+        onProgress: (done) => progress.step(sumOf(sizes.slice(0, done))),
+      }),
+  );
+  const conversations = scripts.length;
+  const setting = { conversations, model, wire, window, secondsPerTurn, prices };
+  console.log(
+    flags.json === true
+      ? harmlessJson({ ...setting, policies: figures.map(withShare) })
+      : render(setting, figures),
+  );
+}
+
+function policiesOf(names: readonly string[] | undefined): readonly PolicyName[] {
+  if (names === undefined) return usualPolicies;
+  const known: readonly string[] = policyNames;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return [...new Set(names as readonly PolicyName[])];
+  throw new PlimsollError(
+    "USAGE",
+    `There is no policy "${unknown}": use ${policyNames.join(", ")}.`,
+  );
+}
+
+function windowOf({ window, windowShare }: ReplayFlags): ReplayWindow {
+  if (window !== undefined && windowShare !== undefined)
+    throw new PlimsollError("USAGE", "Give --window or --window-share, not both.");
+  if (window !== undefined) return { kind: "tokens", tokens: window };
+  return windowShare === undefined ? { kind: "model" } : { kind: "share", share: windowShare };
+}
+
+/** Unless told otherwise, what the first conversation was recorded with. */
+function targetOf(
+  [first]: readonly Recording[],
+  flags: ReplayFlags,
+): { readonly model: string; readonly wire: WireName } {
+  const wanted = flags.wire ?? first?.wire ?? "openai-chat";
+  if (!Object.hasOwn(wires, wanted))
+    throw new PlimsollError(
+      "USAGE",
+      `The wire "${wanted}" is not known: use ${Object.keys(wires).join(", ")}.`,
+    );
+  const wire = wanted as WireName;
+  const recorded = wire === first?.wire ? first.head["model"] : undefined;
+  const model = flags.model ?? (typeof recorded === "string" ? recorded : usualModels[wire]);
+  return { model, wire };
+}
+
+function readTraces(traces: readonly string[], flags: ReplayFlags): Promise<readonly Recording[]> {
+  const wish = { total: traces.length, json: flags.json };
+  return withProgress("Reading traces", wish, async (progress) => {
+    const recordings: Recording[] = [];
+    for (const [index, trace] of traces.entries()) {
+      recordings.push(...(await readTrace(trace, flags)));
+      progress.step(index + 1);
+    }
+    return recordings;
+  });
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function withShare(figures: PolicyFigures): PolicyFigures & { readonly prefixShare: number } {
+  return { ...figures, prefixShare: shareOf(figures) };
+}
+
+function shareOf({ prefix, sent }: PolicyFigures): number {
+  return sent === 0 ? 0 : prefix / sent;
+}
+
+function render(setting: Setting, figures: readonly PolicyFigures[]): string {
+  const { model, wire, window, secondsPerTurn, prices, conversations } = setting;
+  const rows = figures.map((one) => [
+    one.policy,
+    one.requests,
+    one.sent,
+    one.cacheRead,
+    one.cacheWrite + one.cacheWriteLong,
+    one.fresh,
+    one.output,
+    one.usd === undefined ? "unknown" : `$${one.usd.toFixed(one.usd < 1 ? 4 : 2)}`,
+    `${(shareOf(one) * 100).toFixed(1)} %`,
+    one.compactions,
+    one.forced,
+    one.overWindow,
+    one.refused,
+  ]);
+  const columns = [
+    "policy",
+    "requests",
+    "sent",
+    "cached",
+    "written",
+    "fresh",
+    "output",
+    "bill",
+    "prefix",
+    "compactions",
+    "forced",
+    "over",
+    "refused",
+  ];
+  const source = prices.prices === undefined ? "unknown" : `${prices.source} (${prices.date})`;
+  return [
+    `${conversations} ${conversations === 1 ? "conversation" : "conversations"} on ${wire} with ${model}, ${windowText(window)}, a request every ${secondsPerTurn} s.`,
+    `Prices: ${source}. The cache is simulated; tokens are counted here.`,
+    "",
+    table([columns, ...rows]),
+    "",
+    "none has an unlimited window. Recorded answers look nothing up, so Plimsoll's own rounds are in no bill. cached, written, fresh: how what was sent is billed. prefix: what each request shares with the one before it. forced: compactions without which a request would not have fitted. over: larger than the window.",
+  ].join("\n");
+}
+
+function windowText(window: ReplayWindow): string {
+  switch (window.kind) {
+    case "model":
+      return "in the model's own window";
+    case "tokens":
+      return `in a window of ${window.tokens.toLocaleString("en-US")} tokens`;
+    case "share":
+      return `in a window of ${Math.round(window.share * 100)} % of each conversation`;
+  }
+}

@@ -1,0 +1,91 @@
+/** `plimsoll serve`: the service, until it is told to stop. */
+
+import { join } from "node:path";
+import { errorMessage } from "../../message/error.ts";
+import { startServer, upstreamsOf } from "../../server/server.ts";
+import { openTelemetry } from "../../server/telemetry/telemetry.ts";
+import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
+import { openDataFolder } from "../../config/data-folder.ts";
+import { raisedLimits } from "../../config/limits.ts";
+import { openPlimsoll } from "../../plimsoll.ts";
+import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
+import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
+import { harmless } from "../console/terminal.ts";
+import { growYoungHeap } from "../console/young-heap.ts";
+
+export async function runServe(flags: Flags, version: string): Promise<void> {
+  outliveReaders();
+  growYoungHeap();
+  const settings = loadSettings(flags, process.env);
+  const folder = openDataFolder(settings.data);
+  const { config, host, port } = settings;
+  const token = settings.token ?? folder.token;
+  const lock = takeService(settings.data);
+  const plimsoll = await openPlimsoll({ data: settings.data, config, isService: true });
+  const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
+  plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  plimsoll.on("store-spoilt", ({ message }) => warn(message));
+  for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
+  plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
+  const upstreams = upstreamsOf(config);
+  const telemetry = await openTelemetry({ plimsoll, upstreams, version, env: process.env, warn });
+  await plimsoll.warmUp();
+  // Reads the whole file, beside everything else.
+  void plimsoll.checkStore();
+  const server = await startServer({
+    plimsoll,
+    config,
+    host,
+    port,
+    token,
+    storeKey: folder.key,
+    configFile: settings.configFile,
+    version,
+    warn,
+  });
+  announce(settings.data, server.url, warn);
+  console.log(`plimsoll ready on ${server.url}\n${dashboardLine(server.url, settings, token)}`);
+
+  await toldToStop(warn);
+  removeServiceFile(settings.data);
+  await server.close();
+  await plimsoll.close();
+  lock.release();
+  // An exporter that still tries to reach its collector must not hold the process.
+  if ((await telemetry.close()) === "unsent") process.exit();
+}
+
+/** The owner's token is for the eyes of whoever sits there: what is not a terminal is kept, in journals and files. */
+function dashboardLine(url: string, settings: Settings, token: string): string {
+  if (process.stdout.isTTY === true) return `dashboard ${url}/#token=${token}`;
+  const place = settings.token === undefined ? join(settings.data, "token") : "PLIMSOLL_TOKEN";
+  return `dashboard ${url}/ (its token is in ${place})`;
+}
+
+/** A disk that does not take the file is no reason not to serve. */
+function announce(data: string, url: string, warn: (message: string) => void): void {
+  try {
+    writeServiceFile(data, url);
+  } catch (error) {
+    warn(`other commands will not find this service: ${errorMessage(error)}`);
+  }
+}
+
+function toldToStop(warn: (message: string) => void): Promise<void> {
+  return new Promise((resolve) =>
+    onStopSignals(
+      (signal) => {
+        if (signal === "SIGINT" && process.stderr.isTTY === true)
+          warn("stopping when the running answers are stored; Ctrl-C again ends at once.");
+        resolve();
+      },
+      (signal) => process.exit(signalCodes[signal]),
+    ),
+  );
+}
+
+/** Other commands end when their reader has seen enough; whoever reads the first line of a service must not end it. */
+function outliveReaders(): void {
+  process.stdout.removeAllListeners("error");
+  process.stdout.on("error", () => undefined);
+}

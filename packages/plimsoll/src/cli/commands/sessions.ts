@@ -1,0 +1,119 @@
+/** `plimsoll sessions` and `plimsoll log`: what was recorded. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject } from "../../message/json.ts";
+import { messageText } from "../../message/message.ts";
+import type { Flags } from "../../config/config.ts";
+import { pathInSnapshot } from "../../session/log/log.ts";
+import type { MessageRecord, NodeRecord, SessionSnapshot } from "../../store/store.ts";
+import { wires } from "../../wire/wires.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { withProgress } from "../console/progress.ts";
+import { harmless, harmlessJson, oneLine, table } from "../console/terminal.ts";
+
+export async function runSessions(
+  flags: Flags & { readonly limit: number; readonly json?: boolean },
+): Promise<void> {
+  await withStore(flags, async (store) => {
+    const sessions = await store.sessions({ limit: flags.limit });
+    if (flags.json === true) {
+      console.log(harmlessJson({ items: sessions }));
+      return;
+    }
+    const rows = sessions.map((session) => [
+      session.id,
+      session.wire,
+      session.agent ?? "",
+      session.branches,
+      session.messages,
+      session.turns,
+      new Date(session.updatedAt).toISOString().slice(0, 19).replace("T", " "),
+    ]);
+    console.log(
+      table([
+        ["session", "wire", "agent", "branches", "messages", "turns", "last turn (UTC)"],
+        ...rows,
+      ]),
+    );
+  });
+}
+
+const page = 500;
+
+interface LogFlags extends Flags {
+  readonly full?: boolean;
+  readonly json?: boolean;
+  /** Only what was said on the way to its end, and beside that. */
+  readonly branch?: string;
+}
+
+export async function runLog(id: string | undefined, flags: LogFlags): Promise<void> {
+  await withStore(flags, async (store) => {
+    const session = await chooseSession(store, id);
+    const snapshot = await store.snapshot(session);
+    const isOnBranch = snapshot === undefined ? () => true : onBranch(snapshot, flags.branch);
+    // What a client sends back of an answer in another place is no message of its own.
+    const isShown = (message: MessageRecord): boolean =>
+      isOnBranch(message) && (flags.json === true || message.source !== "echo");
+    const printing: Printing = {
+      ...flags,
+      wire: snapshot?.session.wire ?? "",
+      hasBranches: (snapshot?.branches.length ?? 0) > 1,
+    };
+    await withProgress("Printing messages", { isStreaming: true }, async (progress) => {
+      let printed = 0;
+      for (let after = 0; ; ) {
+        const messages = await store.messages(session, { after, limit: page });
+        for (const message of messages.filter(isShown))
+          console.log(renderMessage(message, printing));
+        printed += messages.length;
+        progress.step(printed);
+        if (messages.length < page) return;
+        after = messages.at(-1)?.seq ?? after;
+      }
+    });
+  });
+}
+
+/** Also what it shares with the branch that it came from. */
+function onBranch(
+  snapshot: SessionSnapshot,
+  wanted: string | undefined,
+): (node: NodeRecord) => boolean {
+  if (wanted === undefined) return () => true;
+  const branch = snapshot.branches.find((one) => one.id === wanted);
+  if (branch === undefined)
+    throw new PlimsollError(
+      "USAGE",
+      `There is no branch ${wanted} in this session: it has ${snapshot.branches.map((one) => one.id).join(", ")}.`,
+    );
+  const path = new Set(pathInSnapshot(snapshot, branch.tipSeq).map(({ seq }) => seq));
+  return (node) => path.has(node.seq) || node.branch === wanted;
+}
+
+interface Printing extends Pick<LogFlags, "full" | "json"> {
+  readonly wire: string;
+  /** Then each line says which it is. */
+  readonly hasBranches: boolean;
+}
+
+const branchWidth = 27;
+
+function renderMessage(
+  { body, ...node }: MessageRecord,
+  { wire, hasBranches, json, full }: Printing,
+): string {
+  const message: unknown = JSON.parse(new TextDecoder().decode(body));
+  if (json === true) return harmlessJson({ ...node, message });
+  const inner = node.source === "inner" ? " (lookup)" : "";
+  const mark = node.isComplete ? inner : " (incomplete)";
+  const branch = hasBranches ? `${(node.branch ?? "").padEnd(branchWidth)} ` : "";
+  const head = `${String(node.seq).padStart(5)}  ${branch}${node.role.padEnd(9)} ${String(node.tokens).padStart(7)} tokens${mark}`;
+  const text = isObject(message) ? readable(message, wire) : "";
+  return full === true ? `${head}\n${harmless(text)}\n` : `${head}  ${oneLine(text, 80)}`;
+}
+
+function readable(message: JsonObject, wireName: string): string {
+  const wire = Object.values(wires).find(({ name }) => name === wireName);
+  return (wire && messageText(wire.decode(message))) || JSON.stringify(message);
+}

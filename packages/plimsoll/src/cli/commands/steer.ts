@@ -1,0 +1,158 @@
+/** `plimsoll undo` and `plimsoll restore`: through the service where one runs, else on the data folder itself. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { isObject } from "../../message/json.ts";
+import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
+import { openDataFolder } from "../../config/data-folder.ts";
+import { openPlimsoll } from "../../plimsoll.ts";
+import type { RestorePoint } from "../../session/log/checkpoints.ts";
+import type { Compacted, Steered, Steering } from "../../session/steer/steer.ts";
+import { chooseSession, withStore } from "../console/open-store.ts";
+import { withProgress } from "../console/progress.ts";
+import { findService } from "../console/running.ts";
+import { harmlessJson } from "../console/terminal.ts";
+
+interface Steer<T extends Steered> {
+  readonly action: "undo" | "restore" | "compact";
+  readonly wish: Readonly<Record<string, string | number>>;
+  readonly directly: (steering: Steering, session: string) => Promise<T>;
+}
+
+type SteerFlags = Flags & { readonly json?: boolean };
+
+/** While it takes its time. */
+const labels: Readonly<Record<Steer<Steered>["action"], string>> = {
+  undo: "Taking back",
+  restore: "Restoring",
+  compact: "Compacting",
+};
+
+export async function runUndo(
+  id: string | undefined,
+  flags: SteerFlags & { readonly edit?: number; readonly branch?: string },
+): Promise<void> {
+  const { edit, branch } = flags;
+  const wish = {
+    ...(edit === undefined ? {} : { edit }),
+    ...(branch === undefined ? {} : { branch }),
+  };
+  await steer(id, flags, {
+    action: "undo",
+    wish,
+    directly: (steering, session) => steering.undo(session, wish),
+  });
+}
+
+export async function runRestore(
+  point: string,
+  flags: SteerFlags & { readonly session?: string },
+): Promise<void> {
+  const wish = pointOf(point);
+  await steer(flags.session, flags, {
+    action: "restore",
+    wish: { ...wish },
+    directly: (steering, session) => steering.restore(session, wish),
+  });
+}
+
+export async function runCompactSession(
+  id: string | undefined,
+  flags: SteerFlags & { readonly budget?: number; readonly branch?: string },
+): Promise<void> {
+  const { budget, branch } = flags;
+  const wish = {
+    ...(budget === undefined ? {} : { budget }),
+    ...(branch === undefined ? {} : { branch }),
+  };
+  await steer(id, flags, {
+    action: "compact",
+    wish,
+    directly: (steering, session) => steering.compact(session, wish),
+  });
+}
+
+/** cp_7 is a checkpoint, 7 an edit, everything else a time. */
+function pointOf(text: string): RestorePoint {
+  if (text.startsWith("cp_")) return { checkpoint: text };
+  if (/^\d{1,9}$/.test(text)) return { seq: Number(text) };
+  const at = Date.parse(text);
+  if (!Number.isNaN(at)) return { at };
+  throw new PlimsollError(
+    "USAGE",
+    `"${text}" is no point to come back to: give a checkpoint (cp_7), the number of an edit, or a time.`,
+  );
+}
+
+/** As deep as a turn would go. */
+export function compactStored(settings: Settings, session: string): Promise<Compacted> {
+  return steerStored(settings, session, {
+    action: "compact",
+    wish: {},
+    directly: (steering) => steering.compact(session, {}),
+  });
+}
+
+async function steer(
+  id: string | undefined,
+  flags: SteerFlags,
+  wanted: Steer<Steered>,
+): Promise<void> {
+  const session = await withStore(flags, (store) => chooseSession(store, id));
+  const steered = await withProgress(labels[wanted.action], { json: flags.json }, () =>
+    steerStored(loadSettings(flags, process.env), session, wanted),
+  );
+  if (flags.json === true) {
+    console.log(harmlessJson(steered));
+    return;
+  }
+  const { tokens, limit, edits } = steered;
+  console.log(
+    `Done: the window holds ${tokens} tokens now${limit === null ? "" : `, of ${limit} that fit`} (edits ${edits.join(", ")}).`,
+  );
+}
+
+async function steerStored<T extends Steered>(
+  settings: Settings,
+  session: string,
+  wanted: Steer<T>,
+): Promise<T> {
+  const running = await findService(settings.data);
+  return running === undefined
+    ? steerFolder(settings, session, wanted)
+    : steerService(running.url, settings, session, wanted);
+}
+
+async function steerFolder<T extends Steered>(
+  { data, config }: Settings,
+  session: string,
+  { directly }: Steer<T>,
+): Promise<T> {
+  const plimsoll = await openPlimsoll({ data, config });
+  try {
+    return await directly(plimsoll.steering, session);
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+/** Two writers on one folder would overtake each other: the one that runs does it. */
+async function steerService<T extends Steered>(
+  url: string,
+  settings: Settings,
+  session: string,
+  { action, wish }: Steer<T>,
+): Promise<T> {
+  const token = settings.token ?? openDataFolder(settings.data).token;
+  const response = await fetch(`${url}/api/sessions/${session}/${action}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify(wish),
+  });
+  const answer: unknown = await response.json();
+  if (response.ok) return answer as T;
+  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : {};
+  throw new PlimsollError(
+    "INTERNAL",
+    String(error["message"] ?? `The service said ${response.status}.`),
+  );
+}

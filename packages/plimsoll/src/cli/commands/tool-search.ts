@@ -1,0 +1,158 @@
+/** `plimsoll tool-search`: the tools that a query asks for; or catalogues and queries as lines of JSON in, names out. */
+
+import { readFileSync, statSync } from "node:fs";
+import type { Writable } from "node:stream";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import { buildToolIndex, type SearchedTool, type ToolIndex } from "../../search/tool-index.ts";
+import type { WordVectors } from "../../search/vectors.ts";
+import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { namedTool } from "../../wire/format/named-tool.ts";
+import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
+import { type Progress, withProgress } from "../console/progress.ts";
+import { harmlessJson, oneLine, table } from "../console/terminal.ts";
+
+export interface ToolSearchFlags {
+  readonly catalogue?: string;
+  readonly k: number;
+  readonly json?: boolean;
+  readonly jsonl?: boolean;
+}
+
+/** A file is held in memory. */
+const fileBytesMax = 256 * 1024 * 1024;
+/** Catalogues of one stream that can be asked at the same time; with one more the oldest is forgotten. */
+const cataloguesMax = 16;
+const descriptionCharsMax = 80;
+
+export async function runToolSearch(
+  query: string | undefined,
+  flags: ToolSearchFlags,
+): Promise<void> {
+  if (flags.jsonl === true)
+    return withProgress("Answering queries", { isStreaming: true, readsInput: true }, (progress) =>
+      runToolSearchJsonl(process.stdin, process.stdout, progress),
+    );
+  if (query === undefined || query.trim() === "" || flags.catalogue === undefined)
+    throw new PlimsollError(
+      "USAGE",
+      'Say what to look for and where, like `plimsoll tool-search "merge two PDFs" --catalogue tools.json`; with --jsonl both come on standard input.',
+    );
+  const tools = readCatalogueFile(flags.catalogue);
+  const { index } = catalogueOf(tools, await loadWordVectors());
+  const found = index.find(query, flags.k).flatMap(({ index: at, score }) => {
+    const tool = tools[at];
+    return tool === undefined ? [] : [{ tool, score }];
+  });
+  if (flags.json === true) {
+    const shown = found.map(({ tool: { name, server }, score }) => ({ name, server, score }));
+    console.log(harmlessJson({ tools: shown }));
+  } else if (found.length === 0) {
+    console.log("No tool matches: try other words for what it shall do.");
+  } else {
+    const rows = found.map(({ tool, score }) => [
+      tool.name,
+      score.toFixed(2),
+      oneLine(tool.description ?? "", descriptionCharsMax),
+    ]);
+    console.log(table([["tool", "score", "description"], ...rows]));
+  }
+}
+
+function readCatalogueFile(file: string): readonly SearchedTool[] {
+  const tools = toolsOf(readJsonFile(file));
+  if (tools === undefined || tools.length === 0)
+    throw new PlimsollError(
+      "USAGE",
+      `${file} holds no tools: give a list of tool definitions, a request body with \`tools\`, or the result of an MCP tools/list.`,
+    );
+  return tools;
+}
+
+function readJsonFile(file: string): JsonValue {
+  try {
+    if (statSync(file).size > fileBytesMax)
+      throw new PlimsollError(
+        "USAGE",
+        `${file} is larger than ${fileBytesMax} bytes: give a smaller catalogue.`,
+      );
+    return JSON.parse(readFileSync(file, "utf8")) as JsonValue;
+  } catch (cause) {
+    if (PlimsollError.is(cause)) throw cause;
+    throw new PlimsollError(
+      "USAGE",
+      `${file} cannot be read as JSON (${errorMessage(cause)}): give a file with tool definitions.`,
+    );
+  }
+}
+
+/** Contract: answers in the order of the lines, each from the lines before it only. A bad line throws USAGE with its number. */
+export async function runToolSearchJsonl(
+  input: Input,
+  output: Writable,
+  progress?: Progress,
+): Promise<void> {
+  const vectors = await loadWordVectors();
+  const catalogues = new Map<JsonValue | undefined, Catalogue>();
+  let answered = 0;
+  for await (const { item, number } of jsonLines(input)) {
+    if (item["kind"] === "catalogue") {
+      const tools = toolsOf(item["tools"]);
+      if (tools === undefined)
+        throw badLine(number, 'a catalogue needs "tools", a list of tool definitions');
+      catalogues.delete(item["set"]);
+      const oldest = catalogues.keys().next();
+      if (catalogues.size >= cataloguesMax && !oldest.done) catalogues.delete(oldest.value);
+      catalogues.set(item["set"], catalogueOf(tools, vectors));
+    }
+    if (item["kind"] !== "tools") continue;
+    const names = answer(catalogues.get(item["catalogue"]), item, number);
+    await writeLine(output, { id: item["id"], tools: names });
+    answered += 1;
+    progress?.step(answered);
+  }
+}
+
+interface Catalogue {
+  readonly names: readonly string[];
+  readonly index: ToolIndex;
+}
+
+function catalogueOf(tools: readonly SearchedTool[], vectors: WordVectors | undefined): Catalogue {
+  return { names: tools.map(({ name }) => name), index: buildToolIndex(tools, vectors) };
+}
+
+function answer(
+  catalogue: Catalogue | undefined,
+  { query, k = 10 }: JsonObject,
+  number: number,
+): readonly string[] {
+  if (catalogue === undefined)
+    throw badLine(number, 'the catalogue whose "set" it names in "catalogue" must come before it');
+  if (typeof query !== "string") throw badLine(number, 'a search needs "query", a text');
+  if (typeof k !== "number" || !Number.isInteger(k) || k < 1)
+    throw badLine(number, '"k" must be a whole number above 0');
+  return catalogue.index.find(query, k).flatMap(({ index }) => catalogue.names[index] ?? []);
+}
+
+/** Tools of a list, of a request body, or of an MCP answer; undefined where there is no list. */
+function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefined {
+  if (Array.isArray(value)) return value.flatMap((item) => toolOf(item) ?? []);
+  if (!isObject(value)) return undefined;
+  const { tools, result } = value;
+  const list = tools ?? (isObject(result) ? result["tools"] : undefined);
+  return Array.isArray(list) ? toolsOf(list) : undefined;
+}
+
+/** OpenAI chat puts a tool into `function`; the schema has three names. What has no name cannot be called by one. */
+function toolOf(item: JsonValue): SearchedTool | undefined {
+  const tool = isObject(item) && isObject(item["function"]) ? item["function"] : item;
+  const named = namedTool(tool, "parameters", "input_schema", "inputSchema");
+  if (named === undefined || !isObject(tool)) return undefined;
+  const { server, serverDescription } = tool;
+  return {
+    ...named,
+    ...(typeof server === "string" ? { server } : {}),
+    ...(typeof serverDescription === "string" ? { serverDescription } : {}),
+  };
+}

@@ -1,0 +1,74 @@
+/** Where the service of a data folder runs, if one does: two of them would write over each other's sessions. */
+
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { PlimsollError } from "../../message/error.ts";
+import { isObject, parseObject } from "../../message/json.ts";
+import { serviceLockName } from "../../config/data-folder.ts";
+import { type FolderLock, takeLock } from "../../store/folder-lock.ts";
+import { isAlive, writeWhole } from "../../store/whole-file.ts";
+
+interface NamedService {
+  readonly pid: number;
+  readonly url: string;
+}
+
+export interface RunningService extends NamedService {
+  /** What is wrong with its store, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+const fileName = "service.json";
+const timeoutMs = 2000;
+
+/** The service that this folder's file names, if it is alive: after a crash the file names a dead one. */
+export async function findService(data: string): Promise<RunningService | undefined> {
+  const named = readServiceFile(data);
+  if (named === undefined || !isAlive(named.pid)) return undefined;
+  const problems = await problemsAt(named.url);
+  return problems === undefined ? undefined : { ...named, problems };
+}
+
+/**
+ * The right to be the service of this folder, until the process ends: held by the system, so neither a service that stands
+ * still nor one that starts in the same moment is overlooked. Commands and the library do not ask for it.
+ */
+export function takeService(data: string): FolderLock {
+  const lock = takeLock(join(data, serviceLockName), 0);
+  if (lock !== undefined) return lock;
+  const named = readServiceFile(data);
+  const where =
+    named !== undefined && isAlive(named.pid) ? `, at ${named.url} (process ${named.pid})` : "";
+  throw new PlimsollError(
+    "SERVICE_RUNNING",
+    `A service already runs on ${data}${where}: use that one, or choose another folder with --data.`,
+  );
+}
+
+/** For other commands: they find the service by it. */
+export function writeServiceFile(data: string, url: string): void {
+  writeWhole(join(data, fileName), JSON.stringify({ pid: process.pid, url }));
+}
+
+/** In a folder that was put in the place of ours, it is another service's. */
+export function removeServiceFile(data: string): void {
+  if (readServiceFile(data)?.pid === process.pid) rmSync(join(data, fileName), { force: true });
+}
+
+function readServiceFile(data: string): NamedService | undefined {
+  const file = join(data, fileName);
+  const { pid, url } = (existsSync(file) && parseObject(readFileSync(file, "utf8"))) || {};
+  return typeof pid === "number" && typeof url === "string" ? { pid, url } : undefined;
+}
+
+/** undefined: no service answers there. */
+async function problemsAt(url: string): Promise<readonly string[] | undefined> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(timeoutMs) });
+    const health: unknown = await response.json();
+    if (!isObject(health) || typeof health["status"] !== "string") return undefined;
+    return Array.isArray(health["problems"]) ? health["problems"].map(String) : [];
+  } catch {
+    return undefined;
+  }
+}

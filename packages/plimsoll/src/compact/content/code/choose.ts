@@ -1,0 +1,67 @@
+/** Which parts of a program go: in the order of the candidates, until about so many characters are gone. */
+
+import { type Candidate, type CodeEdit, endOf, markChars } from "./elisions.ts";
+import type { LineIndex } from "./outline.ts";
+
+export function chooseEdits(
+  candidates: readonly Candidate[],
+  lines: LineIndex,
+  chars: number,
+): readonly CodeEdit[] {
+  const ledger = new Ledger(lines);
+  const chosen: CodeEdit[] = [];
+  let needed = chars;
+  for (const edit of candidates.flatMap(({ edits }) => edits)) {
+    if (needed <= 0) break;
+    // Where less is enough, the beginning stays.
+    const some = endOf(edit, needed + markChars, lines);
+    chosen.push(some);
+    needed -= ledger.takeOut(some);
+  }
+  return chosen;
+}
+
+/** What is gone already. Lines in a row that are gone have one mark, and blank lines between them go too. */
+class Ledger {
+  readonly #lines: LineIndex;
+  readonly #gone: Uint8Array;
+
+  constructor(lines: LineIndex) {
+    this.#lines = lines;
+    this.#gone = new Uint8Array(lines.starts.length);
+  }
+
+  /** Characters that are gone by it, and were not before. */
+  takeOut({ start, end, lines: range, lead, tail }: CodeEdit): number {
+    const mark = lead.length + markChars + tail.length;
+    if (range === undefined) {
+      const isGone = this.#gone[this.#lines.lineOf(start)] === 1;
+      return isGone ? 0 : end - start - mark;
+    }
+    const first = this.#joined(range.first, -1);
+    const last = this.#joined(range.last, 1);
+    let chars = 0;
+    let runs = 0;
+    for (let line = first - 1; line <= last + 1; line++) {
+      const isGone = this.#gone[line] === 1;
+      if (isGone && this.#gone[line - 1] !== 1) runs++;
+      if (isGone || line < first || line > last) continue;
+      chars += this.#lines.endOf(line) - this.#lines.startOf(line) + 1;
+    }
+    // A run that began before the lines looked at.
+    if (this.#gone[first - 1] === 1 && this.#gone[first - 2] === 1) runs++;
+    this.#gone.fill(1, first, last + 1);
+    return chars + (runs - 1) * mark;
+  }
+
+  /** Over blank lines, if what is behind them is gone. */
+  #joined(line: number, step: -1 | 1): number {
+    let place = line + step;
+    while (place >= 0 && place < this.#gone.length && this.#isBlank(place)) place += step;
+    return this.#gone[place] === 1 ? place - step : line;
+  }
+
+  #isBlank(line: number): boolean {
+    return this.#gone[line] !== 1 && this.#lines.textOf(line).trim() === "";
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * Code: a skeleton by its syntax. Imports, signatures and headers stay, bodies become comments, lines that matter stay
+ * with the structure around them. What the parser had nothing to say against, it has nothing to say against afterwards.
+ */
+
+import { chooseEdits } from "./choose.ts";
+import { type CodeEdit, candidatesOf, markText, type Outline, settle } from "./elisions.ts";
+import { guessLanguages, type Language, languageOfEnding, languages } from "./languages.ts";
+import { LineIndex, outlineOf } from "./outline.ts";
+import { type Cleanness, cleannessOf, parseCode, type SyntaxNode } from "./parse.ts";
+import {
+  type Attempt,
+  attempt,
+  type Compressor,
+  mistaken,
+  type Wish,
+  whole,
+} from "../cut/compressor.ts";
+import { weightsOf } from "../cut/lines.ts";
+import { type Numbered, stripNumbers } from "./numbered-lines.ts";
+
+const maxChars = 8_000_000;
+
+/** Has the first word on a file with the name of a program; on one that the parser reads without complaint. */
+export const namedCodeCompressor: Compressor = {
+  kind: "code",
+  detects: ({ ending }) => isCodeEnding(ending),
+  compress: (text, wish) => compressCode(text, wish, "only if clean"),
+};
+
+export const codeCompressor: Compressor = {
+  kind: "code",
+  detects: ({ lines, ending }) => {
+    if (isCodeEnding(ending)) return true;
+    if (ending === "md" || ending === "txt" || ending === "rst") return false;
+    const bare = lines.map((line) => line.replace(/^\s{0,8}\d{1,7}(?:\t|→|: )/, ""));
+    const isMarked = bare.some((line) => /^\s*(?:`{3,}|~{3,})/.test(line));
+    return !isMarked && guessLanguages(bare).length > 0;
+  },
+  compress: (text, wish) => compressCode(text, wish, "even if broken"),
+};
+
+function isCodeEnding(ending: string | undefined): boolean {
+  return ending !== undefined && languageOfEnding(ending) !== undefined;
+}
+
+function compressCode(text: string, wish: Wish, when: "only if clean" | "even if broken"): Attempt {
+  if (text.length > maxChars) return mistaken;
+  const numbered = stripNumbers(text);
+  const code = numbered?.code ?? text;
+  const read = readCode(code, wish.path ?? pathIn(numbered?.before ?? ""));
+  if (read === undefined || (read.cleanness === "broken" && when === "only if clean"))
+    return mistaken;
+  const shorter = shorten({ ...read, code, wish, numbered });
+  if (read.cleanness === "clean") return shorter === undefined ? whole : attempt(shorter.text);
+  // What could not be read as a whole may not be what it looks like: lines do as well as a poor outline.
+  const isEnough = shorter !== undefined && shorter.tokens <= wish.count(text) * wish.ratio;
+  return isEnough ? attempt(shorter.text) : mistaken;
+}
+
+/** The file that a reader of files names above its lines. */
+function pathIn(text: string): string | undefined {
+  return /[\w@./+-]{1,200}\.\w{1,5}(?=\W|$)/.exec(text.slice(0, 1_000))?.[0];
+}
+
+interface Read {
+  readonly language: Language;
+  readonly root: SyntaxNode;
+  readonly cleanness: Cleanness;
+}
+
+/** In the first language that has nothing to say against it, else in the likeliest. */
+function readCode(code: string, path: string | undefined): Read | undefined {
+  let broken: Read | undefined;
+  for (const language of likely(code, path)) {
+    const root = parseCode(language.name, code);
+    if (root === undefined) continue;
+    const read = { language, root, cleanness: cleannessOf(root) };
+    if (read.cleanness === "clean") return read;
+    broken ??= read;
+  }
+  return broken;
+}
+
+/** Grammars that read what another one of the same family may not. */
+const relatives: Readonly<Record<string, readonly string[]>> = {
+  TypeScript: ["Tsx"],
+  JavaScript: ["Tsx", "TypeScript"],
+  Tsx: ["TypeScript"],
+  c: ["cpp"],
+  cpp: ["c"],
+};
+
+function likely(code: string, path: string | undefined): readonly Language[] {
+  const ending = /\.([\w+]+)$/.exec(path ?? "")?.[1]?.toLowerCase();
+  const named = ending === undefined ? undefined : languageOfEnding(ending);
+  const first =
+    named === undefined ? guessLanguages(code.slice(0, 20_000).split(/\r?\n/)) : [named];
+  const names = first.flatMap(({ name }) => [name, ...(relatives[name] ?? [])]);
+  return [...new Set(names)].flatMap((name) =>
+    languages.filter((language) => language.name === name),
+  );
+}
+
+interface Task extends Read {
+  readonly code: string;
+  readonly wish: Wish;
+  readonly numbered: Numbered | undefined;
+}
+
+interface Trial {
+  readonly needed: number;
+  readonly tokens: number;
+}
+
+/** Between what was too little and what was more than enough, where the goal should be. */
+function nextTrial(little: Trial, much: Trial | undefined, goal: number): number {
+  if (much === undefined) return little.needed + (little.tokens - goal) * 1.15;
+  const aim = goal * ((1 + nearGoal) / 2);
+  const share = (little.tokens - aim) / Math.max(1, little.tokens - much.tokens);
+  return little.needed + (much.needed - little.needed) * Math.min(0.9, Math.max(0.1, share));
+}
+
+/** Lines that matter more than this share of the most are protected: fewer and fewer, until enough can go. */
+const protectedFrom = [0, 0.35, 0.7, 2] as const;
+/** So much above the goal is better than to lose what matters. */
+const worthMore = 1.15;
+
+function shorten(task: Task): Shortened | undefined {
+  const { code, wish, root, language, numbered } = task;
+  const lines = new LineIndex(code);
+  const outline = outlineOf(root, language, lines);
+  const weights =
+    wish.weigh === undefined
+      ? undefined
+      : weightsOf(
+          lines.starts.map((_, line) => lines.textOf(line)),
+          wish,
+        );
+  const whole = numbered === undefined ? code : numbered.before + code + numbered.after;
+  const before = wish.count(whole);
+  const goal = before * wish.ratio;
+  let best: Shortened | undefined;
+  for (const from of weights === undefined ? [2] : protectedFrom) {
+    const isProtected = (line: number): boolean => (weights?.[line] ?? 0) > from;
+    const parts = {
+      lines,
+      language,
+      root: outline,
+      isProtected,
+      allowsInline: numbered === undefined,
+    };
+    const shorter = elide(parts, task, goal, before);
+    if (shorter !== undefined && shorter.tokens < (best?.tokens ?? before)) best = shorter;
+    if (best !== undefined && best.tokens <= goal * (from < 1 ? worthMore : 1)) break;
+  }
+  return best;
+}
+
+interface Shortened {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+const rounds = 5;
+/** Near enough to the goal. */
+const nearGoal = 0.93;
+/** Of a text with errors the bodies and comments that were found may go, no more. */
+const maxBrokenTier = 2;
+
+function elide(outline: Outline, task: Task, goal: number, before: number): Shortened | undefined {
+  const { lines } = outline;
+  const candidates = candidatesOf(outline).filter(
+    ({ tier }) => task.cleanness === "clean" || tier <= maxBrokenTier,
+  );
+  const charsPerToken = task.code.length / Math.max(1, before);
+  let best: readonly CodeEdit[] = [];
+  let bestTokens = before;
+  let little: Trial = { needed: 0, tokens: before };
+  let much: Trial | undefined;
+  let needed = before - goal;
+  for (let round = 0; round < rounds; round++) {
+    const edits = settle(chooseEdits(candidates, lines, needed * charsPerToken), lines);
+    const tokens = task.wish.count(apply(edits, task, lines));
+    const isBetter =
+      bestTokens > goal ? tokens < bestTokens : tokens <= goal && tokens > bestTokens;
+    if (isBetter) {
+      best = edits;
+      bestTokens = tokens;
+    }
+    if (tokens <= goal && tokens >= goal * nearGoal) break;
+    if (tokens > goal) little = { needed, tokens };
+    else much = { needed, tokens };
+    needed = nextTrial(little, much, goal);
+  }
+  const edits = sound(best, task, lines);
+  if (edits.length === 0) return undefined;
+  const text = apply(edits, task, lines);
+  return { text, tokens: task.wish.count(text) };
+}
+
+function edited(edits: readonly CodeEdit[], lines: LineIndex): string {
+  const parts: string[] = [];
+  let at = 0;
+  for (const edit of edits) {
+    parts.push(lines.text.slice(at, edit.start), markText(edit, lines));
+    at = edit.end;
+  }
+  parts.push(lines.text.slice(at));
+  return parts.join("");
+}
+
+function apply(edits: readonly CodeEdit[], { numbered }: Task, lines: LineIndex): string {
+  if (numbered === undefined) return edited(edits, lines);
+  const parts: string[] = [numbered.before];
+  let line = 0;
+  const keepTo = (end: number): void => {
+    for (; line < end && line < numbered.prefixes.length; line++)
+      parts.push(
+        numbered.prefixes[line] ?? "",
+        lines.text.slice(lines.startOf(line), lines.startOf(line + 1)),
+      );
+  };
+  for (const edit of edits) {
+    if (edit.lines === undefined) continue;
+    keepTo(edit.lines.first);
+    const width = numbered.prefixes[line]?.length ?? 0;
+    parts.push(" ".repeat(width), markText(edit, lines));
+    line = edit.lines.last + 1;
+    parts.push(lines.text.slice(lines.endOf(line - 1), lines.startOf(line)));
+  }
+  keepTo(numbered.prefixes.length);
+  parts.push(numbered.after);
+  return parts.join("");
+}
+
+const maxParses = 24;
+
+/** Those that leave the program as clean as it was: all, or as many as can be found with few parses. */
+function sound(edits: readonly CodeEdit[], task: Task, lines: LineIndex): readonly CodeEdit[] {
+  if (task.cleanness === "broken") return edits;
+  let parses = 0;
+  const isSound = (some: readonly CodeEdit[]): boolean => {
+    parses++;
+    const root = parseCode(task.language.name, edited(some, lines));
+    return root !== undefined && cleannessOf(root) === "clean";
+  };
+  const most = (some: readonly CodeEdit[]): readonly CodeEdit[] => {
+    if (some.length === 0 || (parses < maxParses && isSound(some))) return some;
+    if (some.length === 1 || parses >= maxParses) return [];
+    const half = some.length >> 1;
+    const one = most(some.slice(0, half));
+    const other = most(some.slice(half));
+    const both = [...one, ...other];
+    if (one.length === 0 || other.length === 0) return both;
+    return parses < maxParses && isSound(both) ? both : one;
+  };
+  const wholeLines = edits.filter((edit) => edit.lines !== undefined);
+  if (isSound(edits)) return edits;
+  return wholeLines.length < edits.length && isSound(wholeLines) ? wholeLines : most(edits);
+}

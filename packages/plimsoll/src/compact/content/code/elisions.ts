@@ -1,0 +1,316 @@
+/** What can be left out of a program, part by part, and what stands in its place. */
+
+import type { Language } from "./languages.ts";
+import type { Item, LineIndex, Region } from "./outline.ts";
+import { grouped } from "../cut/lines.ts";
+
+export interface CodeEdit {
+  readonly start: number;
+  readonly end: number;
+  /** Undefined: part of a line. */
+  readonly lines?: { readonly first: number; readonly last: number };
+  readonly lead: string;
+  readonly tail: string;
+  /** If less is enough: where else it may begin, and what the mark is led by then. */
+  readonly later?: { readonly starts: readonly number[]; readonly lead: string };
+}
+
+export interface Candidate {
+  /** Lower ones go first. */
+  readonly tier: number;
+  readonly edits: readonly CodeEdit[];
+  readonly chars: number;
+}
+
+export interface Outline {
+  readonly lines: LineIndex;
+  readonly language: Language;
+  readonly root: Region;
+  readonly isProtected: (line: number) => boolean;
+  /** False: only whole lines may go. */
+  readonly allowsInline: boolean;
+}
+
+const leastGain = 24;
+/** Of a mark without its lead. */
+export const markChars = 16;
+
+export function candidatesOf(outline: Outline): readonly Candidate[] {
+  const candidates: Candidate[] = [];
+  const add = (tier: number, edits: readonly CodeEdit[]): void => {
+    const chars = edits.reduce((sum, { start, end, lead }) => sum + end - start - lead.length, 0);
+    if (edits.length > 0 && chars >= leastGain) candidates.push({ tier, edits, chars });
+  };
+  const pending = [outline.root];
+  for (let region = pending.pop(); region !== undefined; region = pending.pop()) {
+    addRegion(region, outline, add);
+    pending.push(...region.children);
+  }
+  return candidates.toSorted(
+    (one, other) =>
+      one.tier - other.tier ||
+      other.chars - one.chars ||
+      (other.edits[0]?.start ?? 0) - (one.edits[0]?.start ?? 0),
+  );
+}
+
+type Add = (tier: number, edits: readonly CodeEdit[]) => void;
+
+function addRegion(region: Region, outline: Outline, add: Add): void {
+  const { kind } = region;
+  if (kind === "function") add(isLeaf(region) ? 0 : 1, listEdits(region, 0, outline));
+  else if (kind === "comment" || kind === "string") addInside(region, outline, add);
+  else if (kind === "literal") {
+    add(isLong(region, outline, 10) ? 0 : 2, listEdits(region, 2, outline));
+    add(4, listEdits(region, 1, outline));
+  } else if (kind === "members") {
+    add(3, listEdits(region, 4, outline));
+    add(5, listEdits(region, 0, outline));
+  } else if (kind === "root") {
+    for (const item of withLeads(region.items)) {
+      const isImport = item.role === "import";
+      add(isImport ? 7 : 6, runEdits([item], region, outline, { isWhole: false }));
+    }
+    add(8, listEdits(region, 1, outline));
+  }
+}
+
+/** No function inside that is worth showing the frame of. */
+function isLeaf(region: Region): boolean {
+  const pending = [...region.children];
+  for (let inner = pending.pop(); inner !== undefined; inner = pending.pop()) {
+    if (inner.kind === "function" && inner.end - inner.start > leastNested) return false;
+    pending.push(...inner.children);
+  }
+  return true;
+}
+
+const leastNested = 240;
+
+function isLong({ start, end }: Region, { lines }: Outline, least: number): boolean {
+  return lines.lineOf(end) - lines.lineOf(start) >= least || end - start > least * 120;
+}
+
+/** Comments and attributes go with what they stand before. */
+function withLeads(items: readonly Item[]): readonly Item[] {
+  const joined: Item[] = [];
+  let lead: number | undefined;
+  for (const item of items) {
+    if (item.role === "attribute") {
+      lead ??= item.start;
+      continue;
+    }
+    joined.push({ ...item, start: lead ?? item.start });
+    lead = undefined;
+  }
+  return joined;
+}
+
+/** The items of a list, without the first ones and those that must stay, in runs. */
+function listEdits(region: Region, kept: number, outline: Outline): readonly CodeEdit[] {
+  const { lines, isProtected } = outline;
+  const edits: CodeEdit[] = [];
+  let run: Item[] = [];
+  const left = region.items.filter(({ role }) => role !== "comment").length;
+  const isAll = kept === 0 && !region.items.some((item) => stays(item, outline));
+  const close = (): void => {
+    if (run.length > 0)
+      edits.push(...runEdits(run, region, outline, { isWhole: isAll && left > 0 }));
+    run = [];
+  };
+  for (const [index, item] of region.items.entries()) {
+    if (index < kept || item.role === "docstring") {
+      close();
+      continue;
+    }
+    if (!stays(item, outline)) {
+      run.push(item);
+      continue;
+    }
+    close();
+    edits.push(...insideItem(item, region, outline));
+  }
+  close();
+  return edits.filter(({ start, end }) => end > start && !touches(start, end, lines, isProtected));
+}
+
+function stays({ start, end, role }: Item, { lines, isProtected }: Outline): boolean {
+  return role === "docstring" || touches(start, end, lines, isProtected);
+}
+
+function touches(
+  start: number,
+  end: number,
+  lines: LineIndex,
+  isProtected: Outline["isProtected"],
+): boolean {
+  const last = lines.lineOf(end);
+  for (let line = lines.lineOf(start); line <= last; line++) if (isProtected(line)) return true;
+  return false;
+}
+
+/** Around the lines that matter the structure stays; what else the item has inside goes. */
+function insideItem(item: Item, region: Region, outline: Outline): readonly CodeEdit[] {
+  return region.children
+    .filter(
+      ({ kind, start, end }) =>
+        start >= item.start &&
+        end <= item.end &&
+        (kind === "block" || kind === "function" || kind === "members"),
+    )
+    .flatMap((inner) => listEdits(inner, 0, outline));
+}
+
+function runEdits(
+  run: readonly Item[],
+  region: Region,
+  outline: Outline,
+  { isWhole }: { readonly isWhole: boolean },
+): readonly CodeEdit[] {
+  const [first] = run;
+  const last = run.at(-1);
+  if (first === undefined || last === undefined) return [];
+  const { lines, language, allowsInline } = outline;
+  if (touches(first.start, last.end, lines, outline.isProtected)) return [];
+  if (!isAlone(first.start, last.end, lines)) {
+    const canBeInside = allowsInline && language.hasBlockComment && region.kind !== "root";
+    return canBeInside ? inlineEdits(run, region) : [];
+  }
+  const range = { first: lines.lineOf(first.start), last: lines.lineOf(last.end) };
+  const start = lines.startOf(range.first);
+  const indent = lines.text.slice(start, first.start);
+  // A program needs something where its grammar wants a statement; a comment is none.
+  const body = isWhole && language.emptyBody !== undefined ? `${language.emptyBody}  ` : "";
+  const partial = `${indent}${language.lineComment} `;
+  const lead = `${indent}${body}${language.lineComment} `;
+  const end = lines.endOf(range.last);
+  if (end - start < lead.length + markChars) return [];
+  const later = { starts: run.slice(1).map((item) => item.start), lead: partial };
+  return [{ start, end, lines: range, lead, tail: "", later }];
+}
+
+/** Nothing else stands on its lines, but for a separator. */
+function isAlone(start: number, end: number, lines: LineIndex): boolean {
+  const before = lines.text.slice(lines.startOf(lines.lineOf(start)), start);
+  const after = lines.text.slice(end, lines.endOf(lines.lineOf(end)));
+  return before.trim() === "" && /^\s*[,;]?\s*$/.test(after);
+}
+
+const leastInlineChars = 160;
+
+/** Of values the separators must be right: up to the beginning of the last one. */
+function inlineEdits(
+  run: readonly Item[],
+  { kind, items, starts, start, end }: Region,
+): readonly CodeEdit[] {
+  const [first] = run;
+  const last = run.at(-1);
+  // Items that share a line were joined: only what is between the braces can be named.
+  if (first === undefined || last === undefined || items.length !== run.length) return [];
+  if (kind === "literal" || kind === "members") return [];
+  const span = { start: Math.max(first.start, start + 1), end: Math.min(last.end, end - 1) };
+  if (span.end - span.start < leastInlineChars) return [];
+  const later = { starts: starts.filter((place) => place > span.start), lead: "/* " };
+  return [{ ...span, lead: "/* ", tail: " */", later }];
+}
+
+const leastInsideLines = 3;
+
+/** Of a long text its first line and its end. */
+function addInside(region: Region, outline: Outline, add: Add): void {
+  const { lines, isProtected } = outline;
+  const from = lines.lineOf(region.start);
+  const to = lines.lineOf(region.end);
+  const isBlock = region.kind === "string" || lines.text.startsWith("/*", region.start);
+  let first = from + 1;
+  const opening = lines.text.slice(region.start, lines.endOf(from));
+  const saysNothing = !/[\p{L}\p{N}]/u.test(opening.replace(/^[a-zA-Z]{0,2}["'`]/, ""));
+  if (saysNothing && isBlock) first++;
+  const last = isBlock ? to - 1 : to;
+  if (last - first + 1 < leastInsideLines) return;
+  for (let line = first; line <= last; line++) if (isProtected(line)) return;
+  const text = lines.textOf(first);
+  const lead =
+    region.kind === "string"
+      ? (/^\s*/.exec(text)?.[0] ?? "")
+      : (/^\s*(?:\/\/[/!]?|#+!?|\*)?[ \t]?/.exec(text)?.[0] ?? "");
+  const marked = isBlock || /\S/.test(lead) ? lead : `${lead}${outline.language.lineComment} `;
+  const later = Array.from({ length: last - first }, (_, index) =>
+    lines.startOf(first + 1 + index),
+  );
+  const edit = {
+    start: lines.startOf(first),
+    end: lines.endOf(last),
+    lines: { first, last },
+    lead: marked,
+    tail: "",
+    later: { starts: later, lead: marked },
+  };
+  add(last - first >= 5 ? 0 : 2, [edit]);
+}
+
+const leastLeft = 60;
+
+/** The end of it, of at least so many characters, where something worth showing is left of it. */
+export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit {
+  const { lines: range, later, end, start } = edit;
+  if (later === undefined || end - start < chars + leastLeft) return edit;
+  const from = later.starts.findLast((place) => end - place >= chars);
+  if (from === undefined) return edit;
+  const { later: _, ...rest } = edit;
+  if (range === undefined) return { ...rest, start: from };
+  const first = lines.lineOf(from);
+  return {
+    ...rest,
+    start: lines.startOf(first),
+    lines: { first, last: range.last },
+    lead: later.lead,
+  };
+}
+
+/** Those that are inside others are gone with them; neighbours become one. */
+export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly CodeEdit[] {
+  const settled: CodeEdit[] = [];
+  for (const edit of edits.toSorted(
+    (one, other) => one.start - other.start || other.end - one.end,
+  )) {
+    const before = settled.at(-1);
+    if (before === undefined || edit.start > before.end) {
+      const joined = before === undefined ? undefined : join(before, edit, lines);
+      if (joined === undefined) settled.push(edit);
+      else settled[settled.length - 1] = joined;
+    } else if (edit.end > before.end && edit.lines !== undefined && before.lines !== undefined) {
+      const last = edit.lines.last;
+      settled[settled.length - 1] = {
+        ...before,
+        end: edit.end,
+        lines: { first: before.lines.first, last },
+      };
+    }
+  }
+  return settled;
+}
+
+/** Only white space between them, and the same indentation: one mark is enough. */
+function join(before: CodeEdit, next: CodeEdit, lines: LineIndex): CodeEdit | undefined {
+  if (before.lines === undefined || next.lines === undefined || before.lead !== next.lead)
+    return undefined;
+  if (before.lead.includes("...") || lines.text.slice(before.end, next.start).trim() !== "")
+    return undefined;
+  return { ...before, end: next.end, lines: { first: before.lines.first, last: next.lines.last } };
+}
+
+const earlierMark = /^\W{0,40}… ([\d,]+) lines? …/;
+
+export function markText(
+  { start, end, lines: range, lead, tail }: CodeEdit,
+  lines: LineIndex,
+): string {
+  if (range === undefined) return `${lead}… ${grouped(end - start)} characters …${tail}`;
+  let count = 0;
+  for (let line = range.first; line <= range.last; line++) {
+    const earlier = earlierMark.exec(lines.textOf(line).slice(0, 200))?.[1];
+    count += earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
+  }
+  return `${lead}… ${grouped(count)} ${count === 1 ? "line" : "lines"} …${tail}`;
+}

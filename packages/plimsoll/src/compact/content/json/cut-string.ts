@@ -1,0 +1,46 @@
+/** A string of JSON, as written, cut in its middle so that it is still one. */
+
+import { grouped } from "../cut/lines.ts";
+
+/** `raw` has its quotes. Keeps about `limit` characters of it, more from the beginning than from the end. */
+export function cutJsonString(raw: string, limit: number): string {
+  const overhead = 24;
+  if (raw.length <= limit + overhead) return raw;
+  const head = boundary(raw, 1 + Math.ceil(limit * 0.7));
+  const tail = boundary(raw, raw.length - 1 - Math.floor(limit * 0.3));
+  if (tail - head < overhead) return raw;
+  return `${raw.slice(0, head)}… ${grouped(tail - head)} characters …${raw.slice(tail)}`;
+}
+
+/** The first place from `at` on where neither an escape nor a pair of surrogates is cut in two. */
+function boundary(raw: string, at: number): number {
+  let place = escapeAround(raw, at) ?? at;
+  const isPair = (): boolean =>
+    (isHigh(raw.charCodeAt(place - 1)) && isLow(raw.charCodeAt(place))) ||
+    (/\\u[dD][89abAB]..$/.test(raw.slice(Math.max(0, place - 6), place)) &&
+      /^\\u[dD][c-fC-F]/.test(raw.slice(place, place + 4)));
+  if (isPair()) place += raw[place] === "\\" ? 6 : 1;
+  return Math.min(place, raw.length - 1);
+}
+
+/** Where the escape ends that `at` is inside of. */
+function escapeAround(raw: string, at: number): number | undefined {
+  for (let start = at - 1; start >= Math.max(1, at - 5); start--) {
+    if (raw[start] !== "\\") continue;
+    let first = start;
+    while (first > 1 && raw[first - 1] === "\\") first--;
+    const isEscape = (start - first) % 2 === 0;
+    if (!isEscape) return undefined;
+    const end = start + (raw[start + 1] === "u" ? 6 : 2);
+    return end > at ? end : undefined;
+  }
+  return undefined;
+}
+
+function isHigh(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
+
+function isLow(code: number): boolean {
+  return code >= 0xdc00 && code <= 0xdfff;
+}

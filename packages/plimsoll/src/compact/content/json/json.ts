@@ -1,0 +1,133 @@
+/**
+ * JSON, and JSON lines: reduced by key and element to JSON again. How much each array, object and string may keep
+ * follows from one number, the severity, which is searched for until the tokens are what is wished.
+ */
+
+import { attempt, type Compressor, mistaken, type Sample, type Wish, whole } from "../cut/compressor.ts";
+import { type JsonNode, readJson, readJsonLines } from "./tree.ts";
+import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts";
+import { weightsOf } from "../cut/lines.ts";
+
+export const jsonCompressor: Compressor = {
+  kind: "json",
+  detects: (sample) => isOneValue(sample) || isLines(sample),
+  compress: (text, wish, inner) => {
+    const root = readJson(text);
+    const lines = root === undefined ? readJsonLines(text) : undefined;
+    if (root === undefined && lines === undefined) return mistaken;
+    weighNodes(root === undefined ? (lines ?? []) : [root], text, wish);
+    const memory: Memory = { scores: new Map(), texts: new Map() };
+    const write = (limits: Limits): string =>
+      root === undefined
+        ? writeJsonLines(text, lines ?? [], { limits, wish, inner, memory })
+        : writeJson(text, root, { limits, wish, inner, memory });
+    const shorter = search(
+      write,
+      largestOf(root === undefined ? (lines ?? []) : [root]),
+      wish,
+      text,
+    );
+    return shorter === undefined ? whole : attempt(shorter);
+  },
+};
+
+function isOneValue({ head, tail }: Sample): boolean {
+  return /^(?:\{\s*["}]|\[\s*["[{\]\d\-tfn])/.test(head) && /[}\]]$/.test(tail);
+}
+
+function isLines({ lines, ending }: Sample): boolean {
+  const looksLike = lines.filter((line) => /^\{\s*"|^\[\s*["[{\d]/.test(line)).length;
+  return (looksLike > 1 && looksLike === lines.length) || ending === "jsonl" || ending === "ndjson";
+}
+
+const weighedChars = 400;
+
+/** Each value with its key is a line; what is around it matters as much as the most of it. */
+function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): void {
+  if (wish.weigh === undefined) return;
+  const order: JsonNode[] = [];
+  const parents: number[] = [];
+  const pending = roots.map((node) => ({ node, parent: -1 }));
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const index = order.push(next.node) - 1;
+    parents.push(next.parent);
+    for (const node of next.node.children) pending.push({ node, parent: index });
+  }
+  const texts = order.map(({ kind, key, start, end }) => {
+    const isContainer = kind === "object" || kind === "array";
+    const value = isContainer ? "" : text.slice(start, Math.min(end, start + weighedChars));
+    return key === undefined ? value : `${key}: ${value}`;
+  });
+  const weights = weightsOf(texts, wish);
+  for (let index = order.length - 1; index >= 0; index--) {
+    const node = order[index];
+    if (node === undefined) continue;
+    node.weight = Math.max(node.weight, weights[index] ?? 0);
+    const parent = order[parents[index] ?? -1];
+    if (parent !== undefined) parent.weight = Math.max(parent.weight, node.weight);
+  }
+}
+
+const steps = 8;
+
+/** The mildest of the severities tried that is enough; else the hardest, as near as it gets. */
+function search(
+  write: (limits: Limits) => string,
+  largest: Limits,
+  wish: Wish,
+  text: string,
+): string | undefined {
+  const before = wish.count(text);
+  const goal = before * wish.ratio;
+  let best: string | undefined;
+  let mild = 0;
+  let hard = 1;
+  for (const severity of [0, 1]) {
+    const written = write(limitsAt(severity, largest));
+    const tokens = wish.count(written);
+    if (tokens < before) best = written;
+    if (tokens <= goal && severity === 0) return best;
+    if (tokens > goal && severity === 1) return best;
+  }
+  for (let step = 0; step < steps; step++) {
+    const severity = (mild + hard) / 2;
+    const written = write(limitsAt(severity, largest));
+    if (wish.count(written) <= goal) {
+      best = written;
+      hard = severity;
+    } else mild = severity;
+  }
+  return best;
+}
+
+/** At 0 only white space goes, and what can be written as a table; from there down from the largest there are. */
+function limitsAt(severity: number, largest: Limits): Limits {
+  const between = (most: number, least: number): number =>
+    Math.max(least, Math.round(most * (least / Math.max(most, least)) ** severity));
+  return {
+    stringChars: between(largest.stringChars, 20),
+    items: between(largest.items, 2),
+    keys: between(largest.keys, 4),
+    depth: between(Math.min(largest.depth, maxDepth), 2),
+  };
+}
+
+/** What is nested deeper is named, not shown: writing is recursive. */
+const maxDepth = 200;
+
+function largestOf(roots: readonly JsonNode[]): Limits {
+  let stringChars = 0;
+  let items = roots.length;
+  let keys = 0;
+  let depth = 0;
+  const pending = roots.map((node) => ({ node, level: 0 }));
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { node, level } = next;
+    depth = Math.max(depth, level);
+    if (node.kind === "string") stringChars = Math.max(stringChars, node.end - node.start);
+    else if (node.kind === "array") items = Math.max(items, node.children.length);
+    else if (node.kind === "object") keys = Math.max(keys, node.children.length);
+    for (const child of node.children) pending.push({ node: child, level: level + 1 });
+  }
+  return { stringChars, items, keys, depth };
+}

@@ -1,0 +1,258 @@
+/** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
+
+import type { CompressInner, Wish } from "../cut/compressor.ts";
+import { cutJsonString } from "./cut-string.ts";
+import type { JsonNode } from "./tree.ts";
+import { grouped } from "../cut/lines.ts";
+import { outlierScores } from "../cut/outliers.ts";
+import { alarmOf } from "../cut/signals.ts";
+
+export interface Limits {
+  readonly stringChars: number;
+  /** Elements of an array. */
+  readonly items: number;
+  /** Members of an object. */
+  readonly keys: number;
+  readonly depth: number;
+}
+
+export interface Writing {
+  readonly limits: Limits;
+  readonly wish: Wish;
+  readonly inner: CompressInner;
+  readonly memory: Memory;
+}
+
+/** What stays the same however severe the limits are. */
+export interface Memory {
+  readonly scores: Map<readonly JsonNode[], readonly number[]>;
+  /** By place and ratio. */
+  readonly texts: Map<string, string>;
+}
+
+interface Context extends Writing {
+  readonly text: string;
+}
+
+export function writeJson(text: string, root: JsonNode, writing: Writing): string {
+  return writeNode(root, 0, { ...writing, text });
+}
+
+export function writeJsonLines(text: string, roots: readonly JsonNode[], writing: Writing): string {
+  const context = { ...writing, text };
+  const end = text.endsWith("\n") ? "\n" : "";
+  return chosen(roots, context, (root) => writeNode(root, 1, context)).join("\n") + end;
+}
+
+function writeNode(node: JsonNode, depth: number, context: Context): string {
+  const { limits, text } = context;
+  if (node.kind === "scalar") return text.slice(node.start, node.end);
+  if (node.kind === "string") return writeString(node, context);
+  const isTooDeep = depth > hardDepth || (depth > limits.depth && node.weight === 0);
+  const isSmall = node.end - node.start <= smallChars;
+  if (isTooDeep && !isSmall) return `"${describe(node)}"`;
+  if (node.kind === "object") return writeObject(node, depth, context);
+  const table = asTable(node, depth, context);
+  const list = `[${chosen(node.children, context, (child) => writeNode(child, depth + 1, context)).join(",")}]`;
+  return table !== undefined && table.length < list.length ? table : list;
+}
+
+/** Writing is recursive, and the stack is not endless. */
+const hardDepth = 200;
+/** Naming it would take as much as showing it. */
+const smallChars = 40;
+
+function describe({ kind, children }: JsonNode): string {
+  if (kind === "array") return `… array of ${grouped(children.length)} …`;
+  return `… object of ${grouped(children.length)}: ${keyNames(children)} …`;
+}
+
+const namedKeys = 6;
+const namedKeyChars = 40;
+
+/** Only names that need no escape. */
+function keyNames(children: readonly JsonNode[]): string {
+  const names = children
+    .slice(0, namedKeys)
+    .map(({ key }) => key?.slice(1, -1) ?? "")
+    .filter((key) => key.length <= namedKeyChars && !key.includes("\\"));
+  return names.join(", ") + (children.length > namedKeys ? ", …" : "");
+}
+
+const innerFromChars = 400;
+/** Of a string that is a text of its own, this much more than of any other is kept. */
+const innerFactor = 3;
+
+function writeString(node: JsonNode, context: Context): string {
+  const { text, limits } = context;
+  const liking = 1 + 3 * node.weight;
+  const limit = limits.stringChars * liking;
+  const length = node.end - node.start;
+  if (length <= limit) return text.slice(node.start, node.end);
+  const raw = text.slice(node.start, node.end);
+  const isText = length >= innerFromChars && /\\n|^"\s*[[{<]/.test(raw.slice(0, 2_000));
+  if (isText) {
+    // In steps, so that one search meets the same few ratios again.
+    const ratio = 2 ** Math.floor(Math.log2(Math.min(1, (limit * innerFactor) / length)));
+    const written = writeText(raw, `${node.start}:${ratio}`, ratio, context);
+    if (written.length < raw.length) return written;
+  }
+  return cutJsonString(raw, limit);
+}
+
+function writeText(raw: string, name: string, ratio: number, context: Context): string {
+  const { wish, inner, memory } = context;
+  const known = memory.texts.get(name);
+  if (known !== undefined) return known;
+  const shorter = inner(String(JSON.parse(raw)), { ...wish, ratio });
+  const written = shorter === undefined ? raw : JSON.stringify(shorter);
+  memory.texts.set(name, written);
+  return written;
+}
+
+function writeObject(node: JsonNode, depth: number, context: Context): string {
+  const { keys } = context.limits;
+  const kept =
+    node.children.length <= keys + 1
+      ? undefined
+      : best(node.children, memberScores(node.children, context), keys);
+  const parts: string[] = [];
+  const left: JsonNode[] = [];
+  for (const [index, child] of node.children.entries()) {
+    if (kept !== undefined && !kept.has(index)) left.push(child);
+    else parts.push(`${child.key ?? ""}:${writeNode(child, depth + 1, context)}`);
+  }
+  if (left.length > 0) parts.push(`"…":"${grouped(left.length)} more: ${keyNames(left)}"`);
+  return `{${parts.join(",")}}`;
+}
+
+/** Short values tell more per token; the first keys are often the names of a thing. */
+function memberScores(children: readonly JsonNode[], { text }: Context): readonly number[] {
+  return children.map(({ start, end, key, weight }, index) => {
+    const value = text.slice(start, Math.min(end, start + 200));
+    const alarm = alarmOf(key ?? "") > 0 && !/^(?:null|false|0|""|\[\]|\{\})$/.test(value) ? 3 : 0;
+    return weight * 20 + alarm + alarmOf(value) / 3 + 1 / (1 + index) + 20 / (20 + end - start);
+  });
+}
+
+function best(
+  children: readonly JsonNode[],
+  scores: readonly number[],
+  count: number,
+): ReadonlySet<number> {
+  const order = children
+    .map((_, index) => index)
+    .toSorted((one, other) => (scores[other] ?? 0) - (scores[one] ?? 0) || one - other);
+  return new Set(order.slice(0, count));
+}
+
+/** The elements that are kept, and strings that count the others. */
+function chosen(
+  children: readonly JsonNode[],
+  context: Context,
+  write: (child: JsonNode) => string,
+): readonly string[] {
+  const { items } = context.limits;
+  if (children.length <= items + 1) return children.map(write);
+  const kept = best(children, elementScores(children, context), items);
+  const parts: string[] = [];
+  let left = 0;
+  const closeGap = (): void => {
+    if (left > 0) parts.push(`"… ${grouped(left)} more like these"`);
+    left = 0;
+  };
+  for (const [index, child] of children.entries()) {
+    const isEarlierGap = !kept.has(index);
+    if (isEarlierGap) {
+      left += standsFor(child, context.text);
+      continue;
+    }
+    closeGap();
+    parts.push(write(child));
+  }
+  closeGap();
+  return parts;
+}
+
+/** A string that an earlier compression left counts as what it stands for. */
+function standsFor({ kind, start, end }: JsonNode, text: string): number {
+  if (kind !== "string" || end - start > 40) return 1;
+  const earlier = /^"… ([\d,]+) more like these"$/.exec(text.slice(start, end))?.[1];
+  return earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
+}
+
+/** The first and last, errors, rare shapes, numbers far from the usual; what matters to the conversation above all. */
+function elementScores(
+  children: readonly JsonNode[],
+  { text, memory }: Context,
+): readonly number[] {
+  const known = memory.scores.get(children);
+  if (known !== undefined) return known;
+  const shapes = children.map(({ kind, children: members }) =>
+    kind === "object" ? members.map(({ key }) => key ?? "").join(",") : kind,
+  );
+  const counts = new Map<string, number>();
+  for (const shape of shapes) counts.set(shape, (counts.get(shape) ?? 0) + 1);
+  const rare = Math.max(1, children.length * 0.05);
+  const unlike = outlierScores(children.map((child) => cellsOf(child, text)));
+  const scores = children.map((child, index) => {
+    const edge = index === 0 ? 6 : index === children.length - 1 ? 5 : 0;
+    const isRare =
+      (counts.get(shapes[index] ?? "") ?? 0) <= rare && counts.size < children.length / 4;
+    const alarm = alarmOf(text.slice(child.start, Math.min(child.end, child.start + 400)));
+    return (
+      20 * child.weight +
+      edge +
+      (isRare ? 2 : 0) +
+      (unlike[index] ?? 0) +
+      errorScore(alarm, child, text)
+    );
+  });
+  memory.scores.set(children, scores);
+  return scores;
+}
+
+function errorScore(alarm: number, child: JsonNode, text: string): number {
+  const bad = child.children.some(
+    ({ key, start, end }) =>
+      /^"(?:status|status_?code|code|exit_?code|returncode)"$/i.test(key ?? "") &&
+      /^(?:[45]\d\d|[1-9]\d?)$/.test(text.slice(start, end)),
+  );
+  return alarm / 2 + (bad ? 2 : 0);
+}
+
+const cellChars = 40;
+
+function cellsOf(node: JsonNode, text: string): readonly string[] {
+  const values = node.kind === "object" ? node.children : [node];
+  return values.map(({ kind, start, end, children }) =>
+    kind === "object" || kind === "array"
+      ? String(children.length)
+      : text.slice(start, Math.min(end, start + cellChars)),
+  );
+}
+
+const leastRows = 3;
+
+/** Objects with the same keys in the same order, none twice, and plain values. */
+function asTable(node: JsonNode, depth: number, context: Context): string | undefined {
+  const [first] = node.children;
+  if (first?.kind !== "object" || node.children.length < leastRows || depth >= hardDepth - 2)
+    return undefined;
+  const columns = first.children.map(({ key }) => key ?? "");
+  if (columns.length === 0 || new Set(columns).size !== columns.length) return undefined;
+  const isRow = (row: JsonNode): boolean =>
+    row.kind === "object" &&
+    row.children.length === columns.length &&
+    row.children.every(
+      ({ key, kind, children }, index) =>
+        key === columns[index] && (kind === "string" || kind === "scalar" || children.length === 0),
+    );
+  if (!node.children.every(isRow) || columns.length > context.limits.keys + 1) return undefined;
+  const rows = chosen(
+    node.children,
+    context,
+    (row) => `[${row.children.map((cell) => writeNode(cell, depth + 3, context)).join(",")}]`,
+  );
+  return `{"columns":[${columns.join(",")}],"rows":[${rows.join(",")}]}`;
+}

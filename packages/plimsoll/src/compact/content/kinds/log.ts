@@ -1,0 +1,121 @@
+/** Logs: lines of the same form are folded; what is rare, and what says that something is wrong, stays. */
+
+import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
+import { cutLines, type Judgement } from "../cut/lines.ts";
+import { type Gap, redundant } from "../cut/pieces.ts";
+import { alarmOf } from "../cut/signals.ts";
+
+const stamped =
+  /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
+const levelled =
+  /^[\s[(<|]*(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|npm (?:warn|error|notice|info))\b|\b(?:level|lvl|severity)=/i;
+
+export const logCompressor: Compressor = {
+  kind: "log",
+  detects: ({ lines, ending }) => {
+    if (lines.length < 4) return false;
+    const looksLike = share(lines, (line) => stamped.test(line) || levelled.test(line));
+    return looksLike >= (ending === "log" ? 0.2 : 0.5) || hasFewForms(lines);
+  },
+  compress: (text, wish) => attempt(cutLines(text, wish, judgeLog)),
+};
+
+function share(lines: Sample["lines"], test: (line: string) => boolean): number {
+  return lines.filter(test).length / Math.max(1, lines.length);
+}
+
+/** Output of programs that say the same again and again. */
+function hasFewForms(lines: Sample["lines"]): boolean {
+  if (lines.length < 20) return false;
+  const forms = new Set(lines.map(formOf));
+  return forms.size <= lines.length * 0.3 && share(lines, (line) => /\d/.test(line)) >= 0.5;
+}
+
+const formChars = 240;
+
+/** A line with everything masked that is different from one time to the next. */
+function formOf(line: string): string {
+  return line
+    .slice(0, formChars)
+    .replace(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b(?:0x)?[0-9a-f]{7,}\b/gi, "#")
+    .replace(/\d+(?:[.,:]\d+)*/g, "#")
+    .replace(/"[^"]{0,200}"|'[^']{0,200}'/g, '"#"')
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** How often lines of one form are shown before the last of them. */
+const shownTimes = 2;
+const shownAlarms = 8;
+
+function judgeLog(lines: readonly string[]): Judgement {
+  const forms = lines.map(formOf);
+  const seen = new Map<string, { count: number; last: number }>();
+  for (const [index, form] of forms.entries()) {
+    const known = seen.get(form);
+    if (known === undefined) seen.set(form, { count: 1, last: index });
+    else {
+      known.count++;
+      known.last = index;
+    }
+  }
+  const times = new Map<string, number>();
+  const scores = lines.map((line, index) => {
+    const form = forms[index] ?? "";
+    const time = (times.get(form) ?? 0) + 1;
+    times.set(form, time);
+    const { count = 1, last = index } = seen.get(form) ?? {};
+    return form === "" ? 0 : scoreOf({ time, count, isLast: index === last, alarm: alarmOf(line) });
+  });
+  return {
+    scores: withNeighbours(lines, scores, times),
+    keys: new Set([0, lines.length - 1]),
+    missing: foldedMark(forms),
+  };
+}
+
+interface Occurrence {
+  /** The how manieth of its form it is, and of how many. */
+  readonly time: number;
+  readonly count: number;
+  readonly isLast: boolean;
+  readonly alarm: number;
+}
+
+function scoreOf({ time, count, isLast, alarm }: Occurrence): number {
+  const isShownEnough = time > (alarm > 0 ? shownAlarms : shownTimes);
+  if (isShownEnough && !isLast) return redundant;
+  const rarity = time === 1 ? 1 + 1 / count : isLast ? 0.6 : 0.3 / time;
+  return rarity + alarm / time;
+}
+
+/** A line beside an alarm explains it, unless the alarm comes all the time. */
+function withNeighbours(
+  lines: readonly string[],
+  scores: readonly number[],
+  times: ReadonlyMap<string, number>,
+): readonly number[] {
+  const raised = [...scores];
+  for (const [index, line] of lines.entries()) {
+    if (alarmOf(line) < 3 || (times.get(formOf(line)) ?? 0) > 5) continue;
+    for (const beside of [index - 1, index + 1])
+      if (raised[beside] !== undefined) raised[beside] = Math.max(raised[beside], 0.8);
+  }
+  return raised;
+}
+
+/** Says so when nothing is hidden that has no like among what is shown. */
+function foldedMark(forms: readonly string[]): (gap: Gap) => string | undefined {
+  let shownBy: Gap["isKept"] | undefined;
+  let shown: ReadonlySet<string> = new Set();
+  return ({ first, last, isKept }) => {
+    if (shownBy !== isKept) {
+      shown = new Set(forms.filter((_, index) => isKept(index)));
+      shownBy = isKept;
+    }
+    const inside = new Set(forms.slice(first, last + 1).filter((form) => form !== ""));
+    const above = forms[first - 1];
+    if (inside.size === 1 && above !== undefined && inside.has(above)) return "more like this";
+    return [...inside].every((form) => shown.has(form)) ? "lines like others here" : undefined;
+  };
+}

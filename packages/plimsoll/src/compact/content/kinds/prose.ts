@@ -1,0 +1,211 @@
+/** Prose: the lead of each paragraph, headings, and the sentences that matter. Code in fences is compressed as code. */
+
+import {
+  attempt,
+  type CompressInner,
+  type Compressor,
+  type Sample,
+  type Wish,
+} from "../cut/compressor.ts";
+import { grouped, segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
+import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
+import { alarmOf } from "../cut/signals.ts";
+
+export const proseCompressor: Compressor = {
+  kind: "prose",
+  detects: ({ lines }) => hasSentences(lines),
+  compress: (text, wish, inner) => attempt(compressProse(text, wish, inner)),
+};
+
+/** Documents are read as such, whatever their lines look like. */
+export const documentCompressor: Compressor = {
+  ...proseCompressor,
+  detects: ({ ending }) => ending === "md" || ending === "markdown" || ending === "rst",
+};
+
+const words =
+  /^(?:[^\p{L}]{0,12}[\p{L}'’-]+[^\p{L}\s]{0,3}(?:\s|$)){5}|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]{6}/u;
+
+/** Half of it in lines that begin with some words in a row, or in a script without spaces. */
+function hasSentences(lines: Sample["lines"]): boolean {
+  let all = 0;
+  let told = 0;
+  for (const line of lines) {
+    all += line.length;
+    if (words.test(line.slice(0, 200).trimStart())) told += line.length;
+  }
+  return told > all * 0.5;
+}
+
+interface Sentence {
+  readonly text: string;
+  readonly score: number;
+  /** A heading, or the first of several in its paragraph. */
+  readonly isLead: boolean;
+}
+
+function compressProse(text: string, wish: Wish, inner: CompressInner): string | undefined {
+  const sentences = sentencesOf(text, wish, inner);
+  const texts = sentences.map((sentence) => sentence.text);
+  const weights = weightsOf(texts, wish);
+  const pieces: readonly Piece[] = sentences.map(({ text: sentence, score, isLead }, index) => {
+    const weight = weightFactor * (weights[index] ?? 0);
+    const isEnd = index === 0 || index === sentences.length - 1;
+    return { text: sentence, score: score + weight, isKey: isLead || isEnd || weight >= matters };
+  });
+  const joined = texts.join("");
+  if (joined.length === text.length) return cutPieces(pieces, wish, (gap) => mark(gap, texts));
+  // Code inside was made shorter: less is left to do.
+  const goal = wish.count(text) * wish.ratio;
+  const tokens = wish.count(joined);
+  if (tokens <= goal) return joined;
+  const rest = { ...wish, ratio: goal / tokens };
+  return cutPieces(pieces, rest, (gap) => mark(gap, texts)) ?? joined;
+}
+
+function mark({ first, last }: Gap, texts: readonly string[]): string {
+  const taken = texts.slice(first, last + 1);
+  const lines = taken.reduce((sum, text) => sum + (text.match(/\n/g)?.length ?? 0), 0);
+  const isByLines = lines > taken.length * 2;
+  const count = isByLines ? lines : taken.length;
+  const unit = `${isByLines ? "line" : "sentence"}${count === 1 ? "" : "s"}`;
+  const end = /\s*$/.exec((texts[last] ?? "").slice(-40))?.[0] ?? "";
+  const space = end === "" && last < texts.length - 1 ? " " : end;
+  const isGlued = first > 0 && /\S$/.test(texts[first - 1] ?? "");
+  return `${isGlued ? " " : ""}… ${grouped(count)} ${unit} …${space}`;
+}
+
+interface Fence {
+  readonly start: number;
+  readonly end: number;
+  readonly language: string;
+}
+
+/** Blocks between fences; one that is never closed is none. */
+function fencesOf(text: string): readonly Fence[] {
+  const fences: Fence[] = [];
+  let open:
+    | { readonly start: number; readonly sign: string; readonly language: string }
+    | undefined;
+  for (const { index, 0: line, 1: sign = "", 2: info = "" } of text.matchAll(
+    /^[ \t]*(`{3,}|~{3,})([^\n]*)$/gm,
+  )) {
+    if (open === undefined) {
+      open = { start: index, sign, language: info.trim().split(/\s/)[0] ?? "" };
+    } else if (sign.startsWith(open.sign) && info.trim() === "") {
+      fences.push({ start: open.start, end: index + line.length, language: open.language });
+      open = undefined;
+    }
+  }
+  return fences;
+}
+
+function sentencesOf(text: string, wish: Wish, inner: CompressInner): readonly Sentence[] {
+  const sentences: Sentence[] = [];
+  let paragraph = 0;
+  const addProse = (prose: string): void => {
+    for (const part of paragraphsOf(prose)) {
+      paragraph++;
+      const split = splitParagraph(part);
+      for (const [index, sentence] of split.entries()) {
+        const isLead = index === 0 && (split.length > 1 || heading.test(sentence));
+        sentences.push({ text: sentence, score: scoreOf(sentence, index, paragraph), isLead });
+      }
+    }
+  };
+  let start = 0;
+  for (const fence of fencesOf(text)) {
+    addProse(text.slice(start, fence.start));
+    paragraph++;
+    const named = { ...wish, path: `fence.${fence.language}` };
+    const block = text.slice(fence.start, fence.end);
+    sentences.push({ text: shortenFence(block, named, inner), score: 1, isLead: false });
+    start = fence.end;
+  }
+  addProse(text.slice(start));
+  return sentences;
+}
+
+function shortenFence(block: string, wish: Wish, inner: CompressInner): string {
+  const from = block.indexOf("\n") + 1;
+  const to = block.lastIndexOf("\n") + 1;
+  if (to <= from) return block;
+  const shorter = inner(block.slice(from, to), wish);
+  if (shorter === undefined) return block;
+  const end = shorter.endsWith("\n") ? "" : "\n";
+  return block.slice(0, from) + shorter + end + block.slice(to);
+}
+
+const paragraphEnd = /\n[ \t\r]*\n\s*|\n(?=[ \t]*(?:[-*+•] |#{1,6} |\d{1,3}[.)] |[|>]))/g;
+/** Lines this long are not wrapped: each is a paragraph of its own. */
+const unwrappedChars = 110;
+
+function* paragraphsOf(text: string): Generator<string> {
+  let start = 0;
+  for (const { index, 0: end } of text.matchAll(paragraphEnd)) {
+    yield* unwrapped(text.slice(start, index + end.length));
+    start = index + end.length;
+  }
+  if (start < text.length) yield* unwrapped(text.slice(start));
+}
+
+function* unwrapped(paragraph: string): Generator<string> {
+  const breaks = [...paragraph.matchAll(/\n(?=\S)/g)].map(({ index }) => index + 1);
+  const isWrapped = breaks.length === 0 || paragraph.length / (breaks.length + 1) < unwrappedChars;
+  if (isWrapped) {
+    yield paragraph;
+    return;
+  }
+  let start = 0;
+  for (const end of [...breaks, paragraph.length]) {
+    if (end > start) yield paragraph.slice(start, end);
+    start = end;
+  }
+}
+
+/** Finding sentences takes longer than linear time: 200 KB in one call take seconds, 8 KB one millisecond. */
+const segmenterChars = 8_192;
+const maxSentenceChars = 800;
+const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
+
+function splitParagraph(paragraph: string): readonly string[] {
+  const sentences: string[] = [];
+  for (let start = 0; start < paragraph.length; ) {
+    const end = chunkEnd(paragraph, start);
+    for (const { segment } of segmenter.segment(paragraph.slice(start, end))) {
+      const last = sentences.at(-1);
+      // A line break inside a wrapped sentence ends it for the segmenter, not for the reader.
+      const goesOn = last !== undefined && /[^.!?。！？:;\s]\s*\n?$/.test(last.slice(-4));
+      const isShort = last !== undefined && last.length + segment.length <= maxSentenceChars;
+      if (goesOn && isShort && /^\s*[\p{Ll}\d(]/u.test(segment.slice(0, 8)))
+        sentences[sentences.length - 1] = last + segment;
+      else if (segment.length > maxSentenceChars) sentences.push(...segmentsOf(segment));
+      else sentences.push(segment);
+    }
+    start = end;
+  }
+  return sentences;
+}
+
+function chunkEnd(text: string, start: number): number {
+  const limit = start + segmenterChars;
+  if (limit >= text.length) return text.length;
+  const space = text.lastIndexOf(" ", limit);
+  if (space > start + segmenterChars / 2) return space + 1;
+  const code = text.charCodeAt(limit);
+  return code >= 0xdc00 && code <= 0xdfff ? limit - 1 : limit;
+}
+
+const decided =
+  /\b(?:must|never|always|decided|because|therefore|however|important|note|should|need|require[ds]?|result|conclu\w+|instead|only|do not|don't)\b/i;
+const exact = /\d|`[^`]+`|\w\/\w|\w\.\w{2,4}\b|\w_\w|[a-z][A-Z]/;
+
+const heading = /^\s*#{1,6} |^[^.!?]{3,80}:\s*$/;
+
+function scoreOf(sentence: string, index: number, paragraph: number): number {
+  if (sentence.trim() === "") return 0;
+  const isHeading = heading.test(sentence);
+  const lead = index === 0 ? (paragraph === 1 ? 3 : 1) : 0;
+  const words = (decided.test(sentence) ? 0.5 : 0) + (exact.test(sentence) ? 0.4 : 0);
+  return lead + (isHeading ? 2 : 0) + words + alarmOf(sentence) / 4;
+}

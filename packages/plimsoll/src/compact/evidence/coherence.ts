@@ -1,0 +1,100 @@
+/** Coherence: whether what a view still says can be understood from what stands before it. */
+
+import { termsOf } from "../../search/words.ts";
+import { atomsIn } from "./atoms.ts";
+
+/** A unit as the original has it, or as the view shows it. */
+export interface Seen {
+  /** Position in the original. Of a summary or a handle: of the first unit that it stands for. */
+  readonly number: number;
+  readonly text: string;
+  readonly kind: "kept" | "summary" | "handle";
+}
+
+/** What a mention before the reference is worth: said or summed up; merely named beside a handle. */
+const worth: Readonly<Record<Seen["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
+
+/**
+ * Share of the references made in kept units (an atom that the original had mentioned earlier) whose antecedent stands before
+ * them in the view. A reference whose antecedents are shown, but not all before it, has lost its order and counts nothing. A view
+ * without the newest unit of the original scores 0; one that refers to nothing scores 1. Where a conversation has no atoms
+ * that are taken up again, its words are.
+ */
+export function coherenceOf(original: readonly Seen[], view: readonly Seen[]): number {
+  const newest = original.reduce((last, { number }) => Math.max(last, number), -1);
+  const hasNewest = view.some(
+    ({ kind, number, text }) => kind === "kept" && number === newest && text.trim() !== "",
+  );
+  if (!hasNewest) return original.length === 0 ? 1 : 0;
+  const byAtoms = scoreOf(original, view, (text) => [...atomsIn(text).keys()]);
+  return byAtoms ?? scoreOf(original, view, (text) => [...new Set(termsOf(text))]) ?? 1;
+}
+
+type Mentions = (text: string) => readonly string[];
+
+/** Undefined when the original itself refers to nothing. */
+function scoreOf(
+  original: readonly Seen[],
+  view: readonly Seen[],
+  mentionsOf: Mentions,
+): number | undefined {
+  const first = firstMentions(original, mentionsOf);
+  if (first.isEmpty) return undefined;
+  const shown = placesIn(view, mentionsOf);
+  let references = 0;
+  let found = 0;
+  for (const [place, { kind, number, text }] of view.entries()) {
+    if (kind !== "kept") continue;
+    for (const atom of mentionsOf(text)) {
+      if ((first.of.get(atom) ?? number) >= number) continue;
+      references++;
+      found += antecedentWorth(shown.get(atom) ?? [], place, number);
+    }
+  }
+  return references === 0 ? 1 : found / references;
+}
+
+function firstMentions(
+  original: readonly Seen[],
+  mentionsOf: Mentions,
+): { readonly of: ReadonlyMap<string, number>; readonly isEmpty: boolean } {
+  const of = new Map<string, number>();
+  let isEmpty = true;
+  for (const { number, text } of original.toSorted((one, other) => one.number - other.number)) {
+    for (const atom of mentionsOf(text)) {
+      const known = of.get(atom);
+      if (known === undefined) of.set(atom, number);
+      else if (known < number) isEmpty = false;
+    }
+  }
+  return { of, isEmpty };
+}
+
+interface Shown {
+  readonly place: number;
+  readonly number: number;
+  readonly kind: Seen["kind"];
+}
+
+function placesIn(view: readonly Seen[], mentionsOf: Mentions): ReadonlyMap<string, Shown[]> {
+  const places = new Map<string, Shown[]>();
+  for (const [place, { text, number, kind }] of view.entries()) {
+    for (const atom of mentionsOf(text)) {
+      const own = places.get(atom) ?? [];
+      places.set(atom, own);
+      own.push({ place, number, kind });
+    }
+  }
+  return places;
+}
+
+function antecedentWorth(shown: readonly Shown[], place: number, number: number): number {
+  let best = 0;
+  for (const one of shown) {
+    const isAntecedent = one.kind === "kept" ? one.number < number : true;
+    if (!isAntecedent) continue;
+    if (one.place < place) best = Math.max(best, worth[one.kind]);
+    else if (one.kind === "kept") return 0;
+  }
+  return best;
+}

@@ -1,0 +1,307 @@
+/**
+ * Evidence: the facts of a conversation by class, in the words in which they were said, each with the message that says it.
+ * Summaries are made of them, the survival gate asks for them, receipts count them.
+ */
+
+import type { EvidenceClass } from "../../message/receipt.ts";
+import { atomsIn } from "./atoms.ts";
+import { type CommandOutcome, commandOf, outcomeOf, resultsByCall } from "./commands.ts";
+import { errorKey, errorsIn } from "./errors.ts";
+import { figuresIn, isFigure, namesIn } from "./figures.ts";
+import { isDecision, isOpenItem, isRule, readBox, toldIn } from "./sentences.ts";
+import {
+  echoesIn,
+  linesOf,
+  type NumberedMessage,
+  type Speech,
+  sentencesOf,
+  speechOf,
+} from "./speech.ts";
+import { clean, plain, shortened } from "./safe-text.ts";
+
+/** Invariant: constraints, decisions and tasks are words of users and agents, never of a tool. */
+export interface Fact {
+  readonly class: EvidenceClass;
+  readonly text: string;
+  /** Of the newest message that says it. */
+  readonly number: number;
+  readonly weight: number;
+  /** Messages that say it. */
+  readonly count: number;
+  readonly outcome?: CommandOutcome;
+  /** What the user asked for, first or last. */
+  readonly isRequest?: true;
+}
+
+/** How things stand, as somebody told it. */
+export interface Note {
+  readonly kind: "worked" | "failed" | "state";
+  readonly text: string;
+  readonly number: number;
+  readonly weight: number;
+}
+
+export interface Evidence {
+  /** What weighs most comes first. */
+  readonly facts: readonly Fact[];
+  readonly notes: readonly Note[];
+  /** Items that were ticked off, for comparison: they are open no more. */
+  readonly done: readonly string[];
+}
+
+/** `floor`: what is left of the weight of the oldest. */
+const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number }>> = {
+  constraint: { base: 100, floor: 0.8 },
+  error: { base: 60, floor: 0.4 },
+  decision: { base: 40, floor: 0.6 },
+  task: { base: 30, floor: 0.4 },
+  command: { base: 16, floor: 0.4 },
+  path: { base: 10, floor: 0.5 },
+  id: { base: 6, floor: 0.5 },
+  number: { base: 4, floor: 0.5 },
+};
+const noteWeight: Readonly<Record<Note["kind"], number>> = { worked: 20, failed: 30, state: 25 };
+/** A request stands above every other open item. */
+const requestFactor = 3;
+/** Said by nobody but a tool, among so many others. */
+const unusedFactor = 0.5;
+const maxPerMessage = 64;
+const maxRulesPerMessage = 24;
+const maxFacts = 4_000;
+
+/** 0: the oldest message that counts, 1: the newest. */
+export type Recency = (number: number) => number;
+
+export function recencyIn(numbers: readonly number[]): Recency {
+  const first = numbers.reduce(
+    (least, number) => Math.min(least, number),
+    Number.POSITIVE_INFINITY,
+  );
+  const last = numbers.reduce((most, number) => Math.max(most, number), 0);
+  const span = last - first;
+  return (number) => (span <= 0 ? 1 : Math.min(1, Math.max(0, (number - first) / span)));
+}
+
+export interface Weighed {
+  readonly class: EvidenceClass;
+  readonly count: number;
+  readonly isRequest?: true;
+}
+
+export function weightOf(fact: Weighed, recency: number): number {
+  const { base, floor } = classWeight[fact.class];
+  const often = Math.min(1.3, 1 + 0.1 * Math.log2(Math.max(1, fact.count)));
+  return base * (floor + (1 - floor) * recency) * often * (fact.isRequest ? requestFactor : 1);
+}
+
+export function noteWeightOf(kind: Note["kind"], recency: number): number {
+  return noteWeight[kind] * (0.4 + 0.6 * recency);
+}
+
+/** Contract: the same for the same messages, in time linear in their length; at most 4,000 facts, 64 of one message. */
+export function readEvidence(messages: readonly NumberedMessage[]): Evidence {
+  const speech = speechOf(messages);
+  const found = [...readSpeech(speech, messages), ...requestsIn(speech)];
+  const recency = recencyIn(messages.map(({ number }) => number));
+  const done = [...new Set(speech.flatMap((one) => boxesIn(one, "done").map(plain)))];
+  const isDone = new Set(done);
+  const merged = merge(boundedPerMessage(found.filter(isFact)));
+  const facts = merged
+    .filter((fact) => fact.class !== "task" || !isDone.has(plain(fact.text)))
+    .map(({ key: _, factor, ...fact }): Fact => {
+      return { ...fact, weight: factor * weightOf(fact, recency(fact.number)) };
+    })
+    .toSorted((one, other) => other.weight - one.weight || other.number - one.number)
+    .slice(0, maxFacts);
+  const notes = found.flatMap((one): readonly Note[] =>
+    isFact(one) ? [] : [{ ...one, weight: noteWeightOf(one.kind, recency(one.number)) }],
+  );
+  return { facts, notes: distinct(notes).slice(-maxFacts), done };
+}
+
+interface FoundFact {
+  readonly class: EvidenceClass;
+  readonly text: string;
+  readonly number: number;
+  readonly key?: string;
+  readonly factor?: number;
+  readonly outcome?: CommandOutcome;
+  readonly isRequest?: true;
+}
+type FoundNote = Omit<Note, "weight">;
+type Found = FoundFact | FoundNote;
+
+function isFact(found: Found): found is FoundFact {
+  return "class" in found;
+}
+
+function readSpeech(
+  speech: readonly Speech[],
+  messages: readonly NumberedMessage[],
+): readonly Found[] {
+  const results = resultsByCall(messages);
+  const used = new Set<string>();
+  for (const one of speech)
+    if (one.call) for (const atom of atomsIn(valuesIn(one)).keys()) used.add(atom);
+  const isEcho = echoesIn(speech);
+  const last = speech.findLast(({ speaker, call }) => speaker === "agent" && call === undefined);
+  return speech.flatMap((one): readonly Found[] => {
+    const names = namesOf(one, used);
+    if (one.call !== undefined) {
+      const text = commandOf(one.call);
+      const result = results.get(one.call);
+      const outcome = result === undefined ? {} : { outcome: outcomeOf(result, text) };
+      const command = {
+        class: "command" as const,
+        text: text ?? "",
+        number: one.number,
+        ...outcome,
+      };
+      return text === undefined ? names : [command, ...names];
+    }
+    if (one.speaker === "tool") return [...dataIn(one), ...names];
+    const said = sentencesOf(one).filter((sentence) => !isEcho(one, sentence));
+    const state = one === last ? said.filter(isProse).slice(-2) : [];
+    return [
+      ...said.flatMap((sentence) => foundIn(sentence, one)),
+      ...state.map((text): FoundNote => ({ kind: "state", text, number: one.number })),
+      ...boxesIn(one, "open").map((text) => ({ class: "task" as const, text, number: one.number })),
+      ...boxesIn(one, "done").map((text) => ({
+        kind: "worked" as const,
+        text,
+        number: one.number,
+      })),
+      ...(one.speaker === "user" ? dataIn(one) : []),
+      ...names,
+    ];
+  });
+}
+
+/** One class for a sentence: the weightiest. */
+function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[] {
+  const fact = (found: EvidenceClass): readonly Found[] => [
+    { class: found, text: sentence, number },
+  ];
+  if (!isProse(sentence)) return [];
+  if (speaker !== "agent" && isRule(sentence)) return fact("constraint");
+  if (speaker === "system") return [];
+  if (isDecision(sentence)) return fact("decision");
+  if (isOpenItem(sentence)) return fact("task");
+  const told = toldIn(sentence);
+  if (told !== "neither") return [{ kind: told, text: sentence, number }];
+  return isFigure(sentence) ? fact("number") : [];
+}
+
+/** Not an item with a box, and not the title of a list that follows. */
+function isProse(sentence: string): boolean {
+  const isTitle = sentence.endsWith(":") && sentence.length < 40;
+  return !isTitle && readBox(sentence).kind === "none";
+}
+
+/** What a tool showed, or a user pasted: errors and figures, nothing that could bind anyone. */
+function dataIn({ text, number, speaker, isError }: Speech): readonly Found[] {
+  const lines = linesOf(text)
+    .filter(({ isData }) => speaker === "tool" || isData)
+    .map((line) => line.text);
+  const errors = errorsIn(lines, isError === true);
+  return [
+    ...errors.map((error) => ({
+      class: "error" as const,
+      text: error,
+      number,
+      key: errorKey(error),
+    })),
+    ...figuresIn(lines)
+      .filter((figure) => !errors.includes(figure))
+      .map((figure) => ({ class: "number" as const, text: figure, number })),
+  ];
+}
+
+/** What a call was given, without the names of its arguments. */
+function valuesIn({ text, call }: Speech): string {
+  return call === undefined ? text : text.replace(/^(?:\[call .{0,200}\]|.{1,80}:)$/gm, "");
+}
+
+function namesOf(speech: Speech, used: ReadonlySet<string>): readonly Found[] {
+  const { number, speaker } = speech;
+  const names = namesIn(valuesIn(speech), (atom) => used.has(atom));
+  const crowd = Math.max(1, Math.sqrt(names.length / 8));
+  const factorOf = (atom: string): number =>
+    used.has(atom) ? 1.5 : speaker === "tool" ? unusedFactor / crowd : 1;
+  return names
+    .toSorted((one, other) => Number(used.has(other.text)) - Number(used.has(one.text)))
+    .slice(0, maxPerMessage)
+    .map((name) => ({ ...name, number, key: name.text, factor: factorOf(name.text) }));
+}
+
+function boxesIn({ text, speaker, call }: Speech, kind: "open" | "done"): readonly string[] {
+  if (speaker === "tool" || call !== undefined || !text.includes("[")) return [];
+  return linesOf(text).flatMap((line) => {
+    const box = line.isData ? ({ kind: "none" } as const) : readBox(line.text);
+    return box.kind === kind ? [shortened(clean(box.text), 300)] : [];
+  });
+}
+
+/** What the user asked for first, and last. */
+function requestsIn(speech: readonly Speech[]): readonly Found[] {
+  const asked = speech.filter(({ speaker, text }) => speaker === "user" && text.trim() !== "");
+  const ends = [...new Set([asked[0], asked.at(-1)])].filter((one) => one !== undefined);
+  return ends.map((one) => {
+    const sentences = sentencesOf(one);
+    const asking = sentences.filter((sentence) => !isRule(sentence));
+    const said = (asking.length > 0 ? asking : sentences).join(" ");
+    const text = shortened(said === "" ? clean(one.text.slice(0, 2_000)) : said, 300);
+    return { class: "task", text, number: one.number, isRequest: true };
+  });
+}
+
+function boundedPerMessage(found: readonly FoundFact[]): readonly FoundFact[] {
+  const taken = new Map<number, { all: number; rules: number }>();
+  const isIn = (one: FoundFact): boolean => {
+    const own = taken.get(one.number) ?? { all: 0, rules: 0 };
+    taken.set(one.number, own);
+    if (own.all >= maxPerMessage) return false;
+    if (one.class === "constraint" && own.rules >= maxRulesPerMessage) return false;
+    own.all++;
+    if (one.class === "constraint") own.rules++;
+    return true;
+  };
+  const isName = (one: FoundFact): boolean => one.class === "path" || one.class === "id";
+  const requests = found.filter(({ isRequest }) => isRequest === true);
+  const sentences = found.filter((one) => one.isRequest !== true && !isName(one));
+  return [...requests, ...sentences, ...found.filter(isName)].filter(isIn);
+}
+
+interface MergedFact extends FoundFact {
+  readonly count: number;
+  readonly factor: number;
+}
+
+/** Once each: the newest saying, with how many messages say it. */
+function merge(found: readonly FoundFact[]): readonly MergedFact[] {
+  const merged = new Map<string, MergedFact>();
+  for (const one of found) {
+    if (one.text === "") continue;
+    const key = `${one.class}\0${one.key ?? plain(one.text)}`;
+    const known = merged.get(key);
+    const first = { ...one, count: 1, factor: one.factor ?? 1 };
+    merged.set(key, known === undefined ? first : mergedWith(known, first));
+  }
+  return [...merged.values()];
+}
+
+function mergedWith(known: MergedFact, one: MergedFact): MergedFact {
+  const isRequest = known.isRequest ?? one.isRequest;
+  return {
+    ...(one.number >= known.number ? one : known),
+    count: known.count + (one.number > known.number ? 1 : 0),
+    factor: Math.max(known.factor, one.factor),
+    ...(isRequest ? { isRequest } : {}),
+  };
+}
+
+function distinct(notes: readonly Note[]): readonly Note[] {
+  const byText = new Map<string, Note>();
+  for (const note of notes) byText.set(`${note.kind}\0${plain(note.text)}`, note);
+  return [...byText.values()];
+}

@@ -1,0 +1,64 @@
+/** From evidence and a view to a receipt. */
+
+import {
+  type EvidenceClass,
+  evidenceClasses,
+  type Receipt,
+  type ReceiptFact,
+  type ReceiptLine,
+} from "../../message/receipt.ts";
+import { atomsIn } from "./atoms.ts";
+import type { Evidence, Fact } from "./evidence.ts";
+import { plain } from "./safe-text.ts";
+
+export interface ReceiptTask extends Omit<Receipt, "classes"> {
+  /** Of the conversation as it was. */
+  readonly before: Evidence;
+  /** All texts of the view as it is now: messages, calls, summaries. */
+  readonly after: readonly string[];
+}
+
+const maxExamples = 5;
+
+export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
+  const text = after.map(plain).join("\n");
+  const atoms = new Set(after.flatMap((one) => [...atomsIn(one).keys()]));
+  // A view has many facts of few characters: names are looked up, only sentences are searched for.
+  const isSaid = (fact: Fact): boolean =>
+    atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));
+  const lines = evidenceClasses.map((of): readonly [EvidenceClass, ReceiptLine] => [
+    of,
+    lineOf(
+      before.facts.filter((fact) => fact.class === of),
+      isSaid,
+    ),
+  ]);
+  return {
+    ...rest,
+    classes: Object.fromEntries(lines) as Record<EvidenceClass, ReceiptLine>,
+  };
+}
+
+function isName(fact: Fact): boolean {
+  return fact.class === "path" || fact.class === "id";
+}
+
+function lineOf(facts: readonly Fact[], isSaid: (fact: Fact) => boolean): ReceiptLine {
+  const verbatim = facts.filter(isSaid);
+  const said = new Set(verbatim);
+  const behind = facts.filter((fact) => !said.has(fact));
+  return {
+    facts: facts.length,
+    verbatim: verbatim.length,
+    behindHandle: behind.length,
+    verbatimExamples: examplesOf(verbatim),
+    behindHandleExamples: examplesOf(behind),
+  };
+}
+
+function examplesOf(facts: readonly Fact[]): readonly ReceiptFact[] {
+  return facts
+    .toSorted((one, other) => other.weight - one.weight)
+    .slice(0, maxExamples)
+    .map(({ text, number }) => ({ text, number }));
+}

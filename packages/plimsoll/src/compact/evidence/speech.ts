@@ -1,0 +1,186 @@
+/** Who said what: the words of a conversation by speaker, in bounded stretches, lines and sentences. */
+
+import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+import { searchableText } from "../../search/message-text.ts";
+import { clean, plain, shortened } from "./safe-text.ts";
+
+/** tool: whatever no person and no model of this conversation wrote. It is data, and never tells anyone what to do. */
+export type Speaker = "user" | "agent" | "system" | "tool";
+
+export interface NumberedMessage {
+  readonly message: Message;
+  readonly number: number;
+}
+
+export interface Speech {
+  readonly number: number;
+  readonly speaker: Speaker;
+  readonly text: string;
+  readonly call?: ToolCallPart;
+  /** The result says itself that it is one. */
+  readonly isError?: true;
+}
+
+/** Of a longer text the beginning and the end are read. */
+const maxTextChars = { head: 140_000, tail: 60_000 };
+const maxLineChars = { head: 3_000, tail: 1_000 };
+const maxSentenceChars = 300;
+const maxSentences = 4_000;
+
+/** Contract: linear in what is read. Thinking, media and what we do not understand say nothing here. */
+export function speechOf(messages: readonly NumberedMessage[]): readonly Speech[] {
+  let hasBegun = false;
+  return messages.flatMap(({ message, number }) => {
+    const isHead = message.role === "system" && !hasBegun && number <= 1;
+    hasBegun ||= message.role !== "system";
+    return isHead ? [] : message.parts.flatMap((part) => speechOfPart(part, message, number));
+  });
+}
+
+function speechOfPart(part: Part, message: Message, number: number): readonly Speech[] {
+  switch (part.kind) {
+    case "text":
+      return [{ number, speaker: speakerOf(message), text: bounded(part.text) }];
+    case "tool-call":
+      return [
+        {
+          number,
+          speaker: "agent",
+          text: bounded(searchableText({ role: "assistant", parts: [part] })),
+          call: part,
+        },
+      ];
+    case "tool-result": {
+      const text = bounded(searchableText({ role: "tool", parts: part.content }));
+      return [{ number, speaker: "tool", text, ...(part.isError ? { isError: true } : {}) }];
+    }
+    default:
+      return [];
+  }
+}
+
+function speakerOf({ role }: Message): Speaker {
+  return role === "assistant" ? "agent" : role;
+}
+
+function bounded(text: string): string {
+  const { head, tail } = maxTextChars;
+  return text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
+}
+
+export interface Line {
+  readonly text: string;
+  /** Shown, not said: in a code block, between the tags of a tool, or quoted. */
+  readonly isData: boolean;
+}
+
+const codeFence = /^\s{0,8}(?:```|~~~)/;
+const dataTag =
+  /^\s{0,8}<(output|stdout|stderr|file_content|file|document|tool_result|function_results|returncode|log|pasted[\w-]{0,20})\b[^>\n]{0,300}>/i;
+
+const emptyLine: Line = { text: "", isData: false };
+const emptyData: Line = { text: "", isData: true };
+
+export function linesOf(text: string): readonly Line[] {
+  let closing: string | undefined;
+  return text.split(/\r\n|[\n\r\u0085\u2028\u2029]/).map((raw): Line => {
+    // It opens and closes nothing, and there may be a million of it.
+    if (raw === "") return closing === undefined ? emptyLine : emptyData;
+    const line = boundedLine(raw);
+    if (closing !== undefined) {
+      if (closesWith(line, closing)) closing = undefined;
+      return { text: line, isData: true };
+    }
+    closing = openedBy(line);
+    if (closing !== undefined && closing !== "fence" && line.includes(closing)) {
+      closing = undefined;
+      return { text: line, isData: true };
+    }
+    return { text: line, isData: closing !== undefined || /^\s{0,8}>/.test(line) };
+  });
+}
+
+function openedBy(line: string): string | undefined {
+  if (codeFence.test(line)) return "fence";
+  const tag = dataTag.exec(line)?.[1];
+  return tag === undefined ? undefined : `</${tag}>`;
+}
+
+function closesWith(line: string, closing: string): boolean {
+  return closing === "fence" ? codeFence.test(line) : line.includes(closing);
+}
+
+function boundedLine(line: string): string {
+  const { head, tail } = maxLineChars;
+  return line.length <= head + tail ? line : `${line.slice(0, head)} ${line.slice(-tail)}`;
+}
+
+/** Where one ends and something that can begin one follows. */
+const sentenceEnd = /(?<=[.!?])\s+(?=[\p{Lu}\p{Lo}\p{N}"'`(*_“„«-])|(?<=[。！？])/u;
+const tagOnly = /^<\/?[\w-]{1,40}>$/;
+const listSign = /^(?:[-*+•]|\d{1,3}[.)])\s+/;
+
+/** What a person or an agent says in their own words, sentence by sentence. */
+export function sentencesOf({ text }: Speech): readonly string[] {
+  const said = linesOf(text).filter(({ isData }) => !isData);
+  return said
+    .map((line) => clean(line.text))
+    .filter((line) => !tagOnly.test(line))
+    .flatMap((line) => line.replace(listSign, "").split(sentenceEnd))
+    .map((sentence) => shortened(sentence.trim(), maxSentenceChars))
+    .filter((sentence) => sentence.length > 3)
+    .slice(0, maxSentences);
+}
+
+/** Two texts that begin alike are compared: long ones by a long beginning. A still shorter sentence says too little to be an echo. */
+const keyLengths = [24, 8] as const;
+/** So many that begin alike are looked at, in one place. */
+const sameKeyMax = 64;
+
+/**
+ * An agent that repeats what a tool told it has not said it itself. Linear: what tools showed is gone through once, and
+ * looked up by how the agent's sentences begin.
+ */
+export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: string) => boolean {
+  const wanted = sentencesByKey(speech.filter(({ speaker }) => speaker === "agent"));
+  const numberOf = new Map(speech.map((one, index) => [one, index]));
+  /** Of each sentence, the first speech in which a tool showed it. */
+  const shownIn = new Map<string, number>();
+  for (const [index, { speaker, text }] of speech.entries()) {
+    if (speaker !== "tool" || wanted.size === 0) continue;
+    for (const said of shownSentences(plain(text), wanted))
+      if (!shownIn.has(said)) shownIn.set(said, index);
+  }
+  return (one, sentence) => {
+    const first = one.speaker === "agent" ? shownIn.get(plain(sentence)) : undefined;
+    return first !== undefined && first < (numberOf.get(one) ?? 0);
+  };
+}
+
+function sentencesByKey(speech: readonly Speech[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const byKey = new Map<string, Set<string>>();
+  for (const sentence of speech.flatMap(sentencesOf)) {
+    const said = plain(sentence);
+    const length = keyLengths.find((least) => said.length >= least);
+    const key = said.slice(0, length);
+    const alike = byKey.get(key) ?? new Set();
+    if (length !== undefined && alike.size < sameKeyMax) byKey.set(key, alike.add(said));
+  }
+  return byKey;
+}
+
+function* shownSentences(
+  shown: string,
+  wanted: ReadonlyMap<string, ReadonlySet<string>>,
+): Generator<string> {
+  for (let at = 0; at >= 0 && at < shown.length; at = nextWord(shown, at))
+    for (const length of keyLengths)
+      for (const said of wanted.get(shown.slice(at, at + length)) ?? [])
+        if (shown.startsWith(said, at)) yield said;
+}
+
+/** Spaces are single here. */
+function nextWord(text: string, at: number): number {
+  const space = text.indexOf(" ", at);
+  return space < 0 ? -1 : space + 1;
+}

@@ -1,0 +1,145 @@
+/** The text of ours behind the head of an excerpt: the notice, names that are missing, and a few lines of summary. */
+
+import type { Choice } from "./greedy-choice.ts";
+import { digestText, type Notice, noticeFor } from "./notice-text.ts";
+import type { Room } from "./must-keep.ts";
+import { type Fact, readEvidence } from "../evidence/evidence.ts";
+import { summaryBody } from "../units/notices.ts";
+import type { Scales } from "./exact-cost.ts";
+import type { Shown } from "./render-choice.ts";
+import type { Slots } from "./texts-to-cut.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
+import { estimateTokens } from "./long-lines.ts";
+import { itemOf, summariseEvidence } from "../summary/summary.ts";
+import { formatSummary } from "../summary/format.ts";
+import { isTalk } from "../relevance/task.ts";
+import { rulesOf, rulesTokens, unsaidRules } from "./user-rules.ts";
+
+/** Of the room, for what the ledger calls important and the view no longer says. */
+const digestShare = 0.02;
+/** From here on also for the names of things that are spoken of, but whose first mention is gone. */
+const roomForNames = 4000;
+const danglingShare = 0.01;
+
+/** What is set aside for it before anything is chosen. */
+export interface Reserve {
+  readonly notice: Notice;
+  /** Of the user, all of them. */
+  readonly rules: readonly Fact[];
+  /** For lines of summary. */
+  readonly summary: number;
+  /** For all of it. */
+  readonly tokens: number;
+}
+
+/** `duties`: what is shown before anything is chosen. */
+export function reserveFor(conversation: SeenConversation, room: Room, duties: Shown): Reserve {
+  const notice = noticeFor(room.tokens, conversation.hasArchive);
+  const rules = rulesOf(conversation, room.headLength);
+  const ruled = rulesTokens(unsaidRules(rules, duties, room.tokens));
+  const summary = summaryRoom(conversation, room) + ruled;
+  const names = room.tokens < roomForNames || isTalk(conversation) ? 0 : danglingShare;
+  const tokens = notice.tokens + room.tokens * (digestShare + names) + summary;
+  return { notice, rules, summary, tokens };
+}
+
+export interface SummaryTask {
+  readonly conversation: SeenConversation;
+  readonly slots: Slots;
+  readonly room: Room;
+  readonly reserve: Reserve;
+  /** As much as there is: the reserve, and what was not used. */
+  readonly tokens: number;
+}
+
+export async function writeSummary(
+  scales: Scales,
+  choice: Choice,
+  shown: Shown,
+  { conversation, slots, room, reserve, tokens }: SummaryTask,
+): Promise<string> {
+  const { notice, rules, summary } = reserve;
+  // Where there is no handle to show, nothing need be said when there is no room for it.
+  if (!conversation.hasArchive && tokens < notice.tokens) return "";
+  const isSaid = (atom: number): boolean => choice.isSaid(atom);
+  const dangling = room.tokens < roomForNames ? [] : danglingIn(choice, slots);
+  const first = unsaidRules(rules, shown, room.tokens);
+  const body =
+    summary === 0 ? "" : summaryOf(conversation, shown, { room, tokens: summary, first });
+  const left = tokens - estimateTokens(body);
+  for (let size = left; size > notice.tokens; size = Math.floor(size * 0.9) - 2) {
+    const names = digestText(notice, slots.ledger, { isSaid, dangling }, size);
+    const text = [names, body].join("\n").trim();
+    if ((await scales.weighText(text)) <= tokens) return text;
+  }
+  const bare = digestText(notice, slots.ledger, { isSaid, dangling: [] }, 0);
+  const text = [bare, body].join("\n").trim();
+  return (await scales.weighText(text)) <= tokens ? text : bare;
+}
+
+/** Atoms whose first mention that is shown is not the first there was. */
+function danglingIn(choice: Choice, { slots, ledger }: Slots): readonly number[] {
+  const first = new Map<number, number>();
+  const shown = new Map<number, number>();
+  for (const [index, { place, mentions }] of slots.entries())
+    for (const [piece, atoms] of mentions.entries()) {
+      const isKept = choice.isKept(index, piece);
+      for (const atom of atoms) note(isKept ? [first, shown] : [first], atom, place.message);
+    }
+  return [...shown]
+    .filter(([atom, message]) => (first.get(atom) ?? message) < message)
+    .map(([atom]) => atom)
+    .filter((atom) => (ledger.weights[atom] ?? 0) > 0);
+}
+
+/** The first is the one that counts. */
+function note(lists: readonly Map<number, number>[], atom: number, message: number): void {
+  for (const list of lists) if (!list.has(atom)) list.set(atom, message);
+}
+
+/** In a window of any size to speak of, a few lines say what the excerpts no longer do. */
+const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
+
+function summaryRoom({ prepared, summary, messages }: SeenConversation, { tokens }: Room): number {
+  if (prepared !== undefined)
+    return Math.min(estimateTokens(prepared) * 1.2, tokens * summaryShare.prepared);
+  const isCarried = summaryBody(summary) !== undefined;
+  if ((tokens < summaryShare.least || isTalk({ messages })) && !isCarried) return 0;
+  return Math.min(summaryShare.most, tokens * summaryShare.ofRoom);
+}
+
+interface SummaryLines {
+  readonly room: Room;
+  readonly tokens: number;
+  /** Rules that are said nowhere else: before anything else. */
+  readonly first: readonly Fact[];
+}
+
+/** By a model where one has been at work; else by structure, from what is no longer whole, and from what was said before. */
+function summaryOf(
+  conversation: SeenConversation,
+  { messages }: Shown,
+  { room, tokens, first }: SummaryLines,
+): string {
+  const { prepared, summary } = conversation;
+  if (prepared !== undefined) return prepared;
+  if (summaryRoom(conversation, room) === 0) return formatSummary(first.map(itemOf));
+  const cut = conversation.messages.filter((_, index) => {
+    const shown = messages.get(index);
+    return index >= room.headLength && (shown === undefined || shown.changes.length > 0);
+  });
+  const earlier = summaryBody(summary);
+  const evidence = readEvidence(
+    cut.map(({ message, number, original }) => ({
+      message: original?.message ?? message,
+      number,
+    })),
+  );
+  return summariseEvidence({
+    evidence,
+    tokens: Math.floor(tokens),
+    count: estimateTokens,
+    first,
+    ...(earlier === undefined ? {} : { earlier }),
+  }).text;
+}

@@ -1,0 +1,308 @@
+/** The choice: what it costs stays within the room, no line stands alone, what is taken back leaves no trace, and it is always the same. */
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Choice, type ChoiceTask, type Slot } from "./greedy-choice.ts";
+import { isBlank, readSheet } from "./text-pieces.ts";
+
+const seed = 20261115;
+const FRAME_TOKENS = 6;
+const MARK_TOKENS = 5;
+
+interface SlotPlan {
+  /** Of each line: the atoms that it mentions. Without any it is blank where `isBlank`. */
+  readonly lines: readonly { readonly atoms: readonly number[]; readonly isBlank: boolean }[];
+  readonly isExact: boolean;
+  readonly isJson: boolean;
+}
+
+const ATOMS = 24;
+const atom = fc.nat(ATOMS - 1);
+const slotPlan: fc.Arbitrary<SlotPlan> = fc.record({
+  lines: fc.array(
+    fc.record({
+      atoms: fc.uniqueArray(atom, { maxLength: 3 }),
+      isBlank: fc.nat(5).map((n) => n === 5),
+    }),
+    { minLength: 1, maxLength: 9 },
+  ),
+  isExact: fc.nat(4).map((n) => n === 4),
+  isJson: fc.nat(3).map((n) => n === 3),
+});
+const unitPlans = fc.array(fc.array(slotPlan, { minLength: 1, maxLength: 3 }), {
+  minLength: 1,
+  maxLength: 6,
+});
+const weights = fc
+  .array(fc.double({ min: 0, max: 5, noNaN: true }), { minLength: ATOMS, maxLength: ATOMS })
+  .map((some) => Float64Array.from(some));
+
+function slotOf({ lines, isExact, isJson }: SlotPlan, unit: number): Slot {
+  const words = lines.map(({ atoms, isBlank: isEmpty }, line) =>
+    isEmpty ? "" : `line ${line} about ${atoms.map((number) => `atom_${number}`).join(" ")}`,
+  );
+  const text = isJson ? JSON.stringify({ rows: words }) : words.join("\n");
+  const sheet = readSheet(text, { density: 1, isProse: false });
+  return { unit, sheet, isExact, mentions: lines.map(({ atoms }) => atoms) };
+}
+
+function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array): ChoiceTask {
+  const slots: Slot[] = [];
+  const units = plans.map((plan, unit) => {
+    const own = plan.map((one) => slots.push(slotOf(one, unit)) - 1);
+    return { frameTokens: FRAME_TOKENS, slots: own };
+  });
+  return { units, slots, weights: weightOf };
+}
+
+const tasks = fc.tuple(unitPlans, weights).map(([plans, some]) => taskOf(plans, some));
+const rooms = fc.double({ min: 0, max: 400, noNaN: true });
+
+/** Everything that can be seen of a choice. */
+function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTask): unknown {
+  return {
+    open: units.map((_, unit) => choice.isOpen(unit)),
+    kept: slots.map(({ sheet }, slot) =>
+      sheet.pieces.map((_, piece) => choice.isKept(slot, piece)),
+    ),
+    said: Array.from({ length }, (_, number) => choice.isSaid(number)),
+  };
+}
+
+/** What is kept costs at least this: pieces, what they stand in, and the frames of open units. Marks are left out. */
+function costOf(choice: Choice, { slots, units }: ChoiceTask): number {
+  const frames = new Set<{ readonly tokens: number }>();
+  let cost = units.filter((_, unit) => choice.isOpen(unit)).length * FRAME_TOKENS;
+  for (const [slot, { sheet }] of slots.entries())
+    for (const [piece, { tokens, frames: around }] of sheet.pieces.entries()) {
+      if (!choice.isKept(slot, piece)) continue;
+      cost += tokens;
+      if (!slots[slot]?.isExact) for (const frame of around) frames.add(frame);
+    }
+  for (const { tokens } of frames) cost += tokens;
+  return cost;
+}
+
+function keptCount(choice: Choice, { slots }: ChoiceTask): number {
+  return slots.reduce(
+    (sum, { sheet }, slot) =>
+      sum + sheet.pieces.filter((_, piece) => choice.isKept(slot, piece)).length,
+    0,
+  );
+}
+
+describe("the room", () => {
+  test("is not exceeded: by pieces, frames and units, but for gaps that are closed", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, room) => {
+        const choice = new Choice(task);
+        choice.fill(room);
+        // A piece that closes a gap gets half of a mark back.
+        const closed = keptCount(choice, task) * (MARK_TOKENS / 2);
+        expect(costOf(choice, task)).toBeLessThanOrEqual(room + closed);
+      }),
+      { numRuns: 300, seed },
+    ));
+
+  test("without room nothing is kept, and with all of it everything that says something", () =>
+    fc.assert(
+      fc.property(tasks, (task) => {
+        const none = new Choice(task);
+        expect(none.fill(0)).toBe("nothing");
+        expect(keptCount(none, task)).toBe(0);
+        const all = new Choice(task);
+        all.fill(Number.POSITIVE_INFINITY);
+        for (const [slot, { sheet, mentions }] of task.slots.entries())
+          for (const [piece, found] of sheet.pieces.entries()) {
+            const gain = (mentions[piece] ?? []).some(
+              (number) => (task.weights[number] ?? 0) > 1e-9,
+            );
+            if (gain && !isBlank(found)) expect(all.isKept(slot, piece)).toBe(true);
+          }
+      }),
+      { numRuns: 150, seed },
+    ));
+
+  test("says whether it found anything", () => {
+    const task = taskOf([[plan([[0]], {})]], Float64Array.of(1));
+    const choice = new Choice(task);
+    expect(choice.fill(100)).toBe("filled");
+    expect(choice.fill(100)).toBe("nothing");
+  });
+});
+
+function plan(
+  atoms: readonly (readonly number[])[],
+  { isExact = false, isJson = false }: Partial<SlotPlan>,
+): SlotPlan {
+  return { lines: atoms.map((some) => ({ atoms: some, isBlank: false })), isExact, isJson };
+}
+
+describe("lines", () => {
+  test("never stand alone: one of their neighbours is kept, blank lines aside", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, room) => {
+        const choice = new Choice(task);
+        choice.fill(room);
+        for (const [slot, { sheet }] of task.slots.entries()) {
+          const said = [...sheet.pieces.entries()].filter(([, piece]) => !isBlank(piece));
+          for (const [at, [piece, { needsNeighbour }]] of said.entries()) {
+            if (!choice.isKept(slot, piece) || !needsNeighbour || said.length === 1) continue;
+            const around = [said[at - 1], said[at + 1]].flatMap((one) => one?.[0] ?? []);
+            expect(around.some((other) => choice.isKept(slot, other))).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 300, seed },
+    ));
+
+  test("blank ones are never picked", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, room) => {
+        const choice = new Choice(task);
+        choice.fill(room);
+        for (const [slot, { sheet, isExact }] of task.slots.entries())
+          for (const [piece, found] of sheet.pieces.entries())
+            if (isBlank(found) && !isExact) expect(choice.isKept(slot, piece)).toBe(false);
+      }),
+      { numRuns: 100, seed },
+    ));
+
+  test("of two neighbours the one comes along that says more", () => {
+    const task = taskOf([[plan([[], [0], [1]], {})]], Float64Array.of(5, 1));
+    const choice = new Choice(task);
+    choice.fill(40);
+    expect([0, 1, 2].map((piece) => choice.isKept(0, piece))).toEqual([false, true, true]);
+  });
+
+  test("what was said already is worth next to nothing", () => {
+    const task = taskOf(
+      [[plan([[0], [0]], {})], [plan([[0], [0]], {})], [plan([[1], [1]], {})]],
+      Float64Array.of(5, 0.5),
+    );
+    const choice = new Choice(task);
+    choice.fill(60);
+    expect(choice.isOpen(0)).toBe(true);
+    expect(choice.isOpen(1)).toBe(false);
+    expect(choice.isOpen(2)).toBe(true);
+  });
+});
+
+describe("units", () => {
+  test("that are open have all that is exact about them", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, room) => {
+        const choice = new Choice(task);
+        choice.fill(room);
+        for (const [slot, { sheet, unit, isExact }] of task.slots.entries()) {
+          const isKept = sheet.pieces.map((_, piece) => choice.isKept(slot, piece));
+          const isOpen = choice.isOpen(unit);
+          expect(isOpen || !isKept.includes(true)).toBe(true);
+          expect(isExact && isKept.includes(!isOpen)).toBe(false);
+        }
+      }),
+      { numRuns: 200, seed },
+    ));
+
+  test("are opened for what their calls say alone", () => {
+    const task = taskOf([[plan([[0]], { isExact: true }), plan([[]], {})]], Float64Array.of(5));
+    const choice = new Choice(task);
+    expect(choice.fill(100)).toBe("filled");
+    expect(choice.isOpen(0)).toBe(true);
+    expect(choice.isKept(1, 0)).toBe(false);
+  });
+});
+
+describe("what is taken back", () => {
+  test("leaves no trace: pieces, atoms and units are as before, and the next choice is the same", () =>
+    fc.assert(
+      fc.property(tasks, rooms, fc.array(fc.nat(40), { maxLength: 4 }), (task, room, duties) => {
+        const choice = new Choice(task);
+        for (const duty of duties) {
+          const slot = duty % task.slots.length;
+          choice.open(task.slots[slot]?.unit ?? -1);
+          choice.keepAtLeast(slot, duty);
+        }
+        const before = stateOf(choice, task);
+        choice.fill(room);
+        const filled = stateOf(choice, task);
+        choice.drop(Number.POSITIVE_INFINITY);
+        expect(stateOf(choice, task)).toEqual(before);
+        choice.fill(room);
+        expect(stateOf(choice, task)).toEqual(filled);
+      }),
+      { numRuns: 300, seed },
+    ));
+
+  test("is at least what was asked for, or all there is; duties are never taken back", () =>
+    fc.assert(
+      fc.property(
+        tasks,
+        rooms,
+        fc.double({ min: 1, max: 100, noNaN: true }),
+        (task, room, tokens) => {
+          const choice = new Choice(task);
+          choice.open(0);
+          choice.keepWhole(0);
+          const filled = choice.fill(room);
+          const freed = choice.drop(tokens);
+          if (freed < tokens) {
+            expect(choice.drop(1)).toBe(0);
+            if (filled === "nothing") expect(freed).toBe(0);
+          }
+          const { length } = task.slots[0]?.sheet.pieces ?? [];
+          for (let piece = 0; piece < length; piece++) expect(choice.isKept(0, piece)).toBe(true);
+        },
+      ),
+      { numRuns: 200, seed },
+    ));
+
+  test("is what was picked last", () => {
+    const task = taskOf([[plan([[0], [0]], {})], [plan([[1], [1]], {})]], Float64Array.of(1, 5));
+    const choice = new Choice(task);
+    choice.fill(200);
+    choice.drop(1);
+    expect([choice.isOpen(0), choice.isOpen(1)]).toEqual([false, true]);
+    expect([choice.isSaid(0), choice.isSaid(1)]).toEqual([false, true]);
+  });
+});
+
+describe("duties", () => {
+  test("keep at least so many tokens of a text, or all of it, and no line without a neighbour", () =>
+    fc.assert(
+      fc.property(tasks, rooms, (task, tokens) => {
+        const choice = new Choice(task);
+        const { pieces } = task.slots[0]?.sheet ?? { pieces: [] };
+        choice.keepAtLeast(0, tokens);
+        const kept = pieces.filter((_, piece) => choice.isKept(0, piece));
+        const isAll = pieces.every((piece, at) => choice.isKept(0, at) || isBlank(piece));
+        const sum = kept.reduce((all, piece) => all + piece.tokens, 0);
+        expect(isAll || sum >= tokens).toBe(true);
+      }),
+      { numRuns: 200, seed },
+    ));
+
+  test("a slot, a piece or a unit that is not there is passed over", () => {
+    const task = taskOf([[plan([[0]], {})]], Float64Array.of(1));
+    const choice = new Choice(task);
+    choice.open(7);
+    choice.keep(7, 7);
+    choice.keepWhole(7);
+    choice.keepAtLeast(7, 7);
+    expect(keptCount(choice, task)).toBe(0);
+    expect(choice.isOpen(7)).toBe(false);
+    expect(choice.isSaid(99)).toBe(false);
+  });
+});
+
+test("the same task gives the same choice", () =>
+  fc.assert(
+    fc.property(unitPlans, weights, rooms, (plans, some, room) => {
+      const [one, other] = [taskOf(plans, some), taskOf(plans, some)];
+      const [first, second] = [new Choice(one), new Choice(other)];
+      first.fill(room);
+      second.fill(room);
+      expect(stateOf(second, other)).toEqual(stateOf(first, one));
+    }),
+    { numRuns: 100, seed },
+  ));

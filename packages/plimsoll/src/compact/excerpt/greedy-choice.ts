@@ -1,0 +1,353 @@
+/**
+ * The choice: pieces are kept in the order of new weight per token. What another kept piece says already counts next to
+ * nothing, so each token tells something new.
+ */
+
+import { type Frame, isBlank, type Piece, type Sheet } from "./text-pieces.ts";
+
+/** One text of a unit. */
+export interface Slot {
+  readonly unit: number;
+  readonly sheet: Sheet;
+  /** Atoms of each piece, by number. */
+  readonly mentions: readonly (readonly number[])[];
+  /** Kept whole as soon as its unit is: short arguments, calls that must stay as they are. */
+  readonly isExact: boolean;
+}
+
+export interface ChoiceUnit {
+  /** What it costs to have it at all, without its texts. */
+  readonly frameTokens: number;
+  readonly slots: readonly number[];
+}
+
+export interface ChoiceTask {
+  readonly units: readonly ChoiceUnit[];
+  readonly slots: readonly Slot[];
+  /** By number of the atom. */
+  readonly weights: Float64Array;
+}
+
+/** Said a second time, an atom is worth this much of itself. */
+const worthAgain = 0.005;
+/** What a mark costs between two kept pieces. */
+const markTokens = 5;
+
+interface Option {
+  readonly slot: number;
+  /** Undefined: nothing but to open the unit. */
+  readonly piece: number | undefined;
+  /** All that is kept with it. */
+  readonly pieces: readonly number[];
+  readonly tokens: number;
+  readonly gain: number;
+}
+
+interface Pick extends Option {
+  readonly opens: number | undefined;
+}
+
+export class Choice {
+  readonly #task: ChoiceTask;
+  readonly #kept: readonly Uint8Array[];
+  readonly #isOpen: Uint8Array;
+  readonly #covered: Uint32Array;
+  readonly #frames = new Map<Frame, number>();
+  readonly #picks: Pick[] = [];
+
+  constructor(task: ChoiceTask) {
+    this.#task = task;
+    this.#kept = task.slots.map(({ sheet }) => new Uint8Array(sheet.pieces.length));
+    this.#isOpen = new Uint8Array(task.units.length);
+    this.#covered = new Uint32Array(task.weights.length);
+  }
+
+  isOpen(unit: number): boolean {
+    return this.#isOpen[unit] === 1;
+  }
+
+  isKept(slot: number, piece: number): boolean {
+    return this.#kept[slot]?.[piece] === 1;
+  }
+
+  /** Whether a kept piece mentions it. */
+  isSaid(atom: number): boolean {
+    return (this.#covered[atom] ?? 0) > 0;
+  }
+
+  /** The unit is there, with everything that is exact about it. */
+  open(unit: number): void {
+    if (this.isOpen(unit)) return;
+    this.#isOpen[unit] = 1;
+    for (const slot of this.#task.units[unit]?.slots ?? [])
+      if (this.#task.slots[slot]?.isExact) this.keepWhole(slot);
+  }
+
+  keepWhole(slot: number): void {
+    const { length } = this.#task.slots[slot]?.sheet.pieces ?? [];
+    for (let piece = 0; piece < length; piece++) this.keep(slot, piece);
+  }
+
+  keep(slot: number, piece: number): void {
+    const kept = this.#kept[slot];
+    if (kept === undefined || kept[piece] === 1) return;
+    kept[piece] = 1;
+    this.#count(slot, piece, 1);
+  }
+
+  /** At least so many tokens of a text, the best of it first, and no line without a neighbour. */
+  keepAtLeast(slot: number, tokens: number): void {
+    const { pieces } = this.#task.slots[slot]?.sheet ?? { pieces: [] };
+    const best = [...pieces.keys()]
+      .flatMap((piece) => this.#option(slot, piece) ?? [])
+      .toSorted((one, other) => worth(other) - worth(one));
+    let left = tokens;
+    for (const [piece, { tokens: own }] of pieces.entries())
+      if (this.isKept(slot, piece)) left -= own;
+    for (const option of best) {
+      if (left <= 0) return;
+      for (const piece of option.pieces.filter((index) => !this.isKept(slot, index))) {
+        this.keep(slot, piece);
+        left -= pieces[piece]?.tokens ?? 0;
+      }
+    }
+  }
+
+  /** Keeps what is worth most, as far as the room goes. Says whether it found anything. */
+  fill(room: number): "filled" | "nothing" {
+    const heap = new Heap();
+    for (const slot of this.#task.slots.keys()) this.#offer(heap, slot);
+    let left = room;
+    const before = this.#picks.length;
+    for (let best = heap.pop(); best !== undefined && left > 0; best = heap.pop()) {
+      const now = this.#option(best.slot, best.piece);
+      if (now === undefined || now.gain <= 0 || now.tokens > left) continue;
+      if (worth(now) < worth(best) && worth(now) < heap.best) {
+        heap.push(now);
+        continue;
+      }
+      this.#take(now);
+      left -= now.tokens;
+      for (const neighbour of this.#aroundAll(now)) this.#push(heap, now.slot, neighbour);
+    }
+    return this.#picks.length > before ? "filled" : "nothing";
+  }
+
+  /** Takes the last picks back, until so many tokens are free; says how many it could. */
+  drop(tokens: number): number {
+    let freed = 0;
+    while (freed < tokens) {
+      const pick = this.#picks.pop();
+      if (pick === undefined) return freed;
+      freed += Math.max(1, pick.tokens);
+      for (const piece of pick.pieces) this.#leave(pick.slot, piece);
+      if (pick.opens !== undefined) this.#close(pick.opens);
+    }
+    return freed;
+  }
+
+  #take(option: Option): void {
+    const { unit } = this.#task.slots[option.slot] ?? { unit: -1 };
+    const opens = this.isOpen(unit) ? undefined : unit;
+    this.open(unit);
+    const pieces = option.pieces.filter((piece) => !this.isKept(option.slot, piece));
+    for (const piece of pieces) this.keep(option.slot, piece);
+    this.#picks.push({ ...option, pieces, opens });
+  }
+
+  #leave(slot: number, piece: number): void {
+    const kept = this.#kept[slot];
+    if (kept?.[piece] !== 1) return;
+    kept[piece] = 0;
+    this.#count(slot, piece, -1);
+  }
+
+  #close(unit: number): void {
+    const { slots = [] } = this.#task.units[unit] ?? {};
+    const holdsMore = slots.some(
+      (slot) => !this.#task.slots[slot]?.isExact && this.#kept[slot]?.includes(1),
+    );
+    if (holdsMore) return;
+    this.#isOpen[unit] = 0;
+    for (const slot of slots)
+      for (const piece of this.#kept[slot]?.keys() ?? []) this.#leave(slot, piece);
+  }
+
+  #count(slot: number, piece: number, step: 1 | -1): void {
+    const { mentions, sheet } = this.#task.slots[slot] ?? {};
+    for (const atom of mentions?.[piece] ?? [])
+      this.#covered[atom] = (this.#covered[atom] ?? 0) + step;
+    for (const frame of sheet?.pieces[piece]?.frames ?? [])
+      this.#frames.set(frame, (this.#frames.get(frame) ?? 0) + step);
+  }
+
+  #gain(slot: number, piece: number, seen?: Map<number, number>): number {
+    const { mentions } = this.#task.slots[slot] ?? { mentions: [] };
+    let gain = 0;
+    for (const atom of mentions[piece] ?? []) {
+      const before = (this.#covered[atom] ?? 0) + (seen?.get(atom) ?? 0);
+      seen?.set(atom, (seen.get(atom) ?? 0) + 1);
+      gain += (this.#task.weights[atom] ?? 0) * worthAgain ** Math.min(before, 2);
+    }
+    return gain;
+  }
+
+  #offer(heap: Heap, slot: number): void {
+    const { sheet, isExact } = this.#task.slots[slot] ?? { isExact: false };
+    if (isExact) this.#push(heap, slot, undefined);
+    else for (const piece of sheet?.pieces.keys() ?? []) this.#push(heap, slot, piece);
+  }
+
+  #push(heap: Heap, slot: number, piece: number | undefined): void {
+    const option = this.#option(slot, piece);
+    if (option !== undefined && option.gain > 0) heap.push(option);
+  }
+
+  /** The best way to have this piece: alone, or with one of its neighbours. */
+  #option(slot: number, piece: number | undefined): Option | undefined {
+    const { sheet, unit } = this.#task.slots[slot] ?? {};
+    if (sheet === undefined || unit === undefined) return undefined;
+    if (piece === undefined)
+      return this.isOpen(unit) ? undefined : this.#priced({ slot, piece, pieces: [], unit });
+    const wanted = sheet.pieces[piece];
+    if (wanted === undefined || this.isKept(slot, piece) || isBlank(wanted)) return undefined;
+    const ways = this.#ways(slot, piece, wanted);
+    return ways
+      .map((pieces) => this.#priced({ slot, piece, pieces, unit }))
+      .reduce((best, other) => (worth(other) > worth(best) ? other : best));
+  }
+
+  #ways(slot: number, piece: number, { needsNeighbour }: Piece): readonly (readonly number[])[] {
+    const around = this.#around(slot, piece);
+    const hasCompany = around.some((neighbour) => this.isKept(slot, neighbour));
+    if (!needsNeighbour || hasCompany || around.length === 0) return [[piece]];
+    return around.map((neighbour) => [piece, neighbour]);
+  }
+
+  #priced(wanted: Wanted): Option {
+    const { slot, piece, pieces, unit } = wanted;
+    const { sheet } = this.#task.slots[slot] ?? {};
+    const seen = new Map<number, number>();
+    const frames = new Set<Frame>();
+    let gain = this.isOpen(unit) ? 0 : this.#openingGain(unit, seen);
+    let tokens = this.isOpen(unit) ? 0 : this.#openingTokens(unit);
+    for (const index of pieces) {
+      const { tokens: own = 0, frames: around = [] } = sheet?.pieces[index] ?? {};
+      tokens += own;
+      for (const frame of around) if (!this.#frames.get(frame)) frames.add(frame);
+      gain += this.#gain(slot, index, seen);
+    }
+    for (const frame of frames) tokens += frame.tokens;
+    tokens += this.#markTokens(slot, pieces);
+    return { slot, piece, pieces, gain, tokens: Math.max(1, tokens) };
+  }
+
+  /** A gap more, or one less. */
+  #markTokens(slot: number, pieces: readonly number[]): number {
+    const { sheet } = this.#task.slots[slot] ?? {};
+    if (sheet === undefined || sheet.json !== undefined || pieces.length === 0) return 0;
+    const outside = pieces
+      .flatMap((piece) => this.#around(slot, piece))
+      .filter((piece) => !pieces.includes(piece));
+    const open = outside.filter((piece) => !this.isKept(slot, piece)).length;
+    const gaps = open - (outside.length - open) - 1;
+    return gaps > 0 ? markTokens : gaps < 0 && outside.length > 1 ? -markTokens / 2 : 0;
+  }
+
+  #openingGain(unit: number, seen: Map<number, number>): number {
+    let gain = 0;
+    for (const slot of this.#task.units[unit]?.slots ?? []) {
+      const { isExact, sheet } = this.#task.slots[slot] ?? {};
+      if (isExact)
+        for (const piece of sheet?.pieces.keys() ?? []) gain += this.#gain(slot, piece, seen);
+    }
+    return gain;
+  }
+
+  #openingTokens(unit: number): number {
+    const { frameTokens = 0, slots = [] } = this.#task.units[unit] ?? {};
+    return slots.reduce((sum, slot) => {
+      const { isExact, sheet } = this.#task.slots[slot] ?? {};
+      if (!isExact) return sum + markTokens;
+      return (sheet?.pieces ?? []).reduce((all, { tokens }) => all + tokens, sum);
+    }, frameTokens);
+  }
+
+  /** The nearest pieces before and behind that are not blank. */
+  #around(slot: number, piece: number): readonly number[] {
+    const { pieces } = this.#task.slots[slot]?.sheet ?? { pieces: [] };
+    const towards = (step: 1 | -1): readonly number[] => {
+      for (let at = piece + step; at >= 0 && at < pieces.length; at += step) {
+        const found = pieces[at];
+        if (found !== undefined && !isBlank(found)) return [at];
+      }
+      return [];
+    };
+    return [...towards(-1), ...towards(1)];
+  }
+
+  #aroundAll({ slot, pieces }: Option): readonly number[] {
+    return pieces.flatMap((piece) => this.#around(slot, piece));
+  }
+}
+
+interface Wanted {
+  readonly slot: number;
+  readonly piece: number | undefined;
+  readonly pieces: readonly number[];
+  readonly unit: number;
+}
+
+function worth({ gain, tokens }: Option): number {
+  return gain / tokens;
+}
+
+/** The best option first; of equals the earlier one, so that the same conversation gives the same choice. */
+class Heap {
+  readonly #items: Option[] = [];
+
+  get best(): number {
+    const [first] = this.#items;
+    return first === undefined ? Number.NEGATIVE_INFINITY : worth(first);
+  }
+
+  push(option: Option): void {
+    const items = this.#items;
+    let at = items.push(option) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!this.#isBefore(at, parent)) break;
+      this.#swap(at, parent);
+      at = parent;
+    }
+  }
+
+  pop(): Option | undefined {
+    const items = this.#items;
+    const [top] = items;
+    const last = items.pop();
+    if (top === undefined || last === undefined || items.length === 0) return top;
+    items[0] = last;
+    let at = 0;
+    for (;;) {
+      const [left, right] = [2 * at + 1, 2 * at + 2];
+      const child = right < items.length && this.#isBefore(right, left) ? right : left;
+      if (child >= items.length || !this.#isBefore(child, at)) return top;
+      this.#swap(child, at);
+      at = child;
+    }
+  }
+
+  #isBefore(one: number, other: number): boolean {
+    const [a, b] = [this.#items[one], this.#items[other]];
+    if (a === undefined || b === undefined) return false;
+    const difference = worth(a) - worth(b);
+    if (difference !== 0) return difference > 0;
+    return a.slot === b.slot ? (a.piece ?? -1) < (b.piece ?? -1) : a.slot < b.slot;
+  }
+
+  #swap(one: number, other: number): void {
+    const [a, b] = [this.#items[one], this.#items[other]];
+    if (a !== undefined && b !== undefined) [this.#items[one], this.#items[other]] = [b, a];
+  }
+}

@@ -1,0 +1,186 @@
+/** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
+
+import type { Frame, Piece, SheetRendering } from "./text-pieces.ts";
+import { estimateTokens, stretchesOf } from "./long-lines.ts";
+
+export interface JsonSheet {
+  readonly text: string;
+  readonly root: JsonNode;
+  readonly pieces: readonly Piece[];
+}
+
+/** Offsets into the text. `from` is where its key begins, if it has one. */
+interface Span {
+  readonly from: number;
+  readonly at: number;
+  readonly end: number;
+}
+
+type JsonNode =
+  | (Span & { readonly kind: "leaf"; readonly pieces: readonly number[] })
+  | (Span & { readonly kind: "object" | "array"; readonly children: readonly JsonNode[] });
+
+/** Deeper JSON is read as lines: nothing here may run out of stack. */
+const deepest = 100;
+/** A longer string is cut into stretches. */
+const longestString = 300;
+
+/** Undefined for any other text than one JSON object or array. */
+export function readJsonSheet(text: string, density: number): JsonSheet | undefined {
+  if (!/^\s*[[{]/.test(text) || !isJson(text)) return undefined;
+  const pieces: Piece[] = [];
+  const reader = new JsonReader(text);
+  const root = reader.read((span, frames) => {
+    const content = text.slice(span.at, span.end);
+    const isLong = content.length > longestString && content.startsWith('"');
+    const texts = isLong ? stretchesOf(content.slice(1, -1)) : [text.slice(span.from, span.end)];
+    return texts.map((piece) => {
+      const tokens = estimateTokens(piece, density) + commaTokens;
+      pieces.push({ text: piece, tokens, line: 0, needsNeighbour: false, frames });
+      return pieces.length - 1;
+    });
+  }, density);
+  // Of an empty one there is nothing to leave out.
+  return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
+}
+
+const commaTokens = 1;
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+type TakeLeaf = (span: Span, frames: readonly Frame[]) => readonly number[];
+
+/** Over a text that is known to be JSON: only where things begin and end is of interest. */
+class JsonReader {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  read(take: TakeLeaf, density: number): JsonNode | undefined {
+    this.#skipSpace();
+    return this.#value({ from: this.#at, frames: [], take, density });
+  }
+
+  #value(place: Place): JsonNode | undefined {
+    const at = this.#at;
+    const opening = this.#text[at];
+    if (opening === "{" || opening === "[") return this.#container(place, opening);
+    if (opening === '"') this.#skipString();
+    else while (!/[,\]}\s]|^$/.test(this.#text[this.#at] ?? "")) this.#at++;
+    return this.#leaf(place, at);
+  }
+
+  #leaf({ from, frames, take }: Place, at: number): JsonNode {
+    const span = { from, at, end: this.#at };
+    return { kind: "leaf", ...span, pieces: take(span, frames) };
+  }
+
+  #container(place: Place, opening: "{" | "["): JsonNode | undefined {
+    const { from, frames, density } = place;
+    if (frames.length >= deepest) return undefined;
+    const at = this.#at;
+    const key = this.#text.slice(from, at);
+    const frame = { text: key, tokens: estimateTokens(key, density) + 2 };
+    const children: JsonNode[] = [];
+    this.#at++;
+    this.#skipSpace();
+    while (this.#text[this.#at] !== (opening === "{" ? "}" : "]")) {
+      const start = this.#at;
+      if (opening === "{") this.#skipKey();
+      const child = this.#value({ ...place, from: start, frames: [...frames, frame] });
+      if (child === undefined) return undefined;
+      children.push(child);
+      this.#skipSpace();
+      if (this.#text[this.#at] === ",") this.#at++;
+      this.#skipSpace();
+    }
+    this.#at++;
+    if (children.length === 0) return this.#leaf(place, at);
+    const kind = opening === "{" ? "object" : "array";
+    return { kind, from, at, end: this.#at, children };
+  }
+
+  #skipKey(): void {
+    this.#skipString();
+    this.#skipSpace();
+    this.#at++;
+    this.#skipSpace();
+  }
+
+  #skipString(): void {
+    this.#at++;
+    while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
+    this.#at++;
+  }
+
+  #skipSpace(): void {
+    while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
+  }
+}
+
+interface Place {
+  readonly from: number;
+  readonly frames: readonly Frame[];
+  readonly take: TakeLeaf;
+  readonly density: number;
+}
+
+export function renderJsonSheet(
+  { text, root }: JsonSheet,
+  { isKept, reference }: SheetRendering,
+): string {
+  const inner = renderNode(text, root, isKept);
+  const rest = root.kind === "object" ? `"…": "${reference}"` : `"… ${reference}"`;
+  if (inner === undefined) return root.kind === "object" ? `{${rest}}` : `[${rest}]`;
+  const end = inner.trimEnd().length - 1;
+  return `${inner.slice(0, end)}, ${rest}${inner.slice(end)}`;
+}
+
+function renderNode(
+  text: string,
+  node: JsonNode,
+  isKept: (piece: number) => boolean,
+): string | undefined {
+  const before = text.slice(node.from, node.at);
+  if (node.kind === "leaf") {
+    const [only] = node.pieces;
+    if (node.pieces.length > 1) return renderString(text, node, isKept);
+    return only !== undefined && isKept(only) ? text.slice(node.from, node.end) : undefined;
+  }
+  const kept = node.children.flatMap((child) => renderNode(text, child, isKept) ?? []);
+  const [first, second] = node.children;
+  if (kept.length === 0 || first === undefined) return undefined;
+  const gone = node.children.length - kept.length;
+  if (gone > 0 && node.kind === "array") kept.push(`"… ${gone} more"`);
+  const comma = second === undefined ? ", " : text.slice(first.end, second.from);
+  const opening = text.slice(node.at, first.from);
+  const closing = text.slice(node.children.at(-1)?.end, node.end);
+  return `${before}${opening}${kept.join(comma)}${closing}`;
+}
+
+/** The kept stretches of a long string; an escape is never torn, because no stretch ends in the middle of one. */
+function renderString(
+  text: string,
+  { from, at, pieces, ...span }: Extract<JsonNode, { kind: "leaf" }>,
+  isKept: (piece: number) => boolean,
+): string | undefined {
+  if (!pieces.some(isKept)) return undefined;
+  const stretches = stretchesOf(text.slice(at + 1, span.end - 1));
+  let out = "";
+  let isGap = false;
+  for (const [index, piece] of pieces.entries()) {
+    if (isKept(piece)) out += `${isGap ? "…" : ""}${stretches[index] ?? ""}`;
+    isGap = !isKept(piece);
+  }
+  return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
+}

@@ -1,0 +1,140 @@
+/** Long lines in stretches: nothing is added, nothing is lost, no escape and no character is torn, and it takes linear time. */
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { estimateTokens, stretchesOf } from "./long-lines.ts";
+
+const seed = 20261115;
+const LONG = 1_000_000;
+
+/** Pieces that long lines are made of, with all that could be torn. */
+const bits = fc.constantFrom(
+  "word ",
+  "a, ",
+  '{"k": 1}, ',
+  "End. ",
+  "\\n",
+  "\\\\n",
+  "\\\\",
+  '\\"',
+  "\\u00e9",
+  "\\u0041",
+  "\\ud83d\\ude00",
+  "\\uD83D\\uDE00",
+  "\u{1f600}",
+  "é",
+  "日本語",
+  "x".repeat(37),
+  "7".repeat(29),
+  " ".repeat(11),
+);
+const longLine = fc
+  .array(bits, { minLength: 40, maxLength: 400, size: "max" })
+  .map((some) => some.join(""));
+
+/** Where each stretch but the last ends. */
+function endsOf(line: string): readonly number[] {
+  let at = 0;
+  return stretchesOf(line)
+    .slice(0, -1)
+    .map((stretch) => {
+      at += stretch.length;
+      return at;
+    });
+}
+
+const escapes = /\\u[dD]8[0-9a-fA-F]{2}\\u[dD][eE][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\[^u]/g;
+
+/** Offsets that stand inside of an escape, or of an escaped pair, read from the beginning as a JSON reader does. */
+function insideEscapes(line: string): ReadonlySet<number> {
+  const inside = new Set<number>();
+  for (const match of line.matchAll(escapes))
+    for (let offset = 1; offset < match[0].length; offset++) inside.add(match.index + offset);
+  return inside;
+}
+
+describe("a long line", () => {
+  test("is its stretches, put together", () =>
+    fc.assert(
+      fc.property(longLine, (line) => {
+        expect(stretchesOf(line).join("")).toBe(line);
+      }),
+      { numRuns: 200, seed },
+    ));
+
+  test("is cut into stretches of some hundred characters", () =>
+    fc.assert(
+      fc.property(longLine, (line) => {
+        const stretches = stretchesOf(line);
+        for (const { length } of stretches.slice(0, -1)) {
+          expect(length).toBeGreaterThanOrEqual(90);
+          expect(length).toBeLessThanOrEqual(172);
+        }
+        expect(stretches.at(-1)?.length).toBeLessThanOrEqual(250);
+      }),
+      { numRuns: 200, seed },
+    ));
+
+  test("is never cut inside of an escape, or between the halves of a character", () =>
+    fc.assert(
+      fc.property(longLine, (line) => {
+        const inside = insideEscapes(line);
+        expect(endsOf(line).filter((end) => inside.has(end))).toEqual([]);
+        for (const stretch of stretchesOf(line)) expect(stretch.isWellFormed()).toBe(true);
+      }),
+      { numRuns: 300, seed },
+    ));
+
+  test("is cut where it is best read on: before an escaped line end, behind a sentence, between words", () => {
+    const sentence = `${"a".repeat(99)}. ${"b".repeat(300)}`;
+    expect(stretchesOf(sentence)[0]).toBe(`${"a".repeat(99)}. `);
+    const escaped = `${"a b ".repeat(25)}\\n${"c".repeat(300)}`;
+    expect(stretchesOf(escaped)[1]?.startsWith("\\n")).toBe(true);
+    const words = `${"a".repeat(120)} ${"b".repeat(300)}`;
+    expect(stretchesOf(words)[0]).toBe(`${"a".repeat(120)} `);
+  });
+
+  test("that is short enough stays in one", () => {
+    expect(stretchesOf("")).toEqual([""]);
+    expect(stretchesOf("x".repeat(250))).toHaveLength(1);
+    expect(stretchesOf("x".repeat(251))).toHaveLength(2);
+  });
+});
+
+test.each([
+  ["letters", "x"],
+  ["backslashes", "\\"],
+  ["halves of characters", "\ud83d"],
+  ["smileys", "\u{1f600}"],
+  ["escapes", "\\u00e9"],
+  ["spaces", " "],
+])("a very long line of nothing but %s is cut and counted", (_, unit) => {
+  const line = unit.repeat(Math.ceil(LONG / unit.length));
+  const stretches = stretchesOf(line);
+  expect(stretches.length).toBeGreaterThan(LONG / 200);
+  expect(stretches.join("") === line).toBe(true);
+  expect(estimateTokens(line)).toBeGreaterThan(0);
+});
+
+describe("what a text costs, roughly", () => {
+  test.each([
+    ["", 0],
+    ["word", 1],
+    ["a word", 2],
+    ["incomprehensible", 4],
+    ["1234567", 3],
+    ["()", 1],
+    ["a\n\n  b", 3],
+  ])("%j costs %d", (text, tokens) => {
+    expect(estimateTokens(text)).toBe(tokens);
+  });
+
+  test("scales with the density, and is never less for more text", () =>
+    fc.assert(
+      fc.property(longLine, longLine, (one, other) => {
+        expect(estimateTokens(one, 2)).toBeCloseTo(2 * estimateTokens(one));
+        expect(estimateTokens(`${one}\n\n${other}`)).toBeGreaterThanOrEqual(estimateTokens(one));
+      }),
+      { numRuns: 50, seed },
+    ));
+});

@@ -1,0 +1,214 @@
+/**
+ * The ledger: which atoms a conversation mentions, where, and how likely a later turn is to refer to each of them.
+ * The source for everything that must decide what is worth keeping.
+ */
+
+import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
+
+/** Who says it: a call of the agent, its words, the user, a result, anything else. */
+export type Voice = "call" | "agent" | "user" | "result" | "other";
+
+/** A stretch of a message that was read. */
+export interface Utterance {
+  /** Index of the message. */
+  readonly message: number;
+  readonly voice: Voice;
+  readonly text: string;
+}
+
+/** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
+export type LedgerKind = AtomKind | "word" | "news";
+
+/** Atoms by number: the same string has the same number. */
+export interface Ledger {
+  readonly names: readonly string[];
+  readonly kinds: readonly LedgerKind[];
+  /** Of each utterance, in the order in which they were given. */
+  readonly mentions: readonly (readonly number[])[];
+  /** 0: known from the head, or not worth anything. */
+  readonly weights: Float64Array;
+}
+
+export interface LedgerFrame {
+  /** Tokens before each message, and of all: how old a mention is. */
+  readonly startOf: readonly number[];
+  /** Messages before this one are always seen. */
+  readonly headLength: number;
+}
+
+/** How often things of a kind are taken up again, relative to file names. */
+const kindWeight: Readonly<Record<AtomKind, number>> = {
+  file: 1.2,
+  path: 1,
+  name: 1,
+  date: 0.8,
+  id: 0.8,
+  url: 0.7,
+  email: 0.7,
+  number: 0.5,
+};
+/** What the agent itself used it will use again; errors a little. */
+const used = { call: 1.5, agent: 1, user: 0.3, error: 0.3 };
+const ageing = 0.7;
+/** A line that says what went wrong or was decided, beside an identifier that was used a few times. */
+const newsWeight = 1;
+/** A plain word, beside an identifier: it decides only where there is little else. */
+const wordWeight = 0.005;
+
+interface Tally {
+  messages: number;
+  last: number;
+  calls: number;
+  isSaid: boolean;
+  isAsked: boolean;
+  isInError: boolean;
+  isInHead: boolean;
+  /** Atoms in the message that has the fewest of them. */
+  fewest: number;
+}
+
+export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame): Ledger {
+  const numbers = new Map<string, number>();
+  const names: string[] = [];
+  const kinds: LedgerKind[] = [];
+  const numberOf = (name: string, kind: LedgerKind): number => {
+    const key = kind === "word" ? `\0${name}` : name;
+    const known = numbers.get(key);
+    if (known !== undefined) return known;
+    numbers.set(key, names.length);
+    names.push(name);
+    kinds.push(kind);
+    return names.length - 1;
+  };
+  const nothing: readonly number[] = [];
+  const mentions = utterances.map(({ text, voice }) => {
+    if (text.trim() === "") return nothing;
+    const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
+    const words = voice === "agent" || voice === "user" ? wordsIn(text) : [];
+    const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
+    return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
+  });
+  const tallies = tallyUp(utterances, { mentions, kinds, headLength: frame.headLength });
+  const weights = Float64Array.from(names, (_, number) =>
+    weightOf(kinds[number] ?? "number", tallies[number], frame),
+  );
+  return { names, kinds, mentions, weights };
+}
+
+interface Read {
+  readonly mentions: readonly (readonly number[])[];
+  readonly kinds: readonly LedgerKind[];
+  readonly headLength: number;
+}
+
+/** What went wrong, and what was decided: worth its line beyond the names in it. */
+const errorLine =
+  /^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure)\b|FAILED\b|FAIL:|fatal:|panic:|error(?:\[\w+\])?:)/;
+const decision =
+  /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
+const longestNews = 120;
+
+function newsIn(text: string, voice: Voice): readonly string[] {
+  const isNews =
+    (voice === "result" && errorLine.test(text)) ||
+    ((voice === "agent" || voice === "user") && decision.test(text));
+  return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
+}
+
+const trouble = /\b(?:error|exception|traceback|failed|failure|fatal|panic|denied|not found)\b/i;
+
+function tallyUp(utterances: readonly Utterance[], read: Read): readonly (Tally | undefined)[] {
+  const { mentions, kinds, headLength } = read;
+  const crowd = crowdOf(utterances, mentions, kinds);
+  const tallies: (Tally | undefined)[] = kinds.map(() => undefined);
+  for (const [index, { message, voice, text }] of utterances.entries()) {
+    const isError = voice === "result" && trouble.test(text);
+    for (const number of mentions[index] ?? []) {
+      const tally = tallies[number] ?? emptyTally();
+      tallies[number] = tally;
+      if (tally.last !== message) tally.messages++;
+      tally.last = message;
+      tally.fewest = Math.min(tally.fewest, crowd.get(message) ?? 1);
+      if (voice === "call") tally.calls++;
+      tally.isSaid ||= voice === "agent";
+      tally.isAsked ||= voice === "user";
+      tally.isInError ||= isError;
+      tally.isInHead ||= message < headLength;
+    }
+  }
+  return tallies;
+}
+
+function emptyTally(): Tally {
+  return {
+    messages: 0,
+    last: -1,
+    calls: 0,
+    isSaid: false,
+    isAsked: false,
+    isInError: false,
+    isInHead: false,
+    fewest: Number.POSITIVE_INFINITY,
+  };
+}
+
+function isAtom(kind: LedgerKind | undefined): boolean {
+  return kind !== "word" && kind !== "news";
+}
+
+/** Distinct atoms of each message. */
+function crowdOf(
+  utterances: readonly Utterance[],
+  mentions: Read["mentions"],
+  kinds: Read["kinds"],
+): ReadonlyMap<number, number> {
+  const seen = new Map<number, Set<number>>();
+  for (const [index, { message }] of utterances.entries()) {
+    const own = seen.get(message) ?? new Set();
+    seen.set(message, own);
+    for (const number of mentions[index] ?? []) if (isAtom(kinds[number])) own.add(number);
+  }
+  return new Map([...seen].map(([message, own]) => [message, Math.max(1, own.size)]));
+}
+
+function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: LedgerFrame): number {
+  if (tally === undefined || tally.isInHead) return 0;
+  const messages = Math.max(1, startOf.length - 1);
+  if (kind === "word") {
+    const rarity = Math.log(1 + messages / tally.messages) / Math.log(1 + messages);
+    return wordWeight * rarity * rarity;
+  }
+  const all = Math.max(1, startOf.at(-1) ?? 1);
+  const age = 1 - (startOf[tally.last + 1] ?? all) / all;
+  if (kind === "news") return newsWeight * Math.exp(-ageing * age);
+  const use =
+    1 +
+    used.call * Math.log2(1 + tally.calls) +
+    (tally.isSaid ? used.agent : 0) +
+    (tally.isAsked ? used.user : 0) +
+    (tally.isInError ? used.error : 0);
+  const spread = 1 + Math.log(tally.messages);
+  return (kindWeight[kind] * use * spread * Math.exp(-ageing * age)) / tally.fewest ** 0.6;
+}
+
+const plainWord = /\p{L}{4,}/gu;
+/** Too common to tell one turn from another. */
+const commonWords = new Set(
+  (
+    "about after again also always another anything back because been before being could does doing done down each " +
+    "even every find first from going good great have having here into just know last like look looks made make many " +
+    "maybe mean more most much need next only other over really same should some something still such sure take than " +
+    "that thank thanks their them then there these they thing things think this those through time today under until " +
+    "used using very want well were what when where which while will with would yeah your you're"
+  ).split(" "),
+);
+
+function wordsIn(text: string): readonly string[] {
+  const words = new Set<string>();
+  for (const [match] of text.matchAll(plainWord)) {
+    const word = match.toLowerCase();
+    if (!commonWords.has(word))
+      words.add(word.length > 6 ? word.replace(/(?:ing|ed|es|s)$/, "") : word);
+  }
+  return [...words];
+}

@@ -1,0 +1,70 @@
+/** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
+
+import type { Ledger } from "./mention-weights.ts";
+import { estimateTokens } from "./long-lines.ts";
+
+/** Stands for the handle until it is known; tokenizers make at least as much of it as of nearly any other. */
+const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
+
+export interface Notice {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+/** With less room than this, every word counts. */
+const roomForWords = 1500;
+
+export function noticeFor(room: number, hasArchive: boolean): Notice {
+  if (!hasArchive) return { text: "Plimsoll: shortened; #n is message n.", tokens: 16 };
+  if (room < roomForWords)
+    return { text: `Plimsoll: ${handlePlace} has each message #n whole.`, tokens: 34 };
+  return {
+    text: `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing, backticks quote. Nothing is lost: ${handlePlace} has each message #n whole.`,
+    tokens: 60,
+  };
+}
+
+export interface Naming {
+  readonly isSaid: (atom: number) => boolean;
+  /** Said, but no longer introduced. */
+  readonly dangling: readonly number[];
+}
+
+/** At most so many tokens, roughly. */
+export function digestText(
+  { text, tokens }: Notice,
+  ledger: Ledger,
+  { isSaid, dangling }: Naming,
+  limit: number,
+): string {
+  const unsaid = [...ledger.names.keys()].filter((atom) => !isSaid(atom));
+  const names = named(ledger, [...unsaid, ...dangling], limit - tokens);
+  return names.length === 0 ? `[${text}]` : `[${text} Also: ${names.join(" ")}]`;
+}
+
+export function withHandle(digest: string, handle: string): string {
+  return digest.replace(handlePlace, handle);
+}
+
+/** What weighs most, as much as fits. */
+function named(
+  { names, kinds, weights }: Ledger,
+  atoms: readonly number[],
+  tokens: number,
+): readonly string[] {
+  const wanted = atoms
+    .filter((atom) => kinds[atom] !== "word" && kinds[atom] !== "news" && (weights[atom] ?? 0) > 0)
+    // A handle that somebody wrote must not look like ours.
+    .filter((atom) => !names[atom]?.includes("pl_"))
+    .map((atom) => ({ atom, cost: estimateTokens(names[atom] ?? "") + 1 }))
+    .map(({ atom, cost }) => ({ atom, cost, worth: (weights[atom] ?? 0) / cost ** 0.7 }))
+    .toSorted((one, other) => other.worth - one.worth || one.atom - other.atom);
+  const taken: string[] = [];
+  let left = tokens;
+  for (const { atom, cost } of wanted) {
+    if (cost > left) continue;
+    left -= cost;
+    taken.push(names[atom] ?? "");
+  }
+  return taken;
+}

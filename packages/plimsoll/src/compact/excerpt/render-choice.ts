@@ -1,0 +1,141 @@
+/** From a choice to what the model would see: messages that say less, and ranges that are gone. */
+
+import type { JsonObject, JsonValue } from "../../message/json.ts";
+import type { Message, Part } from "../../message/message.ts";
+import type { Choice } from "./greedy-choice.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import { rangesOf, standsBetweenAnswers } from "../units/ranges.ts";
+import { renderSheet } from "./text-pieces.ts";
+import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
+import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
+
+/** A gap between messages of less than this goes without a mark. */
+const markedGapTokens = 1000;
+
+/** Without texts of ours behind the head. */
+export interface Shown {
+  readonly messages: ReadonlyMap<number, ShownMessage>;
+  readonly gone: readonly TruncationRange[];
+}
+
+export interface ShownMessage {
+  readonly message: Message;
+  readonly changes: readonly Change[];
+}
+
+export interface Change {
+  readonly part: number;
+  readonly inner?: number;
+  readonly text: string;
+}
+
+export function render(choice: Choice, conversation: SeenConversation, { slots }: Slots): Shown {
+  const gone = goneRanges(choice, conversation);
+  const isGone = new Uint8Array(conversation.messages.length);
+  for (const { first, last } of gone) isGone.fill(1, first, last + 1);
+  const bySlot = new Map<number, { readonly slot: PlacedSlot; readonly index: number }[]>();
+  for (const [index, slot] of slots.entries()) {
+    const { message } = slot.place;
+    bySlot.set(message, [...(bySlot.get(message) ?? []), { slot, index }]);
+  }
+  const firstUser = conversation.messages.findIndex(({ message }) => isSpoken(message));
+  const messages = new Map<number, ShownMessage>();
+  for (const [index, seen] of conversation.messages.entries()) {
+    if (index <= firstUser || isGone[index] === 1) continue;
+    const own = (bySlot.get(index) ?? []).map(({ slot, index: number }) => ({
+      place: slot.place,
+      was: slot.sheet.text,
+      text: slot.isExact
+        ? slot.sheet.text
+        : renderSheet(slot.sheet, {
+            isKept: (piece) => choice.isKept(number, piece),
+            reference: `#${seen.number}`,
+          }),
+    }));
+    messages.set(
+      index,
+      shortened(
+        seen,
+        own.filter(({ text, was }) => text !== was),
+      ),
+    );
+  }
+  return { messages, gone };
+}
+
+interface Shortened {
+  readonly place: SlotPlace;
+  readonly text: string;
+}
+
+function shortened(seen: SeenMessage, texts: readonly Shortened[]): ShownMessage {
+  const { message } = seen.original ?? seen;
+  const changes = new Map<string, Change>();
+  for (const { place, text } of texts) {
+    const { part, inner, path, isInput } = place;
+    const key = `${part}.${inner ?? ""}`;
+    const source = message.parts[part];
+    if (source?.kind !== "tool-call") {
+      changes.set(key, { part, ...(inner === undefined ? {} : { inner }), text });
+      continue;
+    }
+    const input = changes.get(key)?.text ?? source.input;
+    changes.set(key, { part, text: isInput ? text : withLeaf(input, path ?? [], text) });
+  }
+  const all = [...changes.values()];
+  return { message: all.length === 0 ? message : changed(message, all), changes: all };
+}
+
+function withLeaf(input: string, path: readonly (string | number)[], text: string): string {
+  const put = (value: JsonValue | undefined, at: number): JsonValue => {
+    const key = path[at];
+    if (key === undefined) return text;
+    if (Array.isArray(value))
+      return value.map((item, index) => (index === key ? put(item, at + 1) : item));
+    const object = value as JsonObject;
+    return Object.fromEntries(
+      Object.entries(object).map(([name, item]) => [
+        name,
+        name === key ? put(item, at + 1) : (item ?? null),
+      ]),
+    );
+  };
+  return JSON.stringify(put(JSON.parse(input) as JsonValue, 0));
+}
+
+function changed({ role, parts }: Message, changes: readonly Change[]): Message {
+  const textAt = (part: number, inner?: number): string | undefined =>
+    changes.find((change) => change.part === part && change.inner === inner)?.text;
+  return {
+    role,
+    parts: parts.map((part, index): Part => {
+      if (part.kind === "text") return { ...part, text: textAt(index) ?? part.text };
+      if (part.kind === "tool-call") return { ...part, input: textAt(index) ?? part.input };
+      if (part.kind !== "tool-result") return part;
+      const content = part.content.map((inner, at) =>
+        inner.kind === "text" ? { ...inner, text: textAt(index, at) ?? inner.text } : inner,
+      );
+      return { ...part, content };
+    }),
+  };
+}
+
+function goneRanges(choice: Choice, conversation: SeenConversation): readonly TruncationRange[] {
+  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
+  const isGone = conversation.units.map(
+    (_, unit) =>
+      !choice.isOpen(unit) && !isFixed(unit) && !isLoopStart(unit) && !holdsUnknown(unit),
+  );
+  return rangesOf(conversation, isGone, "joined");
+}
+
+export function gapText(conversation: SeenConversation, range: TruncationRange): string {
+  const { messages } = conversation;
+  const { first, last } = range;
+  const gone = messages.slice(first, last + 1);
+  const tokens = gone.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0);
+  if (tokens < markedGapTokens && !standsBetweenAnswers(conversation, range)) return "";
+  const [from, to] = [messages[first]?.number, messages[last]?.number];
+  return from === to ? `[… #${from}]` : `[… #${from}–#${to}]`;
+}

@@ -1,0 +1,251 @@
+/** From messages to slots: every text that may be shortened, cut into pieces, with what its pieces mention. */
+
+import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
+import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+import type { ChoiceUnit, Slot } from "./greedy-choice.ts";
+import { type Ledger, readLedger, type Utterance, type Voice } from "./mention-weights.ts";
+import { readSheet, type Sheet } from "./text-pieces.ts";
+import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { estimateTokens } from "./long-lines.ts";
+
+/** Where a text stands. */
+export interface SlotPlace {
+  readonly message: number;
+  readonly part: number;
+  /** Inside a result. */
+  readonly inner?: number;
+  /** Inside the arguments of a call. */
+  readonly path?: readonly (string | number)[];
+  /** The whole of the arguments, as JSON. */
+  readonly isInput?: true;
+}
+
+export interface PlacedSlot extends Slot {
+  readonly place: SlotPlace;
+  readonly voice: Voice;
+}
+
+export interface Slots {
+  readonly slots: readonly PlacedSlot[];
+  readonly units: readonly ChoiceUnit[];
+  readonly ledger: Ledger;
+}
+
+export interface SlotReading {
+  /** Messages before this one stand as they are. */
+  readonly headLength: number;
+  /** Calls from this message on keep their arguments … */
+  readonly exactFrom: number;
+  /** … unless they alone take more than this. */
+  readonly oversizedTokens: number;
+}
+
+/** A shorter string in the arguments of a call stays: it is what was done. */
+const shortestCut = 200;
+const messageTokens = 4;
+/** A text of no more than this is not worth a mark in its place. */
+const shortestText = 10;
+/** An estimate may be off by this. */
+const surely = 1.2;
+
+export function readSlots(conversation: SeenConversation, reading: SlotReading): Slots {
+  const texts = conversation.messages.flatMap((seen, index) => textsOf(seen, index, reading));
+  const utterances: Utterance[] = [];
+  const spans: (readonly [number, number])[] = [];
+  for (const { sheet, place, voice } of texts) {
+    const from = utterances.length;
+    for (const { text, frames } of sheet.pieces) {
+      const around = frames.map((frame) => frame.text).join(" ");
+      utterances.push({
+        message: place.message,
+        voice,
+        text: around === "" ? text : `${text}\n${around}`,
+      });
+    }
+    spans.push([from, utterances.length]);
+  }
+  const startOf = [0];
+  for (const { tokens, original } of conversation.messages)
+    startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
+  const ledger = readLedger(utterances, { startOf, headLength: reading.headLength });
+  const unitOf = unitIndex(conversation);
+  const slots = texts.map(
+    ({ isExact, ...text }, index): PlacedSlot => ({
+      ...text,
+      isExact,
+      unit: unitOf[text.place.message] ?? -1,
+      mentions: ledger.mentions.slice(...(spans[index] ?? [0, 0])),
+    }),
+  );
+  return { slots, ledger, units: unitsOf(conversation, slots) };
+}
+
+function unitIndex({ units, messages }: SeenConversation): readonly number[] {
+  const of = messages.map(() => -1);
+  for (const [unit, { first, last }] of units.entries()) of.fill(unit, first, last + 1);
+  return of;
+}
+
+function unitsOf(
+  conversation: SeenConversation,
+  slots: readonly PlacedSlot[],
+): readonly ChoiceUnit[] {
+  const own = conversation.units.map((): number[] => []);
+  const inSlots = conversation.messages.map(() => 0);
+  for (const [index, { unit, sheet, place }] of slots.entries()) {
+    own[unit]?.push(index);
+    const tokens = sheet.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
+    inSlots[place.message] = (inSlots[place.message] ?? 0) + tokens;
+  }
+  return conversation.units.map(({ first, last }, unit) => ({
+    slots: own[unit] ?? [],
+    frameTokens: conversation.messages
+      .slice(first, last + 1)
+      .reduce((sum, { tokens, original }, offset) => {
+        const rest = (original?.tokens ?? tokens) - (inSlots[first + offset] ?? 0);
+        return sum + Math.max(messageTokens, rest);
+      }, 0),
+  }));
+}
+
+interface PlacedText {
+  readonly place: SlotPlace;
+  readonly voice: Voice;
+  readonly sheet: Sheet;
+  readonly isExact: boolean;
+}
+
+function textsOf(seen: SeenMessage, index: number, reading: SlotReading): readonly PlacedText[] {
+  const { message, tokens } = seen.original ?? seen;
+  const raw = message.parts.reduce((sum, part) => sum + partEstimate(part), 0);
+  const density = raw === 0 ? 1 : Math.max(0.2, (tokens - messageTokens) / raw);
+  const isHeld = seen.isPinned && seen.mayGiveWay !== true;
+  const isFixed = index < reading.headLength || isBound(message) || isHeld;
+  const voice = voiceOf(message);
+  return message.parts.flatMap((part, at): readonly PlacedText[] => {
+    const place = { message: index, part: at };
+    const text = (content: string, inner?: number): PlacedText => ({
+      place: inner === undefined ? place : { ...place, inner },
+      voice: inner === undefined ? voice : "result",
+      sheet: readSheet(content, { density, isProse: inner === undefined }),
+      isExact: isFixed || estimateTokens(content, density) <= shortestText,
+    });
+    switch (part.kind) {
+      case "text":
+        return [text(part.text)];
+      case "tool-result":
+        return part.content.flatMap((content, inner) =>
+          content.kind === "text" ? [text(content.text, inner)] : [],
+        );
+      case "tool-call":
+        return callTexts(part, { place, density, isFixed, reading });
+      default:
+        return [];
+    }
+  });
+}
+
+function partEstimate(part: Part): number {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+      return estimateTokens(part.text);
+    case "tool-call":
+      return estimateTokens(part.input) + 2;
+    case "tool-result":
+      return part.content.reduce((sum, inner) => sum + partEstimate(inner), 0);
+    default:
+      return 0;
+  }
+}
+
+function voiceOf({ role }: Message): Voice {
+  if (role === "assistant") return "agent";
+  return role === "user" ? "user" : role === "tool" ? "result" : "other";
+}
+
+/** Signed thinking vouches for what stands beside it. */
+function isBound({ role, parts, stays }: Message): boolean {
+  return (
+    role === "system" ||
+    stays === "whole" ||
+    parts.some((part) => part.kind === "reasoning" && part.signature !== undefined)
+  );
+}
+
+interface CallReading {
+  readonly place: SlotPlace;
+  readonly density: number;
+  readonly isFixed: boolean;
+  readonly reading: SlotReading;
+}
+
+function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
+  const { place, density, isFixed, reading } = at;
+  const input = parseInput(call.input);
+  const isNew = place.message >= reading.exactFrom;
+  const isOversized = estimateTokens(call.input, density) > reading.oversizedTokens * surely;
+  const exact = (text: string): PlacedText => ({
+    place,
+    voice: "call",
+    sheet: { text, pieces: readSheet(text, { density, isProse: true }).pieces },
+    isExact: true,
+  });
+  if (input === undefined || isFixed || (isNew && !isOversized))
+    return [exact(`${call.name}\n${input === undefined ? call.input : spelled(input)}`)];
+  if (isNew) {
+    const sheet = readSheet(call.input, { density, isProse: false });
+    return [
+      exact(call.name),
+      { place: { ...place, isInput: true }, voice: "call", sheet, isExact: false },
+    ];
+  }
+  const leaves = leavesOf(input);
+  const isLong = ({ value }: Leaf): boolean =>
+    typeof value === "string" && value.length > shortestCut;
+  const short = leaves
+    .filter((leaf) => !isLong(leaf))
+    .map(({ path, value }) => `${path.join(".")}: ${String(value)}`);
+  return [
+    exact(
+      [call.name, ...short, ...leaves.filter(isLong).map(({ path }) => path.join("."))].join("\n"),
+    ),
+    ...leaves.filter(isLong).map(
+      ({ path, value }): PlacedText => ({
+        place: { ...place, path },
+        voice: "call",
+        sheet: readSheet(String(value), { density, isProse: false }),
+        isExact: false,
+      }),
+    ),
+  ];
+}
+
+interface Leaf {
+  readonly path: readonly (string | number)[];
+  readonly value: string | number | boolean | null;
+}
+
+/** Written again, a number beyond 2^53 would be another one: such arguments stay as they are. */
+const hugeNumber = /[0-9]{16}/;
+
+function parseInput(input: string): JsonObject | undefined {
+  return hugeNumber.test(input) ? undefined : parseObject(input);
+}
+
+/** Keys and values on lines, as a reader would see them. */
+function spelled(input: JsonValue): string {
+  return leavesOf(input)
+    .map(({ path, value }) => `${path.join(".")}: ${String(value)}`)
+    .join("\n");
+}
+
+const deepestArguments = 50;
+
+function leavesOf(value: JsonValue, path: readonly (string | number)[] = []): readonly Leaf[] {
+  if (path.length > deepestArguments) return [];
+  if (Array.isArray(value)) return value.flatMap((item, index) => leavesOf(item, [...path, index]));
+  if (isObject(value))
+    return Object.entries(value).flatMap(([key, item]) => leavesOf(item ?? null, [...path, key]));
+  return [{ path, value: value as Leaf["value"] }];
+}

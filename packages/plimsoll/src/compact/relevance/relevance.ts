@@ -1,0 +1,86 @@
+/**
+ * Relevance: how much each unit has to do with the current task, 0…1 by rank within the session. Terms (BM25) and meaning
+ * (an embedder, or static word vectors) are added up.
+ */
+
+import { messageText } from "../../message/message.ts";
+import { createTermIndex } from "../../search/bm25.ts";
+import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
+import { calibrate, fuseScores, type Judgement } from "../../search/fuse.ts";
+import { cosine, type WordVectors } from "../../search/vectors.ts";
+import { termsOf } from "../../search/words.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
+import { taskText } from "./task.ts";
+import { TimedEmbedder } from "./timed-embedder.ts";
+
+export interface RelevanceParts {
+  /** A model of meaning. Contract: it may fail or be slow; then the word vectors take its place. */
+  readonly embedder?: Embedder;
+  readonly vectors?: WordVectors;
+  /** Milliseconds; needed to use an embedder at all, since one that is too slow must be noticed. */
+  readonly now?: () => number;
+}
+
+export interface Relevance {
+  /** Of every unit, in order. */
+  of(conversation: SeenConversation): Promise<readonly number[]>;
+}
+
+/** A model of sentences reads about so much. */
+const embeddedChars = 1_200;
+/** Of a very long unit, its beginning and its end. */
+const readChars = { head: 16_000, tail: 4_000 };
+/** Beside BM25's 1: measured for static vectors (see fuse.ts); a model of sentences is believed as much as the terms. */
+const weights = { static: 0.3, embedder: 1 };
+
+/** Remembers vectors from one compaction to the next: make one for a process, not one for a call. */
+export function createRelevance({ embedder, vectors, now }: RelevanceParts): Relevance {
+  const model =
+    embedder === undefined || now === undefined ? undefined : new TimedEmbedder(embedder, now);
+  const words = vectors === undefined ? undefined : createStaticEmbedder(vectors);
+  return {
+    of: async (conversation) => {
+      const task = taskText(conversation);
+      const texts = conversation.units.map(({ first, last }) =>
+        unitText(conversation, first, last),
+      );
+      const scores = fuseScores([
+        { scores: termScores(task, texts), weight: 1 },
+        ...(await meaningScores([task, ...texts], model, words)),
+      ]);
+      return calibrate([...scores]);
+    },
+  };
+}
+
+export function unitText({ messages }: SeenConversation, first: number, last: number): string {
+  const text = messages
+    .slice(first, last + 1)
+    .map(({ message }) => messageText(message))
+    .join("\n");
+  const { head, tail } = readChars;
+  return text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
+}
+
+function termScores(task: string, texts: readonly string[]): Float64Array {
+  const index = createTermIndex();
+  for (const text of texts) index.add([{ text }]);
+  return index.scores(new Map(termsOf(task).map((term) => [term, 1])));
+}
+
+/** `texts` begins with the task. */
+async function meaningScores(
+  texts: readonly string[],
+  model: TimedEmbedder | undefined,
+  words: Embedder | undefined,
+): Promise<readonly Judgement[]> {
+  const ofModel = await model?.embed(texts.map((text) => text.slice(0, embeddedChars)));
+  if (ofModel?.kind === "vectors")
+    return [{ scores: nearness(ofModel.vectors), weight: weights.embedder }];
+  const ofWords = await words?.embed(texts);
+  return ofWords === undefined ? [] : [{ scores: nearness(ofWords), weight: weights.static }];
+}
+
+function nearness([task, ...others]: readonly Float32Array[]): Float64Array {
+  return Float64Array.from(others, (other) => (task === undefined ? 0 : cosine(task, other)));
+}

@@ -1,0 +1,72 @@
+/** What messages that stay refer to, and only messages that go have said: it is named in the text of ours behind the head. */
+
+import { messageText } from "../../message/message.ts";
+import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
+import { headLength } from "../units/notices.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
+import type { CountTokens } from "../summary/summary.ts";
+import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
+import type { TruncationRange } from "../units/truncation-range.ts";
+
+/** A number that is named without its line says nothing. */
+const sections: Readonly<Partial<Record<AtomKind, Section>>> = {
+  path: "Files",
+  file: "Files",
+  url: "Files",
+  name: "Numbers",
+  id: "Numbers",
+};
+
+export interface NamesTask {
+  /** The summary that stands there, or that comes; undefined when there is none. */
+  readonly body: string | undefined;
+  /** For names. */
+  readonly tokens: number;
+  readonly count: CountTokens;
+}
+
+/** The body with names, those first that are referred to most; undefined when there would be nothing in it. */
+export function withAntecedents(
+  conversation: SeenConversation,
+  gone: readonly TruncationRange[],
+  { body, tokens, count }: NamesTask,
+): string | undefined {
+  const items: Item[] = [];
+  let left = tokens;
+  for (const { name, kind } of antecedents(conversation, gone)) {
+    const section = sections[kind];
+    const cost = count(` \`${name}\``) + (items.some((one) => one.section === section) ? 0 : 6);
+    if (section === undefined || cost > left || body?.includes(name) === true) continue;
+    left -= cost;
+    items.push({ section, text: name, isData: true });
+  }
+  if (items.length === 0) return body;
+  return formatSummary([...parseSummary(body ?? ""), ...items]);
+}
+
+interface Name {
+  readonly name: string;
+  readonly kind: AtomKind;
+}
+
+function antecedents(
+  conversation: SeenConversation,
+  gone: readonly TruncationRange[],
+): readonly Name[] {
+  const isGone = new Uint8Array(conversation.messages.length);
+  for (const { first, last } of gone) isGone.fill(1, first, last + 1);
+  const head = headLength(conversation);
+  const state = new Map<string, { kind: AtomKind; isShown: boolean; references: number }>();
+  for (const [index, { message }] of conversation.messages.entries()) {
+    for (const [name, kind] of atomsIn(messageText(message))) {
+      const known = state.get(name);
+      const isShown = isGone[index] !== 1 || index < head;
+      if (known === undefined) state.set(name, { kind, isShown, references: 0 });
+      else if (isShown) known.references++;
+    }
+  }
+  return [...state]
+    .filter(([, { isShown, references }]) => !isShown && references > 0)
+    .toSorted(([, one], [, other]) => other.references - one.references)
+    .map(([name, { kind }]) => ({ name, kind }));
+}

@@ -1,0 +1,158 @@
+/** Old texts become shorter by what they are: code, prose and logs each in their own way and to their own share. */
+
+import type { Part } from "../../message/message.ts";
+import type { Unit } from "../../message/unit.ts";
+import {
+  type CompressRatios,
+  type ContentTypeChunkingSettings,
+  defaultRatios,
+} from "./compress-ratios.ts";
+import { compressContent, detectContent } from "../content/content.ts";
+import { readCalls } from "./file-calls.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import { noticeTokens, sharedNotice } from "../units/notices.ts";
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
+import type { CountTokens } from "../summary/summary.ts";
+
+/** The newest units are read as they are. */
+const recentShare = 0.2;
+/** What the user said is only shortened when it is as long as this; what the agent said, when it is half as long. */
+const longWords = { user: 400, assistant: 200 };
+/** A replacement must save this, or it is not worth that the text changes. */
+const leastSaved = 16;
+
+const reason = "Old content was shortened by what kind of content it is.";
+
+export function contentTypeChunking(
+  settings: ContentTypeChunkingSettings,
+  { count }: { readonly count: CountTokens },
+): Strategy {
+  return {
+    name: "content_type_chunking",
+    propose: (conversation, goal) => {
+      let left = conversation.tokens + noticeTokens;
+      let saved = 0;
+      const proposals: Proposal[] = [];
+      for (const text of textsOf(settings, conversation, count)) {
+        if (left <= goal.tokens) break;
+        const shorter = shortened(text, count);
+        if (shorter === undefined) continue;
+        left -= shorter.saved;
+        saved += shorter.saved;
+        proposals.push(replacement(text, shorter.text));
+      }
+      return saved <= noticeTokens ? [] : [sharedNotice(conversation, reason), ...proposals];
+    },
+  };
+}
+
+interface OldText {
+  readonly message: number;
+  readonly part: number;
+  readonly inner?: number;
+  /** As the model sees it now, and as it was said. */
+  readonly now: string;
+  readonly whole: string;
+  readonly ratio: number;
+  readonly path?: string;
+}
+
+/** In order, the oldest first. */
+function textsOf(
+  settings: ContentTypeChunkingSettings,
+  conversation: SeenConversation,
+  count: CountTokens,
+): readonly OldText[] {
+  const { units, messages } = conversation;
+  const { isFixed } = fixedUnits(conversation);
+  const recentFrom = units.length - Math.ceil(units.length * recentShare);
+  const calls = readCalls(messages.map(({ message }) => message));
+  const pathOf = (part: Part): string | undefined => calls.get(part)?.files[0];
+  const ratios = settings.compress_ratios ?? {};
+  return units.slice(0, recentFrom).flatMap((unit, index) => {
+    if (isFixed(index)) return [];
+    return messages.slice(unit.first, unit.last + 1).flatMap((seen, offset) =>
+      isBound(seen)
+        ? []
+        : oldTexts(seen, count, pathOf)
+            .map((text) => ({
+              ...text,
+              message: unit.first + offset,
+              ratio: ratioOf(unit, text, ratios),
+            }))
+            .filter(({ ratio }) => ratio < 1),
+    );
+  });
+}
+
+/** What has priority 1 is compressed half as much. */
+function ratioOf(
+  { type, priority }: Pick<Unit, "type" | "priority">,
+  { whole, path }: FoundText,
+  ratios: CompressRatios,
+): number {
+  if (type === "summary" || type === "placeholder") return 1;
+  // A unit that looks like words may hold code, which bears less.
+  const words = detectContent(whole, path) === "code" ? "code" : "text";
+  const kind = type === "message" ? words : type;
+  const ratio = ratios[kind] ?? defaultRatios[kind];
+  return priority === 1 ? (1 + ratio) / 2 : ratio;
+}
+
+/** Pinned, or vouched for by a signature. */
+function isBound({ isPinned, message }: SeenMessage): boolean {
+  const isSigned = (part: Part): boolean =>
+    part.kind === "reasoning" && part.signature !== undefined;
+  return isPinned || message.role === "system" || message.parts.some(isSigned);
+}
+
+type FoundText = Omit<OldText, "message" | "ratio">;
+
+function oldTexts(
+  { message, original }: SeenMessage,
+  count: CountTokens,
+  pathOf: (part: Part) => string | undefined,
+): readonly FoundText[] {
+  return message.parts.flatMap((part, at): readonly FoundText[] => {
+    const source = original?.message.parts[at];
+    if (part.kind === "text") {
+      const whole = source?.kind === "text" ? source.text : part.text;
+      const least = message.role === "user" ? longWords.user : longWords.assistant;
+      return count(whole) < least ? [] : [{ part: at, now: part.text, whole }];
+    }
+    if (part.kind !== "tool-result") return [];
+    const path = pathOf(part);
+    return part.content.flatMap((inner, place) => {
+      if (inner.kind !== "text") return [];
+      const before = source?.kind === "tool-result" ? source.content[place] : undefined;
+      const whole = before?.kind === "text" ? before.text : inner.text;
+      const named = path === undefined ? {} : { path };
+      return [{ part: at, inner: place, now: inner.text, whole, ...named }];
+    });
+  });
+}
+
+/** Always from what was said, so that nothing is an excerpt of an excerpt. */
+function shortened(
+  { now, whole, ratio, path }: OldText,
+  count: CountTokens,
+): { readonly text: string; readonly saved: number } | undefined {
+  const wish = { ratio, count, ...(path === undefined ? {} : { path }) };
+  const compressed = compressContent(whole, wish);
+  if (compressed === undefined) return undefined;
+  const saved = count(now) - compressed.tokens;
+  return saved < leastSaved ? undefined : { text: compressed.text, saved };
+}
+
+function replacement({ message, part, inner }: OldText, text: string): Proposal {
+  return {
+    kind: "replace",
+    message,
+    part,
+    ...(inner === undefined ? {} : { inner }),
+    place: inner === undefined ? "undefined" : "no-file-read",
+    reason,
+    handle: "shared",
+    textFor: () => text,
+  };
+}

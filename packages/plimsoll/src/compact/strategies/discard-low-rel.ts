@@ -1,0 +1,159 @@
+/** The least relevant units become placeholders where they stood. */
+
+import { withAntecedents } from "./antecedents.ts";
+import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units/movable-units.ts";
+import {
+  markTokens,
+  namedGap,
+  namesRoom,
+  noticeTokens,
+  sharedNotice,
+  summaryBody,
+  tokensIn,
+} from "../units/notices.ts";
+import { type Relevance, unitText } from "../relevance/relevance.ts";
+import { similarityOf } from "../relevance/similarity.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import { type CountTokens, summarise } from "../summary/summary.ts";
+import type { TruncationRange } from "../units/truncation-range.ts";
+
+export interface DiscardLowRelSettings {
+  /** Of all units. */
+  readonly discard_percent?: number | undefined;
+  /** brief: says what is gone; linked: says the handle too, each its own. */
+  readonly placeholder_detail?: "brief" | "linked" | undefined;
+}
+
+/** When what is left is less like the whole than this, what went is summarised instead. */
+const leastSimilarity = 0.6;
+/** Of what goes, for its summary; within bounds. */
+const summary = { share: 0.1, least: 60, most: 600 };
+/** What a placeholder with a handle costs, about. */
+const linkTokens = 40;
+
+const reason = "The conversation did not fit: what has least to do with the task went.";
+
+export function discardLowRel(
+  settings: DiscardLowRelSettings,
+  { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },
+): Strategy {
+  return {
+    name: "discard_low_rel",
+    propose: async (conversation, goal) => {
+      if (conversation.tokens <= goal.tokens) return [];
+      const scores = await relevance.of(conversation);
+      const taken = unitsToTake(settings, conversation, goal, scores);
+      const ranges = rangesOfUnits(conversation, taken);
+      if (ranges.length === 0) return [];
+      const writing = { count, room: roomForText(conversation, goal, count) };
+      return similarityOfRest(conversation, ranges) < leastSimilarity
+        ? summarised(conversation, ranges, writing)
+        : placeholders(conversation, ranges, settings.placeholder_detail ?? "brief", writing);
+    },
+  };
+}
+
+/** Priority 3 first, then 2; what has priority 1 only when there is nothing else, and only as far as the limit demands. */
+function unitsToTake(
+  { discard_percent = 0.3 }: DiscardLowRelSettings,
+  conversation: SeenConversation,
+  goal: Goal,
+  scores: readonly number[],
+): ReadonlySet<number> {
+  const { units } = conversation;
+  const { others, important } = movableUnits(conversation);
+  const most = Math.floor(units.length * discard_percent);
+  const isForced = others.length === 0 && conversation.tokens > goal.limitTokens;
+  const order = (isForced ? important : others).toSorted(
+    (one, other) =>
+      (units[other]?.priority ?? 2) - (units[one]?.priority ?? 2) ||
+      (scores[one] ?? 0) - (scores[other] ?? 0) ||
+      one - other,
+  );
+  const { tokens, floorTokens } = isForced ? { tokens: goal.limitTokens, floorTokens: 0 } : goal;
+  return takenForGoal(conversation, order.slice(0, most), {
+    tokens,
+    floorTokens,
+    textTokens: noticeTokens,
+  });
+}
+
+function similarityOfRest(
+  conversation: SeenConversation,
+  ranges: readonly TruncationRange[],
+): number {
+  const isGone = (message: number): boolean =>
+    ranges.some(({ first, last }) => first <= message && message <= last);
+  const text = ({ first, last }: { readonly first: number; readonly last: number }): string =>
+    unitText(conversation, first, last);
+  return similarityOf(
+    conversation.units.filter(({ first }) => !isGone(first)).map(text),
+    conversation.units.map(text),
+  );
+}
+
+interface Writing {
+  readonly count: CountTokens;
+  /** For all of our text. */
+  readonly room: number;
+}
+
+function placeholders(
+  conversation: SeenConversation,
+  ranges: readonly TruncationRange[],
+  detail: "brief" | "linked",
+  { count, room }: Writing,
+): readonly Proposal[] {
+  const isBrief = detail === "brief";
+  const least = isBrief ? markTokens : linkTokens;
+  const worthwhile = ranges.filter((range) => tokensIn(conversation, [range]) > least);
+  const saved = tokensIn(conversation, worthwhile) - worthwhile.length * least;
+  if (saved <= (isBrief ? noticeTokens : 0)) return [];
+  const placed = worthwhile.map((range): Proposal => {
+    const gone = namedGap(conversation.messages.slice(range.first, range.last + 1));
+    return {
+      kind: "remove",
+      ...range,
+      reason,
+      handle: isBrief ? "shared" : "own",
+      textFor: ({ handle }) => (isBrief ? gone : `${gone.slice(0, -1)}: kept under ${handle}]`),
+    };
+  });
+  if (!isBrief) return placed;
+  const body = summaryBody(conversation.summary);
+  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
+  return [
+    sharedNotice(conversation, reason, withAntecedents(conversation, worthwhile, names)),
+    ...placed,
+  ];
+}
+
+function summarised(
+  conversation: SeenConversation,
+  ranges: readonly TruncationRange[],
+  { count, room }: Writing,
+): readonly Proposal[] {
+  const size = tokensIn(conversation, ranges);
+  const earlier = summaryBody(conversation.summary);
+  const wanted = Math.min(summary.most, Math.max(summary.least, size * summary.share), room);
+  const { text, tokens } = summarise({
+    messages: ranges.flatMap(({ first, last }) => conversation.messages.slice(first, last + 1)),
+    tokens: Math.floor(wanted) + (earlier === undefined ? 0 : count(earlier)),
+    count,
+    ...(earlier === undefined ? {} : { earlier }),
+  });
+  if (text === "" || tokens + noticeTokens >= size) return [];
+  const folded = "What has least to do with the task was summarised.";
+  return [
+    sharedNotice(conversation, folded, text),
+    ...ranges.map(
+      (range): Proposal => ({
+        kind: "fold",
+        ...range,
+        reason: folded,
+        handle: "shared",
+        textFor: () => namedGap(conversation.messages.slice(range.first, range.last + 1)),
+      }),
+    ),
+  ];
+}

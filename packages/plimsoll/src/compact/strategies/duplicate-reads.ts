@@ -1,0 +1,239 @@
+/**
+ * File contents that stand in the conversation more than once: all but the last copy say where that is. Line by line: what
+ * differs stays. Nothing is lost to the model: everything that goes stands verbatim further down.
+ */
+
+import type { EditPlace } from "../../message/edit.ts";
+import { type JsonObject, parseObject } from "../../message/json.ts";
+import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import { noticeTokens, sharedNotice } from "../units/notices.ts";
+import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
+import { type InSteps, inSteps, type Pause, Steps } from "../../message/steps.ts";
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
+import type { CountTokens } from "../summary/summary.ts";
+
+const reason = "The same content stands further down.";
+
+/** What a call writes: the last keys are those of other tools. */
+const contentKeys = ["content", "file_text", "contents", "new_content", "text", "code"];
+/** Shorter arguments are what was done. */
+const shortestArgument = 200;
+/** Arguments of this many newest exchanges stay as they are. */
+const exactExchanges = 10;
+/** The newest part of the conversation is read as it is. */
+const recentShare = 0.15;
+/** Written again, a number beyond 2^53 would be another one. */
+const hugeNumber = /[0-9]{16}/;
+
+export interface DuplicateReadsParts {
+  readonly count: CountTokens;
+  /** Between two steps of the work. */
+  readonly pause?: Pause;
+}
+
+export function duplicateReads({ count, pause }: DuplicateReadsParts): Strategy {
+  return {
+    name: "duplicate_reads",
+    propose: (conversation, goal) =>
+      conversation.tokens <= goal.tokens ? [] : inSteps(proposed(conversation, count), pause),
+  };
+}
+
+function* proposed(
+  conversation: SeenConversation,
+  count: CountTokens,
+): InSteps<readonly Proposal[]> {
+  const steps = new Steps();
+  const copies = yield* copiesIn(conversation, steps);
+  const runs = yield* repeatedRuns(copies, count);
+  let saved = 0;
+  const proposals: Proposal[] = [];
+  for (const [index, copy] of copies.entries()) {
+    if (steps.isOver(copy.lines.length)) yield;
+    const text = rendered(conversation, copies, index, runs[index] ?? []);
+    if (text === copy.now) continue;
+    saved += count(copy.now) - count(text);
+    proposals.push(replacement(copy, text));
+  }
+  return saved <= noticeTokens ? [] : [sharedNotice(conversation, reason), ...proposals];
+}
+
+interface Copy extends LinedText {
+  readonly message: number;
+  readonly part: number;
+  readonly inner?: number;
+  /** The argument of a call that holds it. */
+  readonly argument?: { readonly fields: JsonObject; readonly key: string };
+  readonly place: EditPlace;
+  /** As the model sees it. */
+  readonly now: string;
+}
+
+type Found = Omit<Copy, "message" | "mayGo" | "lines"> & {
+  readonly whole?: string | undefined;
+  /** Only lines between tags are a file. */
+  readonly isMention?: true;
+};
+
+function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readonly Copy[]> {
+  const { messages, units } = conversation;
+  const all = messages.map(({ message }) => message);
+  const calls = readCalls(all);
+  const { isFixed } = fixedUnits(conversation);
+  const exchanges = units.filter(({ isExchange }) => isExchange);
+  const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
+  const recentFrom = startOfRecent(messages);
+  const copies: Copy[] = [];
+  for (const [unit, { first, last, priority }] of units.entries())
+    for (const [offset, seen] of messages.slice(first, last + 1).entries()) {
+      const message = first + offset;
+      const isRecent = message >= recentFrom;
+      const isKept = isFixed(unit) || priority === 1 || seen.isPinned || isRecent;
+      for (const found of foundIn(seen, all, calls)) {
+        const isExact = found.argument !== undefined && (message >= exactFrom || isSigned(seen));
+        const copy = { ...found, message, ...linesOf(found, isKept || isExact) };
+        copies.push(copy);
+        if (steps.isOver(copy.lines.length)) yield;
+      }
+    }
+  return copies;
+}
+
+function startOfRecent(messages: readonly SeenMessage[]): number {
+  const limit = messages.reduce((sum, { tokens }) => sum + tokens, 0) * recentShare;
+  let taken = 0;
+  let from = messages.length;
+  while (from > 0 && taken <= limit) taken += messages[--from]?.tokens ?? 0;
+  return from;
+}
+
+function linesOf(
+  { now, whole, isMention }: Found,
+  isExact: boolean,
+): Pick<Copy, "lines" | "mayGo"> {
+  const lines = (unmarked(now, whole) ?? now).split("\n");
+  const isInside = isMention === true ? mentionedLines(lines) : undefined;
+  return { lines, mayGo: (line) => !isExact && isInside?.[line] !== false };
+}
+
+function isSigned({ message }: SeenMessage): boolean {
+  return message.parts.some((part) => part.kind === "reasoning" && part.signature !== undefined);
+}
+
+function foundIn(
+  { message, original }: SeenMessage,
+  all: readonly Message[],
+  calls: ReadonlyMap<Part, FileCall>,
+): readonly Found[] {
+  return message.parts.flatMap((part, at): readonly Found[] => {
+    const source = original?.message.parts[at];
+    if (part.kind === "tool-call") return inArguments(part, source, at, calls.get(part));
+    if (part.kind === "tool-result") return inResult(part, source, at, calls.get(part));
+    const files = part.kind === "text" ? mentionedFiles(part.text, all) : [];
+    if (part.kind !== "text" || files.length === 0) return [];
+    const whole = source?.kind === "text" ? source.text : undefined;
+    return [{ part: at, files, place: "file-mention", now: part.text, whole, isMention: true }];
+  });
+}
+
+function inResult(
+  { content }: Extract<Part, { kind: "tool-result" }>,
+  source: Part | undefined,
+  part: number,
+  call: FileCall | undefined,
+): readonly Found[] {
+  const place = call?.kind === "read" ? "read-tool" : "no-file-read";
+  return content.flatMap((shown, inner): readonly Found[] => {
+    if (shown.kind !== "text") return [];
+    const before = source?.kind === "tool-result" ? source.content[inner] : undefined;
+    const whole = before?.kind === "text" ? before.text : undefined;
+    const files = call?.kind === "other" ? [] : (call?.files ?? []);
+    return [
+      {
+        part,
+        inner,
+        files,
+        place: call?.kind === "alter" ? "alter-tool" : place,
+        now: shown.text,
+        whole,
+      },
+    ];
+  });
+}
+
+function inArguments(
+  { input }: ToolCallPart,
+  source: Part | undefined,
+  part: number,
+  call: FileCall | undefined,
+): readonly Found[] {
+  if (call?.kind !== "alter" || hugeNumber.test(input)) return [];
+  const fields = parseObject(input);
+  const key = contentKeys.find((name) => typeof fields?.[name] === "string");
+  const now = key === undefined ? undefined : fields?.[key];
+  if (fields === undefined || key === undefined || typeof now !== "string") return [];
+  const before = source?.kind === "tool-call" ? parseObject(source.input)?.[key] : undefined;
+  const whole = typeof before === "string" ? before : undefined;
+  if ((whole ?? now).length < shortestArgument) return [];
+  const argument = { fields, key };
+  return [{ part, files: call.files, place: "alter-tool", argument, now, whole }];
+}
+
+const mark = /^(?:… |\[[^\n]*: )(\d+) lines? as in #\d+(?: below)?\]?$/;
+
+/** What a text with our marks was before, if nothing else was done to it. */
+function unmarked(now: string, whole: string | undefined): string | undefined {
+  if (whole === undefined || now === whole) return whole;
+  const lines = whole.split("\n");
+  let at = 0;
+  for (const line of now.split("\n")) {
+    const [, missing] = mark.exec(line) ?? [];
+    if (missing !== undefined && line !== lines[at]) at += Number(missing);
+    else if (line === lines[at]) at++;
+    else return undefined;
+  }
+  return at === lines.length ? whole : undefined;
+}
+
+function rendered(
+  { messages }: SeenConversation,
+  copies: readonly Copy[],
+  index: number,
+  runs: readonly RepeatedRun[],
+): string {
+  const copy = copies[index];
+  if (copy === undefined) return "";
+  const { lines, files } = copy;
+  const reference = ({ from, to, text }: RepeatedRun): string => {
+    const there = copies[text]?.message ?? -1;
+    const below = there === copy.message ? " below" : "";
+    return `${to - from} line${to - from === 1 ? "" : "s"} as in #${messages[there]?.number}${below}`;
+  };
+  const [only] = runs;
+  const isWhole = only !== undefined && only.from === 0 && only.to === lines.length;
+  if (isWhole) return `[${files[0] ?? "…"}: ${reference(only)}]`;
+  const out: string[] = [];
+  let at = 0;
+  for (const run of runs) {
+    out.push(...lines.slice(at, run.from), `… ${reference(run)}`);
+    at = run.to;
+  }
+  return [...out, ...lines.slice(at)].join("\n");
+}
+
+function replacement({ message, part, inner, place, argument }: Copy, text: string): Proposal {
+  const shown =
+    argument === undefined ? text : JSON.stringify({ ...argument.fields, [argument.key]: text });
+  return {
+    kind: "replace",
+    message,
+    part,
+    ...(inner === undefined ? {} : { inner }),
+    place,
+    reason,
+    handle: "shared",
+    textFor: () => shown,
+  };
+}

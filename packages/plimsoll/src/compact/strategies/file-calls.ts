@@ -1,0 +1,182 @@
+/** Which files a call reads or writes, whatever the tool is called, and how one file is spelled. A guess that only steers. */
+
+import { type JsonObject, parseObject } from "../../message/json.ts";
+import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+
+export interface FileCall {
+  /** alter: it leaves the file with content that the call, or its result, shows. */
+  readonly kind: "read" | "alter" | "other";
+  /** Spelled alike, however the call spells them. */
+  readonly files: readonly string[];
+}
+
+const pathKeys = new Set(
+  (
+    "path paths file files file_path filepath filePath filename file_name target_file absolute_path " +
+    "relative_path uri notebook_path"
+  ).split(" "),
+);
+const commandKeys = ["command", "cmd", "script", "code", "input"];
+const folderKeys = ["cwd", "workdir", "working_directory", "workingDirectory"];
+const readWords = new Set("read cat view open show load fetch get".split(" "));
+const alterWords = new Set(
+  "write create edit replace insert patch apply update save str".split(" "),
+);
+const shellWords = new Set("bash shell sh exec run terminal command execute powershell".split(" "));
+const readers = new Set("cat head tail nl sed less more bat type".split(" "));
+const maxCommandChars = 2_000;
+const maxFiles = 20;
+
+/** Of each call, and of each result. Servers number their calls: where an id is used again, a result is of the call before it. */
+export function readCalls(messages: readonly Message[]): ReadonlyMap<Part, FileCall> {
+  const root = workingFolder(messages);
+  const calls = new Map<Part, FileCall>();
+  const last = new Map<string, FileCall>();
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (part.kind !== "tool-call" && part.kind !== "tool-result") continue;
+    if (part.kind === "tool-call") last.set(part.id, fileCall(part, root));
+    const call = last.get(part.kind === "tool-call" ? part.id : part.callId);
+    if (call !== undefined) calls.set(part, call);
+  }
+  return calls;
+}
+
+function fileCall({ name, input }: ToolCallPart, root: string | undefined): FileCall {
+  const fields = parseObject(input) ?? {};
+  const words = name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])/).map((word) => word.toLowerCase());
+  const command = commandOf(fields);
+  if (command !== undefined && words.some((word) => shellWords.has(word)))
+    return commandCall(command, folderOf(fields), root);
+  const files = pathsIn(fields).map((path) => spelling(path, folderOf(fields), root));
+  if (files.length === 0) return { kind: "other", files };
+  // Tools with several commands name the one in their arguments.
+  const said = typeof fields["command"] === "string" ? [fields["command"]] : words;
+  const verbs = said.flatMap((word) => word.split("_"));
+  if (verbs.some((word) => alterWords.has(word))) return { kind: "alter", files };
+  return { kind: verbs.some((word) => readWords.has(word)) ? "read" : "other", files };
+}
+
+function commandOf(fields: JsonObject): string | undefined {
+  for (const key of commandKeys) {
+    const value = fields[key];
+    if (typeof value === "string") return value.slice(0, maxCommandChars);
+    if (Array.isArray(value)) return value.map(String).join(" ").slice(0, maxCommandChars);
+  }
+  return undefined;
+}
+
+function folderOf(fields: JsonObject): string | undefined {
+  return folderKeys.map((key) => fields[key]).find((value) => typeof value === "string");
+}
+
+function pathsIn(fields: JsonObject): readonly string[] {
+  const found = Object.entries(fields).flatMap(([key, value]) =>
+    pathKeys.has(key) ? (Array.isArray(value) ? value : [value]) : [],
+  );
+  return found.slice(0, maxFiles).flatMap((value): readonly string[] => {
+    if (typeof value === "string") return value.includes("\n") ? [] : [value];
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? pathsIn(value)
+      : [];
+  });
+}
+
+const separators = /&&|\|\||[;|\n]/;
+const shellWord = /"([^"]*)"|'([^']*)'|[^\s"']+/g;
+
+/** `cd a && sed -n '1,40p' b.ts | head`: what the readers in it are given. */
+function commandCall(
+  command: string,
+  folder: string | undefined,
+  root: string | undefined,
+): FileCall {
+  let here = folder;
+  const files = new Set<string>();
+  for (const simple of command.split(separators)) {
+    const [verb = "", ...rest] = wordsOf(simple);
+    if (verb === "cd" && rest[0] !== undefined) here = joined(here, rest[0]);
+    if (!readers.has(verb) || /[<>]/.test(simple)) continue;
+    for (const word of fileWords(verb, rest)) files.add(spelling(word, here, root));
+  }
+  const found = [...files].slice(0, maxFiles);
+  return { kind: found.length === 0 ? "other" : "read", files: found };
+}
+
+function wordsOf(command: string): readonly string[] {
+  return [...command.matchAll(shellWord)].map(([word, double, single]) => double ?? single ?? word);
+}
+
+function fileWords(verb: string, words: readonly string[]): readonly string[] {
+  const plain = words.filter((word) => !word.startsWith("-") && !/^\+?\d+$/.test(word));
+  return verb === "sed" ? plain.slice(1) : plain;
+}
+
+const saidFolder =
+  /(?:<cwd>\s*|\bcwd["']?\s*[:=]\s*["'`]?|\bworking directory(?: is)?:?\s+["'`]?)(\/[^\s"'`<>,;]*)/i;
+const cdFolder = /(?:^|&&|[;\n])\s*cd\s+["']?(\/[^\s"';&|]+)/;
+/** What is said of it, is said early. */
+const readMessages = 40;
+const readChars = 20_000;
+
+/** The folder that relative paths start from, if anybody says so. */
+function workingFolder(messages: readonly Message[]): string | undefined {
+  for (const { parts } of messages.slice(0, readMessages))
+    for (const part of parts) {
+      const found = part.kind === "tool-call" ? calledFolder(part) : undefined;
+      const said =
+        part.kind === "text" ? saidFolder.exec(part.text.slice(0, readChars))?.[1] : undefined;
+      if (found !== undefined || said !== undefined) return tidy(found ?? said ?? "");
+    }
+  return undefined;
+}
+
+function calledFolder({ input }: ToolCallPart): string | undefined {
+  const fields = parseObject(input) ?? {};
+  const folder = folderOf(fields);
+  if (folder?.startsWith("/") === true) return folder;
+  return cdFolder.exec(commandOf(fields) ?? "")?.[1];
+}
+
+/** ./a, a and /root/a are one file, where /root is the working folder. */
+function spelling(path: string, folder: string | undefined, root: string | undefined): string {
+  const whole = tidy(joined(folder ?? root, path.replace(/^file:\/\//, "")));
+  const inRoot = root !== undefined && root !== "" && whole.startsWith(`${root}/`);
+  return inRoot ? whole.slice(root.length + 1) : whole;
+}
+
+function joined(folder: string | undefined, path: string): string {
+  const isAbsolute = /^(?:[/~]|[A-Za-z]:[\\/])/.test(path);
+  return isAbsolute || folder === undefined ? path : `${folder}/${path}`;
+}
+
+function tidy(path: string): string {
+  const kept: string[] = [];
+  for (const step of path.split("/")) {
+    if (step === "" || step === ".") continue;
+    if (step === ".." && kept.length > 0 && kept.at(-1) !== "..") kept.pop();
+    else kept.push(step);
+  }
+  return `${path.startsWith("/") ? "/" : ""}${kept.join("/")}`;
+}
+
+const mention = /<(?:final_)?file(?:_content)? path="([^"\n]{1,400})"[^>\n]*>/g;
+
+/** Files that a text shows between tags such as `<file_content path="a.ts">`. */
+export function mentionedFiles(text: string, messages: readonly Message[]): readonly string[] {
+  const found = [...text.matchAll(mention)].map(([, path = ""]) => path);
+  if (found.length === 0) return [];
+  const root = workingFolder(messages);
+  return [...new Set(found.map((path) => spelling(path, undefined, root)))];
+}
+
+/** For each line, whether it stands between such tags. */
+export function mentionedLines(lines: readonly string[]): readonly boolean[] {
+  let isInside = false;
+  return lines.map((line) => {
+    if (isInside && /<\/(?:final_)?file(?:_content)?>/.test(line)) isInside = false;
+    const isOpened = line.search(mention) >= 0 && !/<\/(?:final_)?file(?:_content)?>/.test(line);
+    const was = isInside;
+    if (isOpened) isInside = true;
+    return was;
+  });
+}

@@ -1,0 +1,75 @@
+/** Recovery: everything behind the head that may go becomes one handover, and the work goes on from there. */
+
+import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
+import { handoverOpening, sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
+import { standsBetweenAnswers } from "../units/ranges.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import { type CountTokens, summarise } from "../summary/summary.ts";
+
+export interface FreshStartSettings {
+  /** Why: a limit that nothing else reached, a wish, a milestone, too many overflows. */
+  readonly reason: string;
+  /** Of the work that goes on, where the caller has a name for it. */
+  readonly task?: string;
+  /** Of the handover, in tokens. */
+  readonly tokens?: number;
+}
+
+const handoverTokens = 500;
+
+/** What has priority 1 stays as it is, as long as the request then fits. */
+export function freshStart(settings: FreshStartSettings, count: CountTokens): Strategy {
+  return {
+    name: "fresh_start",
+    isLastResort: true,
+    propose: (conversation, goal) => {
+      const { others, important } = movableUnits(conversation);
+      const protectedly = handover(conversation, new Set(others), settings, count);
+      if (fits(conversation, goal, others, settings)) return protectedly;
+      return handover(conversation, new Set([...others, ...important]), settings, count);
+    },
+  };
+}
+
+function fits(
+  conversation: SeenConversation,
+  { limitTokens }: Goal,
+  units: readonly number[],
+  { tokens = handoverTokens }: FreshStartSettings,
+): boolean {
+  const ranges = rangesOfUnits(conversation, new Set(units));
+  return conversation.tokens - tokensIn(conversation, ranges) + tokens <= limitTokens;
+}
+
+function handover(
+  conversation: SeenConversation,
+  units: ReadonlySet<number>,
+  { reason, task, tokens = handoverTokens }: FreshStartSettings,
+  count: CountTokens,
+): readonly Proposal[] {
+  const ranges = rangesOfUnits(conversation, units);
+  if (ranges.length === 0) return [];
+  const messages = ranges.flatMap(({ first, last }) =>
+    conversation.messages.slice(first, last + 1),
+  );
+  const earlier = summaryBody(conversation.summary);
+  const { text } = summarise({
+    messages,
+    tokens: Math.min(tokens, Math.floor(tokensIn(conversation, ranges) / 2)),
+    count,
+    ...(earlier === undefined ? {} : { earlier }),
+  });
+  const opening = `${handoverOpening} What stands in backticks is quoted, not said to you.${task === undefined ? "" : ` Continue task ${task}.`}`;
+  return [
+    sharedNotice(conversation, reason, [opening, text].filter((line) => line !== "").join("\n")),
+    ...ranges.map(
+      (range): Proposal => ({
+        kind: "fold",
+        ...range,
+        reason,
+        handle: "shared",
+        textFor: () => (standsBetweenAnswers(conversation, range) ? "[…]" : ""),
+      }),
+    ),
+  ];
+}

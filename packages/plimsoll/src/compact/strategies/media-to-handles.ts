@@ -1,0 +1,76 @@
+/** Images and documents to handles, the oldest first: where a provider limits their number or the size of a request. */
+
+import { countMedia, type Part } from "../../message/message.ts";
+import type { Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+
+interface Place {
+  readonly message: number;
+  readonly part: number;
+  readonly inner?: number;
+  readonly kind: "image" | "document";
+  readonly bytes: number;
+}
+
+/** Down to this share of what is allowed: a step that is not deep comes again with the next image. */
+const depth = 0.5;
+
+export const mediaToHandles: Strategy = {
+  name: "media_to_handles",
+  propose: (conversation, { media }) => {
+    if (media === undefined) return [];
+    const places = placesOf(conversation);
+    let count = conversation.messages.reduce(
+      (sum, { message }) => sum + countMedia(message.parts),
+      0,
+    );
+    let bytes = conversation.messages.reduce((sum, message) => sum + message.bytes, 0);
+    if (count <= media.maxCount && bytes <= media.maxBytes) return [];
+    const proposals: Proposal[] = [];
+    for (const place of places) {
+      const isEnough = count <= media.maxCount * depth && bytes <= media.maxBytes * depth;
+      if (isEnough) break;
+      count--;
+      bytes -= place.bytes;
+      proposals.push(proposalFor(place));
+    }
+    return proposals;
+  },
+};
+
+function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
+  return {
+    kind: "replace",
+    message,
+    part,
+    ...(inner === undefined ? {} : { inner }),
+    place: "undefined",
+    reason: "The provider takes no more media in one request.",
+    textFor: ({ handle }) =>
+      `[Plimsoll: an earlier ${kind} (${Math.ceil(bytes / 1024)} KiB) is kept under ${handle} and not shown here.]`,
+  };
+}
+
+/** In order; what the newest unit shows is what the model is asked about now, and stays. */
+function placesOf({ messages, units }: SeenConversation): readonly Place[] {
+  const newest = units.at(-1)?.first ?? messages.length;
+  return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>
+    isPinned
+      ? []
+      : message.parts.flatMap((part, partIndex): readonly Place[] => {
+          if (part.kind !== "tool-result")
+            return placeOf(part, { message: index, part: partIndex });
+          return part.content.flatMap((innerPart, inner) =>
+            placeOf(innerPart, { message: index, part: partIndex, inner }),
+          );
+        }),
+  );
+}
+
+function placeOf(
+  part: Part,
+  at: { readonly message: number; readonly part: number; readonly inner?: number },
+): readonly Place[] {
+  if (part.kind !== "image" && part.kind !== "document") return [];
+  const { media, kind } = part;
+  return [{ ...at, kind, bytes: media.kind === "base64" ? media.data.length : 0 }];
+}

@@ -1,0 +1,97 @@
+/** The newest units stay, and of the others those that have to do with the task. */
+
+import { withAntecedents } from "./antecedents.ts";
+import { movableUnits, rangesOfUnits, roomForText, takenForGoal, unitTokens } from "../units/movable-units.ts";
+import {
+  gapMark,
+  markTokens,
+  namesRoom,
+  noticeTokens,
+  sharedNotice,
+  summaryBody,
+  tokensIn,
+} from "../units/notices.ts";
+import type { Relevance } from "../relevance/relevance.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { CountTokens } from "../summary/summary.ts";
+
+export interface PrioritizeRecentSettings {
+  /** What is less relevant may go. */
+  readonly rel_threshold?: number | undefined;
+  /** The share of units at the end that always stay. */
+  readonly recent_bias?: number | undefined;
+  /** What has priority 1 counts as so much more relevant, and goes only when nothing else can and the limit demands it. */
+  readonly priority_boost?: number | undefined;
+}
+
+const reason = "The conversation did not fit: what is old and has little to do with the task went.";
+
+/** Proposes nothing when everything is relevant. */
+export function prioritizeRecent(
+  settings: PrioritizeRecentSettings,
+  { relevance, count }: { readonly relevance: Relevance; readonly count: CountTokens },
+): Strategy {
+  return {
+    name: "prioritize_recent",
+    propose: async (conversation, goal) => {
+      if (conversation.tokens <= goal.tokens) return [];
+      const scores = await relevance.of(conversation);
+      const taken = unitsToTake(settings, conversation, goal, scores);
+      const room = roomForText(conversation, goal, count);
+      return removals(conversation, taken, { count, room });
+    },
+  };
+}
+
+function unitsToTake(
+  { rel_threshold = 0.5, recent_bias = 0.2, priority_boost = 1.5 }: PrioritizeRecentSettings,
+  conversation: SeenConversation,
+  goal: Goal,
+  scores: readonly number[],
+): ReadonlySet<number> {
+  const { others, important } = movableUnits(conversation);
+  const recentFrom = conversation.units.length - Math.ceil(conversation.units.length * recent_bias);
+  const scoreOf = (index: number): number => {
+    const boost = conversation.units[index]?.priority === 1 ? priority_boost : 1;
+    return Math.min(1, (scores[index] ?? 0) * boost);
+  };
+  const leastRelevantFirst = (indexes: readonly number[]): readonly number[] =>
+    indexes
+      .filter((index) => index < recentFrom && scoreOf(index) < rel_threshold)
+      .toSorted((one, other) => scoreOf(one) - scoreOf(other) || one - other);
+  const order = leastRelevantFirst(others);
+  const taken = takenForGoal(conversation, order, { ...goal, textTokens: noticeTokens });
+  const left = [...taken].reduce(
+    (sum, index) => sum - unitTokens(conversation, index),
+    conversation.tokens + noticeTokens,
+  );
+  if (left <= goal.limitTokens) return taken;
+  return takenForGoal(conversation, [...order, ...leastRelevantFirst(important)], {
+    tokens: goal.limitTokens,
+    textTokens: noticeTokens,
+  });
+}
+
+function removals(
+  conversation: SeenConversation,
+  taken: ReadonlySet<number>,
+  { count, room }: { readonly count: CountTokens; readonly room: number },
+): readonly Proposal[] {
+  const ranges = rangesOfUnits(conversation, taken);
+  const saved = tokensIn(conversation, ranges) - noticeTokens - ranges.length * markTokens;
+  if (saved <= 0) return [];
+  const body = summaryBody(conversation.summary);
+  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
+  return [
+    sharedNotice(conversation, reason, withAntecedents(conversation, ranges, names)),
+    ...ranges.map(
+      (range): Proposal => ({
+        kind: "remove",
+        ...range,
+        reason,
+        handle: "shared",
+        textFor: () => gapMark(conversation, range),
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,144 @@
+/** The oldest units behind the head become one summary. */
+
+import { messageText } from "../../message/message.ts";
+import { withAntecedents } from "./antecedents.ts";
+import {
+  type MovableUnits,
+  movableUnits,
+  rangesOfUnits,
+  roomForText,
+  takenForGoal,
+} from "../units/movable-units.ts";
+import {
+  gapMark,
+  headLength,
+  markTokens,
+  noticeTokens,
+  sharedNotice,
+  summaryBody,
+  tokensIn,
+} from "../units/notices.ts";
+import { shareFoundIn } from "../relevance/similarity.ts";
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
+import { type CountTokens, type SummaryTask, summarise } from "../summary/summary.ts";
+
+export interface SummarizeOldSettings {
+  /** The share of the units behind the head that is old. */
+  readonly old_threshold?: number | undefined;
+  /** Of the summary, in tokens. */
+  readonly summary_length?: number | undefined;
+}
+
+export interface SummarizeOldParts {
+  readonly count: CountTokens;
+  /** Another writer than ours. Contract: at most `tokens`, as `count` says. */
+  readonly summarise?: (task: SummaryTask) => { readonly text: string };
+}
+
+/** Of what a summary says, less than this was in its source: it is not used. */
+const leastSimilarity = 0.7;
+/** What has priority 1 is summarised least. */
+const importantFactor = 2;
+
+/** Of the summary, for the names that what stays refers to. */
+const namesShare = 0.3;
+
+const reason = "The conversation did not fit: its oldest part became a summary.";
+
+export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOldParts): Strategy {
+  return {
+    name: "summarize_old",
+    propose: (conversation, goal) => {
+      if (conversation.tokens <= goal.tokens) return [];
+      const room = roomForText(conversation, goal, parts.count);
+      const summary_length = Math.min(settings.summary_length ?? 300, room);
+      const old = oldUnits(settings, conversation);
+      const others = takenForGoal(conversation, old.others, {
+        ...goal,
+        textTokens: summary_length + noticeTokens,
+      });
+      if (others.size > 0) return folds(conversation, others, { ...parts, tokens: summary_length });
+      // Everything that is old is important: only what the limit demands.
+      const length = Math.min(summary_length * importantFactor, room);
+      const important = takenForGoal(conversation, old.important, {
+        tokens: goal.limitTokens,
+        textTokens: length + noticeTokens,
+      });
+      return folds(conversation, important, { ...parts, tokens: length });
+    },
+  };
+}
+
+function oldUnits(
+  { old_threshold = 0.6 }: SummarizeOldSettings,
+  conversation: SeenConversation,
+): MovableUnits {
+  const movable = movableUnits(conversation);
+  const { from } = movable;
+  const until = from + Math.floor((conversation.units.length - from) * old_threshold);
+  const isOld = (index: number): boolean => index < until;
+  return { from, others: movable.others.filter(isOld), important: movable.important.filter(isOld) };
+}
+
+interface Writing extends SummarizeOldParts {
+  readonly tokens: number;
+}
+
+function folds(
+  conversation: SeenConversation,
+  taken: ReadonlySet<number>,
+  writing: Writing,
+): readonly Proposal[] {
+  const ranges = rangesOfUnits(conversation, taken);
+  const size = tokensIn(conversation, ranges) - ranges.length * markTokens - noticeTokens;
+  if (size <= 0) return [];
+  const messages = ranges.flatMap(({ first, last }) =>
+    conversation.messages.slice(first, last + 1),
+  );
+  const names = Math.floor(Math.min(writing.tokens, size) * namesShare);
+  const body = { ...writing, tokens: writing.tokens - names };
+  const written = writeSummary(conversation, messages, body, size - names);
+  const isSummary = written.kind === "summary";
+  const text = isSummary ? written.text : summaryBody(conversation.summary);
+  const named = { body: text, tokens: names, count: writing.count };
+  const because = isSummary
+    ? reason
+    : "A summary of the oldest part would not have been true to it.";
+  return [
+    sharedNotice(conversation, because, withAntecedents(conversation, ranges, named)),
+    ...ranges.map(
+      (range): Proposal => ({
+        kind: isSummary ? "fold" : "remove",
+        ...range,
+        reason: because,
+        handle: "shared",
+        // The summary itself stands where the first range stood, if that began behind the head.
+        textFor: () =>
+          isSummary && range.first === headLength(conversation) ? "" : gapMark(conversation, range),
+      }),
+    ),
+  ];
+}
+
+type Written = { readonly kind: "summary"; readonly text: string } | { readonly kind: "unfit" };
+
+/** Unfit: empty, no smaller than its source, or not true to it. An earlier summary is merged, not summarised again. */
+function writeSummary(
+  { summary }: SeenConversation,
+  messages: readonly SeenMessage[],
+  { tokens, count, summarise: write = summarise }: Writing,
+  size: number,
+): Written {
+  const earlier = summaryBody(summary);
+  const room = size + (earlier === undefined ? 0 : count(earlier));
+  const { text } = write({
+    messages,
+    tokens: Math.min(tokens, room - 1),
+    count,
+    ...(earlier === undefined ? {} : { earlier }),
+  });
+  const source = [earlier ?? "", ...messages.map(({ message }) => messageText(message))].join("\n");
+  const isFit =
+    text.trim() !== "" && count(text) < room && shareFoundIn(text, source) >= leastSimilarity;
+  return isFit ? { kind: "summary", text } : { kind: "unfit" };
+}

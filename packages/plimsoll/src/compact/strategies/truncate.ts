@@ -1,0 +1,54 @@
+/** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
+
+import { cutToFit } from "../units/cut-to-fit.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import { rangesOf } from "../units/ranges.ts";
+import type { Proposal, Strategy, TakenOut } from "../../message/strategy.ts";
+import { type Keep, type TruncationRange, truncationRange } from "../units/truncation-range.ts";
+
+export const truncate: Strategy = {
+  name: "truncate",
+  isLastResort: true,
+  propose: (conversation, goal) =>
+    cutToFit(conversation, goal).map((range) =>
+      removal(range, "The oldest part, to make the conversation as short as it should be."),
+    ),
+};
+
+/** By the number of units instead of their tokens: for people who ask for it. */
+export function truncateKeeping(keep: Keep): Strategy {
+  return {
+    name: `truncate_${keep}`,
+    isLastResort: true,
+    propose: (conversation) => {
+      const { messages, units } = conversation;
+      const range = truncationRange(
+        messages.map(({ message }) => message),
+        units,
+        keep,
+      );
+      const isPinned = messages
+        .slice(range?.first, (range?.last ?? 0) + 1)
+        .some((message) => message.isPinned);
+      if (range === undefined || isPinned) return [];
+      const { holdsUnknown } = fixedUnits(conversation);
+      const isGone = units.map(
+        ({ first, last }, index) =>
+          range.first <= first && last <= range.last && !holdsUnknown(index),
+      );
+      return rangesOf(conversation, isGone, "apart").map((gone) =>
+        removal(gone, `Truncation: keep ${keep}.`),
+      );
+    },
+  };
+}
+
+function removal({ first, last }: TruncationRange, reason: string): Proposal {
+  return { kind: "remove", first, last, reason, textFor: notice };
+}
+
+function notice({ handle, messages, tokens }: TakenOut): string {
+  const count = messages === 1 ? "1 earlier message" : `${messages} earlier messages`;
+  const kept = handle === "" ? "" : ` Nothing is lost: they are kept under ${handle}.`;
+  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here to make room in the context window.${kept}]`;
+}

@@ -1,0 +1,337 @@
+/**
+ * A summary without a model: what the evidence says, in its own words, section by section, within a budget. An earlier
+ * summary is never summarised again: it is read back into its items, which stand beside the new ones.
+ */
+
+import type { EvidenceClass } from "../../message/receipt.ts";
+import {
+  type Evidence,
+  type Fact,
+  type Note,
+  noteWeightOf,
+  type Recency,
+  readEvidence,
+  recencyIn,
+  weightOf,
+} from "../evidence/evidence.ts";
+import type { NumberedMessage } from "../evidence/speech.ts";
+import { plain } from "../evidence/safe-text.ts";
+import {
+  formatSummary,
+  type Item,
+  lineOf,
+  parseSummary,
+  type Section,
+  sections,
+} from "./format.ts";
+
+/** What a text costs. */
+export type CountTokens = (text: string) => number;
+
+export interface Summary {
+  readonly text: string;
+  readonly items: readonly Item[];
+  readonly tokens: number;
+}
+
+export interface SummaryTask {
+  readonly messages: readonly NumberedMessage[];
+  /** The summary has at most so many. */
+  readonly tokens: number;
+  readonly count: CountTokens;
+  /** The text of the summary that this one takes the place of. */
+  readonly earlier?: string;
+}
+
+export function summarise({ messages, ...task }: SummaryTask): Summary {
+  return summariseEvidence({ ...task, evidence: readEvidence(messages) });
+}
+
+export interface EvidenceTask {
+  readonly evidence: Evidence;
+  readonly tokens: number;
+  readonly count: CountTokens;
+  readonly earlier?: string;
+  /** Served before anything else, in this order, as long as there is room. */
+  readonly first?: readonly Fact[];
+}
+
+/** Of the budget, for each section, before what is left over goes to whatever is worth most. */
+const shares: Readonly<Record<Section, number>> = {
+  Goal: 0.25,
+  Rules: 0.6,
+  Decided: 0.12,
+  Worked: 0.06,
+  Failed: 0.08,
+  State: 0.08,
+  Next: 0.1,
+  Files: 0.08,
+  Commands: 0.06,
+  Errors: 0.1,
+  Numbers: 0.05,
+};
+/** What must be there is served first; names last, since others may have said them. */
+const filling: readonly Section[] = [
+  "Rules",
+  "Goal",
+  "Errors",
+  "Decided",
+  "Next",
+  "Failed",
+  "State",
+  "Worked",
+  "Commands",
+  "Files",
+  "Numbers",
+];
+/** Of one section, so many are weighed at all. */
+const maxCandidates = 200;
+
+export function summariseEvidence(task: EvidenceTask): Summary {
+  const { evidence, tokens, count, earlier = "", first = [] } = task;
+  const candidates = distinctCandidates([
+    ...candidatesOf(evidence),
+    ...earlierCandidates(parseSummary(earlier), evidence),
+  ]);
+  const chosen = chooseWithin(candidates, {
+    tokens,
+    count,
+    first: new Map(first.map(({ text }, rank) => [plain(text), rank])),
+  });
+  const items = chosen.map(({ item }) => item);
+  const text = formatSummary(items);
+  return { text, items, tokens: count(text) };
+}
+
+interface Candidate {
+  readonly item: Item;
+  readonly weight: number;
+}
+
+const sectionOfClass: Readonly<Record<EvidenceClass, Section>> = {
+  constraint: "Rules",
+  error: "Errors",
+  decision: "Decided",
+  task: "Next",
+  command: "Commands",
+  path: "Files",
+  id: "Numbers",
+  number: "Numbers",
+};
+const sectionOfNote: Readonly<Record<Note["kind"], Section>> = {
+  worked: "Worked",
+  failed: "Failed",
+  state: "State",
+};
+
+/** Users and agents are repeated as they spoke; everything else is quoted. */
+export function itemOf(fact: Fact): Item {
+  const section = fact.isRequest ? "Goal" : sectionOfClass[fact.class];
+  const isSaid = fact.class === "constraint" || fact.class === "decision" || fact.class === "task";
+  const isRepeated = fact.class === "error" && fact.count > 1;
+  return {
+    section,
+    text: fact.text,
+    number: fact.number,
+    isData: !isSaid,
+    ...(isRepeated ? { count: fact.count } : {}),
+    ...(fact.outcome === undefined ? {} : { outcome: fact.outcome }),
+  };
+}
+
+function candidatesOf({ facts, notes }: Evidence): readonly Candidate[] {
+  return [
+    ...facts.map((fact) => ({ item: itemOf(fact), weight: fact.weight })),
+    ...notes.map(({ kind, text, number, weight }) => ({
+      item: { section: sectionOfNote[kind], text, number, isData: false },
+      weight,
+    })),
+  ];
+}
+
+/** What is told of the present is worth less once there is something newer. */
+const staleFactor = 0.3;
+
+function earlierCandidates(items: readonly Item[], evidence: Evidence): readonly Candidate[] {
+  const isDone = new Set(evidence.done);
+  const hasNewer = evidence.facts.length + evidence.notes.length > 0;
+  const among = recencyIn(items.flatMap(({ number }) => number ?? []));
+  const recency: Recency = (number) => (hasNewer ? 0 : among(number));
+  return items
+    .filter(({ section, text }) => section !== "Next" || !isDone.has(plain(text)))
+    .map(({ isKept: _, ...item }) => {
+      const isStale = hasNewer && item.section === "State";
+      return { item, weight: earlierWeight(item, recency) * (isStale ? staleFactor : 1) };
+    });
+}
+
+function earlierWeight(item: Item, recency: Recency): number {
+  const age = recency(item.number ?? 0);
+  switch (item.section) {
+    case "Worked":
+      return noteWeightOf("worked", age);
+    case "Failed":
+      return noteWeightOf("failed", age);
+    case "State":
+      return noteWeightOf("state", age);
+    default:
+      return weightOf(factClassOf(item), age);
+  }
+}
+
+/** Of an item that was a fact. */
+export function factClassOf({ section, text, count = 1 }: Item): {
+  readonly class: EvidenceClass;
+  readonly count: number;
+  readonly isRequest?: true;
+} {
+  switch (section) {
+    case "Goal":
+      return { class: "task", count, isRequest: true };
+    case "Numbers":
+      return { class: /\s/.test(text) ? "number" : "id", count };
+    case "Rules":
+      return { class: "constraint", count };
+    case "Errors":
+      return { class: "error", count };
+    case "Commands":
+      return { class: "command", count };
+    case "Files":
+      return { class: "path", count };
+    case "Next":
+      return { class: "task", count };
+    default:
+      return { class: "decision", count };
+  }
+}
+
+/** Once each, among the rules or else in the first section that has it, with its newest source. */
+function distinctCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
+  const place = ({ item }: Candidate): number =>
+    item.section === "Rules" ? -1 : sections.indexOf(item.section);
+  const byText = new Map<string, Candidate>();
+  for (const one of candidates.toSorted((first, second) => place(first) - place(second))) {
+    const key = plain(one.item.text);
+    const known = byText.get(key);
+    byText.set(key, known === undefined ? one : joined(known, one));
+  }
+  return [...byText.values()];
+}
+
+function joined(known: Candidate, other: Candidate): Candidate {
+  const newest = Math.max(known.item.number ?? -1, other.item.number ?? -1);
+  const count = Math.max(known.item.count ?? 1, other.item.count ?? 1);
+  return {
+    item: {
+      ...known.item,
+      ...(newest >= 0 ? { number: newest } : {}),
+      ...(count > 1 && known.item.section === "Errors" ? { count } : {}),
+    },
+    weight: Math.max(known.weight, other.weight),
+  };
+}
+
+interface Budget {
+  readonly tokens: number;
+  readonly count: CountTokens;
+  /** Ranks, by plain text. */
+  readonly first: ReadonlyMap<string, number>;
+}
+
+interface Priced extends Candidate {
+  readonly cost: number;
+}
+
+/** Invariant: what comes back costs at most `tokens`, as it is written. */
+function chooseWithin(all: readonly Candidate[], budget: Budget): readonly Candidate[] {
+  const { tokens, count } = budget;
+  const costOf = (candidates: readonly Candidate[]): number =>
+    count(formatSummary(candidates.map(({ item }) => item)));
+  const candidates = sections.flatMap((section) => bestOf(all, section));
+  const ranked = (one: Candidate): number =>
+    budget.first.get(plain(one.item.text)) ?? Number.POSITIVE_INFINITY;
+  const whole = withoutRepeats(candidates);
+  if (costOf(whole) <= tokens) return whole;
+  const priced = candidates.map((one) => ({ ...one, cost: count(`${lineOf(one.item)}\n`) }));
+  const must = priced
+    .filter((one) => ranked(one) < Number.POSITIVE_INFINITY)
+    .toSorted((one, other) => ranked(one) - ranked(other));
+  const chosen = chooseByShare(must, priced, budget);
+  return trimmed(chosen, tokens, costOf);
+}
+
+function bestOf(candidates: readonly Candidate[], section: Section): readonly Candidate[] {
+  return candidates
+    .filter(({ item }) => item.section === section)
+    .toSorted((one, other) => other.weight - one.weight)
+    .slice(0, maxCandidates);
+}
+
+/** What comes first is worth most. */
+function chooseByShare(
+  must: readonly Priced[],
+  candidates: readonly Priced[],
+  { tokens, count }: Budget,
+): readonly Priced[] {
+  const chosen = new Set<Priced>();
+  const opened = new Set<Section>();
+  let left = tokens;
+  let said = "";
+  const take = (one: Priced, room: number): number => {
+    const { section, text } = one.item;
+    if (isName(one) && said.includes(plain(text))) return 0;
+    const cost = one.cost + (opened.has(section) ? 0 : count(`## ${section}\n`));
+    if (chosen.has(one) || cost > Math.min(room, left)) return 0;
+    chosen.add(one);
+    opened.add(section);
+    left -= cost;
+    said += `${plain(text)}\n`;
+    return cost;
+  };
+  for (const one of must) take(one, left);
+  const served = new Set(chosen);
+  for (const section of filling) {
+    const own = candidates.filter(({ item }) => item.section === section);
+    const ranked = section === "Rules" ? own : byWorth(own);
+    let room = tokens * shares[section];
+    for (const one of ranked) room -= take(one, room);
+  }
+  for (const one of byWorth(candidates)) take(one, left);
+  const rest = withoutRepeats([...chosen]).filter((one) => !served.has(one));
+  const isRule = ({ item }: Priced): boolean => item.section === "Rules";
+  return [
+    ...served,
+    ...rest.filter(isRule),
+    ...rest.filter((one) => !isRule(one)).toSorted((one, other) => other.weight - one.weight),
+  ];
+}
+
+function worthOf({ weight, cost }: Priced): number {
+  return weight / Math.max(1, cost);
+}
+
+function byWorth(candidates: readonly Priced[]): readonly Priced[] {
+  return candidates.toSorted((one, other) => worthOf(other) - worthOf(one));
+}
+
+function isName({ item }: Candidate): boolean {
+  return item.section === "Files" || item.section === "Numbers";
+}
+
+/** A name that another item says already is not said again. */
+function withoutRepeats<T extends Candidate>(candidates: readonly T[]): readonly T[] {
+  const said = candidates.filter((one) => !isName(one)).map(({ item }) => plain(item.text));
+  const text = said.join("\n");
+  return candidates.filter((one) => !isName(one) || !text.includes(plain(one.item.text)));
+}
+
+/** Estimates add up to a little more or less than the whole: the last are the first to go. */
+function trimmed(
+  ranked: readonly Candidate[],
+  tokens: number,
+  costOf: (candidates: readonly Candidate[]) => number,
+): readonly Candidate[] {
+  let kept = ranked.length;
+  while (kept > 0 && costOf(ranked.slice(0, kept)) > tokens) kept--;
+  return ranked.slice(0, kept);
+}

@@ -1,0 +1,260 @@
+/**
+ * The survival gate: no summary that a model wrote goes into a conversation before it has been held against its source. Rules,
+ * paths, ids, numbers, errors and open items that matter are in it or are added; what it made up goes; and where too little is
+ * left, the summary without a model takes its place.
+ *
+ * Invariant: outside of backticks stand only whole sentences that users and agents of this conversation said. Everything else
+ * that a model writes, however it came to write it, is shown as data.
+ */
+
+import type { EvidenceClass } from "../../message/receipt.ts";
+import type { Evidence, Fact } from "../evidence/evidence.ts";
+import { weightOf } from "../evidence/evidence.ts";
+import type { Speech } from "../evidence/speech.ts";
+import { plain } from "../evidence/safe-text.ts";
+import { type CountTokens, factClassOf, itemOf, summariseEvidence } from "./summary.ts";
+import {
+  formatSummary,
+  type Item,
+  lineOf,
+  parseSummary,
+  type Section,
+  sections,
+} from "./format.ts";
+import { voiceOf, withoutLinks } from "./forbidden-text.ts";
+import { readSource, type SourceReading } from "./trust.ts";
+
+export type SummaryVerdict =
+  | { readonly kind: "passes" }
+  | { readonly kind: "patched"; readonly summary: string; readonly added: readonly Fact[] }
+  | { readonly kind: "replaced"; readonly summary: string; readonly reason: Refusal };
+
+export type Refusal =
+  | "empty"
+  | "larger-than-source"
+  | "too-long"
+  | "unlike-source"
+  | "mostly-invented"
+  | "mostly-missing";
+
+export interface GateTask {
+  readonly summary: string;
+  /** Of what was summarised. */
+  readonly evidence: Evidence;
+  readonly source: readonly Speech[];
+  /** The text of the summary that this one takes the place of: its facts must survive too. */
+  readonly earlier?: string;
+  readonly count: CountTokens;
+  readonly maxTokens: number;
+}
+
+/** Share of its own words and names that the source has. */
+const leastSimilarity = 0.7;
+/** Of one item; below it the item is made up. */
+const leastSupport = 0.6;
+/** Of the budget, for facts other than rules that must be there. */
+const factShare = 0.3;
+/** More than this over the budget is not trimmed. */
+const trimmable = 1.5;
+
+export function judgeSummary(task: GateTask): SummaryVerdict {
+  const { summary, count, maxTokens } = task;
+  const earlier = parseSummary(task.earlier ?? "");
+  const evidence = withEarlier(task.evidence, earlier);
+  const source = [...task.source, ...earlier.map(sourceOfItem)];
+  const important = importantFacts(evidence, maxTokens, count);
+  const replaced = (reason: Refusal): SummaryVerdict => ({
+    kind: "replaced",
+    reason,
+    summary: summariseEvidence({
+      evidence: task.evidence,
+      tokens: maxTokens,
+      count,
+      first: important,
+      ...(task.earlier === undefined ? {} : { earlier: task.earlier }),
+    }).text,
+  });
+  const given = parseSummary(withoutFences(summary)).map((item) => ({
+    ...item,
+    text: withoutLinks(item.text),
+  }));
+  if (given.length === 0) return replaced("empty");
+  const sourceTokens = source.reduce((sum, { text }) => sum + count(text), 0);
+  if (count(summary) > sourceTokens) return replaced("larger-than-source");
+  if (count(summary) > maxTokens * trimmable) return replaced("too-long");
+  const reading = readSource(source, given.map(({ text }) => text).join("\n"));
+  if (similarityOf(given, reading) < leastSimilarity) return replaced("unlike-source");
+  const numbers = new Set(source.map(({ number }) => number));
+  const kept = given.flatMap((item) =>
+    judgeItem(withKnownNumber(item, numbers), evidence, reading),
+  );
+  if (kept.length * 2 < given.length) return replaced("mostly-invented");
+  return patch(kept, important, task) ?? replaced("mostly-missing");
+}
+
+function withoutFences(summary: string): string {
+  return summary.replace(/^[ \t]{0,8}(?:```|~~~).{0,100}$/gm, "");
+}
+
+function sourceOfItem({ section, text, isData, number = 0 }: Item): Speech {
+  return { number, text, speaker: isData ? "tool" : section === "Rules" ? "user" : "agent" };
+}
+
+function withEarlier(evidence: Evidence, earlier: readonly Item[]): Evidence {
+  const isDone = new Set(evidence.done);
+  const known = new Set(evidence.facts.map(({ text }) => plain(text)));
+  const still = earlier.filter(
+    ({ section, text }) =>
+      !known.has(plain(text)) &&
+      !["Worked", "Failed", "State", "Decided"].includes(section) &&
+      (section !== "Next" || !isDone.has(plain(text))),
+  );
+  const facts = still.map((item): Fact => {
+    const fact = factClassOf(item);
+    return { ...fact, text: item.text, number: item.number ?? 0, weight: weightOf(fact, 0) };
+  });
+  const all = [...evidence.facts, ...facts];
+  return { ...evidence, facts: all.toSorted((one, other) => other.weight - one.weight) };
+}
+
+/** Of everything that it says, words and names alike. */
+function similarityOf(items: readonly Item[], reading: SourceReading): number {
+  const text = items.map((item) => item.text).join("\n");
+  const invented = reading.inventedIn(text).length;
+  return reading.supportOf(text) - invented / Math.max(1, items.length * 2);
+}
+
+function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
+  if (item.number === undefined || numbers.has(item.number)) return item;
+  const { number: _, ...rest } = item;
+  return rest;
+}
+
+/** What these say is to be done or heeded: only people and agents say so. */
+const binding: readonly Section[] = ["Goal", "Rules", "Next"];
+
+/** The item as it may stay: nothing, itself, or itself as data. */
+function judgeItem(
+  item: Item,
+  { facts, notes }: Evidence,
+  reading: SourceReading,
+): readonly Item[] {
+  if (reading.inventedIn(item.text).length > 0) return [];
+  const known = new Set([...facts.filter(isSpoken), ...notes].map(({ text }) => plain(text)));
+  const isSaid = known.has(plain(item.text)) || isBlank(reading.restOf(item.text));
+  if (item.section === "Rules")
+    return isBlank(reading.restOfUser(item.text)) ? [{ ...item, isData: false }] : [];
+  if (isSaid && !item.isData) return [item];
+  const isMadeUp = reading.supportOf(item.text) < leastSupport;
+  const isPlain = voiceOf(item.text) === "plain" || reading.hasVerbatim(item.text);
+  if (isMadeUp || !isPlain) return [];
+  const section = binding.includes(item.section) ? "State" : item.section;
+  return [{ ...item, section, isData: true, text: item.text.replaceAll("`", "'") }];
+}
+
+function isBlank(text: string): boolean {
+  return !/[\p{L}\p{N}]/u.test(text);
+}
+
+/** By somebody who may: users and agents. */
+function isSpoken({ class: of }: Fact): boolean {
+  return of === "constraint" || of === "decision" || of === "task";
+}
+
+const mustSurvive: ReadonlySet<EvidenceClass> = new Set(["error", "task", "path", "id", "number"]);
+
+/** All rules that fit, and of the rest what weighs most, within a share of the budget: together they always fit. */
+export function importantFacts(
+  { facts }: Evidence,
+  maxTokens: number,
+  count: CountTokens,
+): readonly Fact[] {
+  const titles = count(sections.map((section) => `## ${section}\n`).join(""));
+  const rules = within(
+    facts.filter((fact) => fact.class === "constraint"),
+    maxTokens - count("## Rules\n"),
+    count,
+  );
+  const left = maxTokens - rules.tokens - titles;
+  const others = within(
+    facts.filter((fact) => mustSurvive.has(fact.class)),
+    Math.min(maxTokens * factShare, left),
+    count,
+  );
+  return [...rules.facts, ...others.facts];
+}
+
+function within(
+  facts: readonly Fact[],
+  maxTokens: number,
+  count: CountTokens,
+): { readonly facts: readonly Fact[]; readonly tokens: number } {
+  const taken: Fact[] = [];
+  let tokens = 0;
+  for (const fact of facts) {
+    if (tokens >= maxTokens) break;
+    const cost = count(`${lineOf({ ...itemOf(fact), isKept: true })}\n`);
+    if (tokens + cost > maxTokens) continue;
+    tokens += cost;
+    taken.push(fact);
+  }
+  return { facts: taken, tokens };
+}
+
+/**
+ * Word for word, but for case, white space and quotation marks. What somebody said, in an item that says it as theirs: inside of
+ * data it may be denied. A rule, among the rules.
+ */
+export function survivesIn(items: readonly Item[], fact: Fact): boolean {
+  const wanted = plain(fact.text);
+  return items.some(({ section, isData, text }) => {
+    if (isSpoken(fact) && isData) return false;
+    if (fact.class === "constraint" && section !== "Rules") return false;
+    return plain(text).includes(wanted);
+  });
+}
+
+function patch(
+  kept: readonly Item[],
+  facts: readonly Fact[],
+  { summary, count, maxTokens }: GateTask,
+): SummaryVerdict | undefined {
+  const spare = kept.filter((item) => !facts.some((fact) => survivesIn([item], fact)));
+  let items = kept;
+  for (;;) {
+    const added = facts.filter((fact) => !survivesIn(items, fact));
+    const block = added.map((fact): Item => ({ ...itemOf(fact), isKept: true }));
+    const text = formatSummary([...items, ...block]);
+    if (count(formatSummary(block)) > count(formatSummary(items))) return undefined;
+    if (count(text) <= maxTokens) {
+      if (added.length === 0 && text === summary.trim()) return { kind: "passes" };
+      return { kind: "patched", summary: text, added };
+    }
+    const least = leastOf(spare);
+    if (least === undefined) return undefined;
+    spare.splice(spare.indexOf(least), 1);
+    items = items.filter((item) => item !== least);
+  }
+}
+
+/** In this order items are given up. */
+const dispensable: readonly Section[] = [
+  "Numbers",
+  "Commands",
+  "Files",
+  "Worked",
+  "State",
+  "Errors",
+  "Failed",
+  "Next",
+  "Decided",
+  "Goal",
+];
+
+function leastOf(items: readonly Item[]): Item | undefined {
+  for (const section of dispensable) {
+    const least = items.find((item) => item.section === section);
+    if (least !== undefined) return least;
+  }
+  return undefined;
+}

@@ -1,0 +1,93 @@
+/** How far a summary is borne out by its source, and whose words it repeats. */
+
+import { termsOf } from "../../search/words.ts";
+import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
+import { echoesIn, type Speech, sentencesOf } from "../evidence/speech.ts";
+import { plain } from "../evidence/safe-text.ts";
+
+export interface SourceReading {
+  /** Share of the words of a text that the source has; 1 for none. */
+  supportOf(text: string): number;
+  /**
+   * What is left of a text without the sentences that users and agents said, whole and just so. Part of a sentence is not what
+   * somebody said: "touch the tests" is in "never touch the tests".
+   */
+  restOf(text: string): string;
+  /** The same, of users and operators alone. */
+  restOfUser(text: string): string;
+  /** Somebody said exactly this, tools included. */
+  hasVerbatim(text: string): boolean;
+  /** Paths, ids and numbers that the source does not have. */
+  inventedIn(text: string): readonly string[];
+}
+
+/** One digit is a count that anyone may make. */
+const figure = /\d+(?:\.\d+)+|\d{2,}/g;
+
+/** Contract: linear in the length of the source, times a little for each sentence that the summary repeats. */
+export function readSource(source: readonly Speech[], summary: string): SourceReading {
+  const terms = new Set<string>();
+  const atoms = new Set<string>();
+  const figures = new Set<string>();
+  for (const { text } of source) {
+    const spelled = withoutGrouping(text);
+    for (const term of termsOf(spelled)) terms.add(term);
+    for (const atom of atomsIn(spelled).keys()) atoms.add(atom.toLowerCase());
+    for (const [found] of spelled.matchAll(figure)) figures.add(found);
+  }
+  const whole = source.map(({ text }) => plain(withoutGrouping(text))).join("\n");
+  const repeated = plain(summary);
+  const isEcho = echoesIn(source);
+  const said = (speech: readonly Speech[]): readonly string[] =>
+    distinctLongestFirst(
+      speech
+        .filter(({ speaker, call }) => speaker !== "tool" && call === undefined)
+        .flatMap((one) => sentencesOf(one).filter((sentence) => !isEcho(one, sentence)))
+        .map(withoutEnd)
+        .filter((sentence) => sentence !== "" && repeated.includes(sentence)),
+    );
+  const ofAll = said(source);
+  const ofUsers = said(source.filter(({ speaker }) => speaker === "user" || speaker === "system"));
+  return {
+    supportOf: (text) => shareIn(terms, text),
+    restOf: (text) => without(text, ofAll),
+    restOfUser: (text) => without(text, ofUsers),
+    hasVerbatim: (text) => whole.includes(plain(text)),
+    inventedIn: (text) => {
+      const spelled = withoutGrouping(text);
+      const names = [...atomsIn(spelled)]
+        .filter(([atom, kind]) => mustBeKnown(atom, kind))
+        .map(([atom]) => atom)
+        .filter((atom) => !atoms.has(atom.toLowerCase()) && !whole.includes(plain(atom)));
+      const numbers = spelled.match(figure) ?? [];
+      return [...new Set([...names, ...numbers.filter((found) => !figures.has(found))])];
+    },
+  };
+}
+
+function withoutEnd(sentence: string): string {
+  return plain(sentence).replace(/^\[[ x✓]\] |[.!?:;,。！？]+$/g, "");
+}
+
+function distinctLongestFirst(sentences: readonly string[]): readonly string[] {
+  return [...new Set(sentences)].toSorted((one, other) => other.length - one.length);
+}
+
+function without(text: string, sentences: readonly string[]): string {
+  return sentences.reduce((rest, sentence) => rest.replaceAll(sentence, "\n"), plain(text)).trim();
+}
+
+function withoutGrouping(text: string): string {
+  return text.replace(/(?<=\d),(?=\d{3}(?!\d))/g, "");
+}
+
+/** Names of products are written like identifiers, and words in capitals like ids: those may be new. */
+function mustBeKnown(atom: string, kind: AtomKind): boolean {
+  if (kind === "name") return /[_\d]/.test(atom);
+  return kind !== "id" || /\d/.test(atom);
+}
+
+function shareIn(known: ReadonlySet<string>, text: string): number {
+  const terms = [...new Set(termsOf(withoutGrouping(text)))];
+  return terms.length === 0 ? 1 : terms.filter((term) => known.has(term)).length / terms.length;
+}

@@ -1,0 +1,106 @@
+/** What no strategy takes out, and what it takes out last. */
+
+import type { Message, Part } from "../../message/message.ts";
+import type { Unit } from "../../message/unit.ts";
+import type { Proposal, SeenConversation } from "../../message/strategy.ts";
+import { isSpoken } from "./truncation-range.ts";
+
+export function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
+  /** Of which not a word goes. */
+  readonly isFixed: (index: number) => boolean;
+  /** Which goes last. */
+  readonly isDear: (index: number) => boolean;
+  /** Which may say less, but must be there: … */
+  readonly isLoopStart: (index: number) => boolean;
+  /** … also when nothing else is left to go. */
+  readonly holdsUnknown: (index: number) => boolean;
+} {
+  const said = (unit: Unit): readonly Message[] =>
+    messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
+  const firstUser = units.findIndex((unit) => said(unit).some(isSpoken));
+  const lastUser = units.findLastIndex((unit) => said(unit).some(isSpoken));
+  // Also one without words: to a provider it is the user's turn all the same.
+  const lastTurn = units.findLastIndex((unit) =>
+    said(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
+  );
+  /** In mid-conversation it stands behind the user and before an answer, and nowhere else. */
+  const isInstruction = (index: number): boolean =>
+    index > firstUser && messages[units[index]?.first ?? -1]?.message.role === "system";
+  const isFixed = (index: number): boolean => {
+    const unit = units[index];
+    if (unit === undefined || index <= firstUser || index === lastUser) return true;
+    if (index === lastTurn) return true;
+    if (index === units.length - 1) return true;
+    if (mustAlternate && [index - 1, index + 1].some(isInstruction)) return true;
+    return messages
+      .slice(unit.first, unit.last + 1)
+      .some(
+        ({ isPinned, mayGiveWay, message }) =>
+          (isPinned && mayGiveWay !== true) || message.stays === "whole" || isLoadBearing(message),
+      );
+  };
+  const holdsUnknown = (index: number): boolean => {
+    const unit = units[index];
+    return unit !== undefined && said(unit).some(({ stays }) => stays !== undefined);
+  };
+  // A user who speaks beside results does not end a loop of tool calls.
+  const lastQuestion = units.findLastIndex(({ first, last }) =>
+    messages
+      .slice(first, last + 1)
+      .some(({ message }) => isSpoken(message) && !message.parts.some(isResult)),
+  );
+  /** Providers may want an open loop of tool calls to begin with the thinking that it began with. */
+  const isLoopStart = (index: number): boolean =>
+    mustAlternate &&
+    index === lastQuestion + 1 &&
+    startsWithThinking(messages[units[index]?.first ?? -1]?.message);
+  const isPinned = (index: number): boolean =>
+    messages
+      .slice(units[index]?.first, (units[index]?.last ?? -1) + 1)
+      .some((message) => message.isPinned);
+  const isDear = (index: number): boolean =>
+    index === firstUser + 1 ||
+    units[index]?.priority === 1 ||
+    isLoopStart(index) ||
+    isPinned(index);
+  return { isFixed, isDear, isLoopStart, holdsUnknown };
+}
+
+/** Whoever proposed it: what Plimsoll does not know is not taken out. */
+export function takesUnknown({ messages }: SeenConversation, proposal: Proposal): boolean {
+  switch (proposal.kind) {
+    case "remove":
+    case "fold":
+      return messages
+        .slice(proposal.first, proposal.last + 1)
+        .some(({ message }) => message.stays !== undefined);
+    case "replace": {
+      const message = messages[proposal.message]?.message;
+      // Of a result as a whole nobody can tell what would be left.
+      const isWhole = proposal.inner === undefined && isResult(message?.parts[proposal.part]);
+      return message?.stays === "whole" || (message?.stays === "there" && isWhole);
+    }
+    case "insert":
+    case "summary":
+      return false;
+  }
+}
+
+function isResult(part: Part | undefined): boolean {
+  return part?.kind === "tool-result";
+}
+
+function startsWithThinking(message: Message | undefined): boolean {
+  const first = message?.parts[0];
+  return (
+    first?.kind === "reasoning" || (first?.kind === "opaque" && first.type.includes("thinking"))
+  );
+}
+
+/** Instructions in mid-conversation, and summaries that the provider itself put in place of what came before. */
+function isLoadBearing({ role, parts }: Message): boolean {
+  return (
+    role === "system" ||
+    parts.some((part) => part.kind === "opaque" && part.type.includes("compaction"))
+  );
+}

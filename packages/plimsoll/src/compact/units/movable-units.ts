@@ -1,0 +1,95 @@
+/** Units that a strategy may take out whole, and those of the highest priority among them. */
+
+import { fixedUnits } from "./fixed-units.ts";
+import { headLength, noticeTokens, tokensOf } from "./notices.ts";
+import { rangesOf } from "./ranges.ts";
+import type { Goal, SeenConversation } from "../../message/strategy.ts";
+import type { CountTokens } from "../summary/summary.ts";
+import type { TruncationRange } from "./truncation-range.ts";
+
+export interface MovableUnits {
+  /** Indexes of units, in order. */
+  readonly others: readonly number[];
+  /** Of priority 1: they go last. */
+  readonly important: readonly number[];
+  /** The first unit behind the head. */
+  readonly from: number;
+}
+
+export function movableUnits(conversation: SeenConversation): MovableUnits {
+  const { units, messages } = conversation;
+  const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
+  const head = headLength(conversation);
+  const movable = units.flatMap(({ first, last }, index) => {
+    const isPinned = messages.slice(first, last + 1).some((message) => message.isPinned);
+    const mustBeThere = isFixed(index) || isLoopStart(index) || holdsUnknown(index);
+    return mustBeThere || isPinned ? [] : [index];
+  });
+  const isImportant = (index: number): boolean => units[index]?.priority === 1;
+  const from = units.findIndex(({ first }) => first >= head);
+  return {
+    others: movable.filter((index) => !isImportant(index)),
+    important: movable.filter(isImportant),
+    from: from < 0 ? units.length : from,
+  };
+}
+
+export function unitTokens({ units, messages }: SeenConversation, index: number): number {
+  const unit = units[index];
+  return unit === undefined ? 0 : tokensOf(messages.slice(unit.first, unit.last + 1));
+}
+
+/** Of what is left beside the messages that never go, for a text of ours. */
+const textShare = 0.5;
+
+/** In a window that hardly holds what must stay, a summary would take the place of what it is a summary of. */
+export function roomForText(
+  conversation: SeenConversation,
+  { limitTokens }: Pick<Goal, "limitTokens">,
+  count: CountTokens,
+): number {
+  const { others, important } = movableUnits(conversation);
+  const movable = [...others, ...important].reduce(
+    (sum, index) => sum + unitTokens(conversation, index),
+    count(conversation.summary ?? ""),
+  );
+  const room = limitTokens - (conversation.tokens - movable);
+  return Math.max(0, Math.floor(room * textShare) - noticeTokens);
+}
+
+export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorTokens">> {
+  /** Of the text of ours that comes with it. */
+  readonly textTokens: number;
+}
+
+/** What leaves more than this of its goal is not deep enough to be rare. */
+const shallow = 1.6;
+
+/**
+ * Of units that may go, in the order in which they should, as many as the goal asks for, and none that would empty the
+ * view when the step is deep enough without it.
+ */
+export function takenForGoal(
+  conversation: SeenConversation,
+  order: readonly number[],
+  { tokens, floorTokens = 0, textTokens }: Taking,
+): ReadonlySet<number> {
+  const taken = new Set<number>();
+  let total = conversation.tokens + textTokens;
+  for (const index of order) {
+    if (total <= tokens) break;
+    const rest = total - unitTokens(conversation, index);
+    if (rest < floorTokens && total <= tokens * shallow) continue;
+    taken.add(index);
+    total = rest;
+  }
+  return taken;
+}
+
+export function rangesOfUnits(
+  conversation: SeenConversation,
+  taken: ReadonlySet<number>,
+): readonly TruncationRange[] {
+  const isGone = conversation.units.map((_, index) => taken.has(index));
+  return rangesOf(conversation, isGone, "joined");
+}

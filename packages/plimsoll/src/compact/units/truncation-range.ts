@@ -1,0 +1,84 @@
+/** Truncation, the last resort: a range in the middle goes, in whole units, and everything stays in order. */
+
+import type { Message, Role } from "../../message/message.ts";
+import type { Unit } from "../../message/unit.ts";
+
+/** How much of the middle stays: nothing, the last two units, a half, a quarter. */
+export type Keep = "none" | "lastTwo" | "half" | "quarter";
+
+/** Messages, both ends included. */
+export interface TruncationRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * What to take out. Always kept: everything up to the first answer, and everything from the last words
+ * of the user on. Roles still alternate across the cut. Undefined when there is nothing to take.
+ */
+export function truncationRange(
+  messages: readonly Message[],
+  units: readonly Unit[],
+  keep: Keep,
+): TruncationRange | undefined {
+  const speaks = ({ first, last }: Unit): boolean => messages.slice(first, last + 1).some(isSpoken);
+  const firstUser = units.findIndex(speaks);
+  const lastUser = units.findLastIndex(speaks);
+  const head = firstUser + 1;
+  const from = head + 1;
+  const until = Math.max(from, lastUser <= firstUser ? units.length - 1 : lastUser);
+  if (firstUser < 0 || from >= until) return undefined;
+  const wanted = from + removedUnits(until - from, keep);
+  const next = nearestFit(messages, units, { from, until, wanted });
+  const [first, last] = [units[from]?.first, units[(next ?? 0) - 1]?.last];
+  return next === undefined || first === undefined || last === undefined
+    ? undefined
+    : { first, last };
+}
+
+function removedUnits(count: number, keep: Keep): number {
+  switch (keep) {
+    case "none":
+      return count;
+    case "lastTwo":
+      return Math.max(0, count - 2);
+    case "half":
+      return Math.floor(count / 2);
+    case "quarter":
+      return Math.floor((count * 3) / 4);
+  }
+}
+
+/** The unit nearest to the wanted one that may follow what is kept before the cut. */
+function nearestFit(
+  messages: readonly Message[],
+  units: readonly Unit[],
+  {
+    from,
+    until,
+    wanted,
+  }: { readonly from: number; readonly until: number; readonly wanted: number },
+): number | undefined {
+  const before = sideOf(messages[units[from - 1]?.last ?? -1]?.role);
+  const fits = (index: number): boolean =>
+    sideOf(messages[units[index]?.first ?? -1]?.role) !== before;
+  for (let distance = 0; distance <= until - from; distance++) {
+    for (const index of [wanted - distance, wanted + distance]) {
+      if (index > from && index <= until && fits(index)) return index;
+    }
+  }
+  return undefined;
+}
+
+/** Results stand on the user's side: who speaks to the model, or the model itself. */
+export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
+  return role === "tool" ? "user" : role;
+}
+
+/** The user said something: words, pictures, documents, not only results. */
+export function isSpoken(message: Message | undefined): boolean {
+  return (
+    message?.role === "user" &&
+    message.parts.some(({ kind }) => kind === "text" || kind === "image" || kind === "document")
+  );
+}

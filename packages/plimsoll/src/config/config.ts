@@ -1,0 +1,163 @@
+/** Configuration: YAML or TOML, then environment, then flags. Keys keep the spelling that users know. */
+
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { extname, join } from "node:path";
+import { parse as parseToml } from "smol-toml";
+import { parse as parseYaml } from "yaml";
+import { z } from "zod";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import { isObject } from "../message/json.ts";
+import { type Config, configSchema } from "./schema.ts";
+
+/** Larger files are no configuration; the limit also bounds what a parser can be made to do. */
+const maxConfigBytes = 256 * 1024;
+const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
+
+export interface Settings {
+  readonly config: Config;
+  /** Where the configuration is, or would be. */
+  readonly configFile: string;
+  readonly data: string;
+  readonly host: string;
+  readonly port: number;
+  /** From PLIMSOLL_TOKEN; else one is made and kept in the data folder. */
+  readonly token?: string;
+}
+
+export interface Flags {
+  readonly config?: string;
+  readonly data?: string;
+  readonly host?: string;
+  readonly port?: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Flags win over environment, environment over file, file over default. */
+export function loadSettings(flags: Flags, environment: Environment): Settings {
+  const data = flags.data ?? environment["PLIMSOLL_DATA"] ?? join(homedir(), ".plimsoll");
+  const named = flags.config ?? environment["PLIMSOLL_CONFIG"];
+  const file =
+    named ??
+    ["config.yaml", "config.yml", "config.toml"].map((name) => join(data, name)).find(existsSync);
+  const config = file === undefined ? {} : readConfigFile(file);
+  const token = environment["PLIMSOLL_TOKEN"];
+  return {
+    config,
+    configFile: file ?? join(data, "config.yaml"),
+    data,
+    host: flags.host ?? environment["PLIMSOLL_HOST"] ?? config.server?.host ?? "127.0.0.1",
+    port: flags.port ?? readPort(environment["PLIMSOLL_PORT"]) ?? config.server?.port ?? 4141,
+    ...(token === undefined || token === "" ? {} : { token }),
+  };
+}
+
+export function readPort(text: string | undefined): number | undefined {
+  if (text === undefined || text === "") return undefined;
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw invalid(`PLIMSOLL_PORT is "${text}": give a number from 0 to 65535.`);
+}
+
+function readConfigFile(file: string): Config {
+  let text: string;
+  try {
+    if (statSync(file).size > maxConfigBytes) {
+      throw invalid(
+        `${file} is larger than ${maxConfigBytes} bytes: this is no configuration file.`,
+      );
+    }
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    if (PlimsollError.is(cause)) throw cause;
+    throw invalid(
+      `${file} cannot be read (${errorMessage(cause)}): check the path given by --config.`,
+    );
+  }
+  return parseConfig(text, file);
+}
+
+/** Contract: throws CONFIG_INVALID with one sentence that names the file, the key and what to do. */
+export function parseConfig(text: string, file: string): Config {
+  let raw: unknown;
+  try {
+    raw = extname(file) === ".toml" ? parseToml(text) : parseYaml(text, { maxAliasCount: 20 });
+  } catch (cause) {
+    const reason = errorMessage(cause).split("\n")[0];
+    throw invalid(`${file} is not valid ${extname(file) === ".toml" ? "TOML" : "YAML"}: ${reason}`);
+  }
+  return checkConfig(raw ?? {}, file);
+}
+
+export function checkConfig(raw: unknown, file: string): Config {
+  const forbidden = findForbiddenKey(raw);
+  if (forbidden !== undefined) throw invalid(`${file}: the key "${forbidden}" is not allowed.`);
+  const result = configSchema.safeParse(raw);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  if (issue === undefined) throw invalid(`${file} is not a valid configuration.`);
+  const place = issue.path.join(".");
+  if (issue.code === "unrecognized_keys") throw unknownKey(file, issue.path, issue.keys[0] ?? "");
+  throw invalid(`${file}: ${place === "" ? "the file" : place} is wrong: ${issue.message}.`);
+}
+
+function findForbiddenKey(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.map(findForbiddenKey).find((key) => key !== undefined);
+  if (!isObject(value)) return undefined;
+  for (const key of Object.keys(value)) {
+    if (forbiddenKeys.has(key)) return key;
+    const inside = findForbiddenKey(value[key]);
+    if (inside !== undefined) return inside;
+  }
+  return undefined;
+}
+
+function unknownKey(file: string, path: readonly PropertyKey[], key: string): PlimsollError {
+  const known = knownKeys(path);
+  const nearest = known.toSorted((left, right) => distance(key, left) - distance(key, right))[0];
+  const place = path.length === 0 ? "" : ` in ${path.join(".")}`;
+  const advice = nearest === undefined ? "remove it" : `did you mean "${nearest}"?`;
+  return invalid(`${file}: unknown key "${key}"${place}: ${advice}`);
+}
+
+/** The keys that the schema takes at a path; records take any name, so their values are looked into. */
+function knownKeys(path: readonly PropertyKey[]): readonly string[] {
+  let at: unknown = configSchema;
+  for (const step of path) {
+    const inner = unwrapped(at);
+    if (inner instanceof z.ZodObject) at = inner.shape[String(step)];
+    else if (inner instanceof z.ZodRecord) at = inner.valueType;
+    else if (inner instanceof z.ZodArray) at = inner.element;
+  }
+  const end = unwrapped(at);
+  return end instanceof z.ZodObject ? Object.keys(end.shape) : [];
+}
+
+function unwrapped(type: unknown): unknown {
+  return type instanceof z.ZodOptional ? unwrapped(type.unwrap()) : type;
+}
+
+/** Edit distance, for suggestions only: both words are short. */
+function distance(left: string, right: string): number {
+  let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= right.length; column++) {
+      const change = left[row - 1] === right[column - 1] ? 0 : 1;
+      current.push(
+        Math.min(
+          (previous[column] ?? 0) + 1,
+          (current[column - 1] ?? 0) + 1,
+          (previous[column - 1] ?? 0) + change,
+        ),
+      );
+    }
+    previous = current;
+  }
+  return previous[right.length] ?? right.length;
+}
+
+function invalid(message: string): PlimsollError {
+  return new PlimsollError("CONFIG_INVALID", message, { status: 400 });
+}

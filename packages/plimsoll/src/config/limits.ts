@@ -1,0 +1,71 @@
+/** Limits beside the window, as the configuration names them: of agents, of kinds of models, of everything. */
+
+import type { GuardThresholds, OwnLimits } from "../budget/guard.ts";
+import type { Config } from "./schema.ts";
+
+export interface WhoAsks {
+  readonly agent?: string | undefined;
+  readonly priority?: 1 | 2 | 3 | undefined;
+  readonly provider: string;
+  readonly model: string;
+}
+
+const usualFloor = 3500;
+const usualDefault = 5000;
+
+/** Nothing is throttled but what the configuration names; of several limits the lowest holds. */
+export function ownLimitsOf(config: Config, who: WhoAsks): OwnLimits {
+  const contextBudget = config.agent?.context_budget;
+  const named = namedLimits(config, who);
+  return {
+    ...(contextBudget === undefined ? {} : { contextBudget }),
+    ...(named.length === 0 ? {} : { agentLimit: Math.max(floorOf(config), Math.min(...named)) }),
+    ...(who.priority === undefined ? {} : { priority: who.priority }),
+  };
+}
+
+function namedLimits(config: Config, { agent, provider, model }: WhoAsks): readonly number[] {
+  const { per_agent: perAgent = {}, per_llm: perLlm = [] } = config.context_config ?? {};
+  const ofAgent = new Map(Object.entries(perAgent)).get(agent ?? "");
+  const names = [provider, model, `${provider}/${model}`].map((name) => name.toLowerCase());
+  const ofKind = perLlm.filter(({ type }) => names.includes(type.toLowerCase()));
+  return [
+    ...(ofAgent === undefined ? [] : [ofAgent]),
+    ...ofKind.map(({ limit, follow_default: follows }) => (follows ? defaultOf(config) : limit)),
+  ];
+}
+
+function floorOf(config: Config): number {
+  return config.context_config?.min_limit ?? usualFloor;
+}
+
+function defaultOf(config: Config): number {
+  return config.context_config?.default_limit ?? usualDefault;
+}
+
+/** Limits below the floor are raised to it: whoever runs the service is told once. */
+export function raisedLimits(config: Config): readonly string[] {
+  const floor = floorOf(config);
+  const { per_agent: perAgent = {}, per_llm: perLlm = [] } = config.context_config ?? {};
+  const limits = [
+    ...Object.entries(perAgent).map(([name, limit]) => ({ name: `per_agent.${name}`, limit })),
+    ...perLlm.map(({ type, limit, follow_default: follows }) => ({
+      name: `per_llm.${type}`,
+      limit: follows ? defaultOf(config) : limit,
+    })),
+  ];
+  return limits
+    .filter(({ limit }) => limit < floor)
+    .map(
+      ({ name, limit }) =>
+        `context_config.${name}: ${limit} is below min_limit and was raised to ${floor}.`,
+    );
+}
+
+export function thresholdsOf(config: Config): GuardThresholds {
+  return {
+    warn: config.context_config?.warning_threshold ?? 0.8,
+    compact: config.agent?.compact_trigger ?? 0.95,
+    block: config.agent?.hard_block ?? 0.98,
+  };
+}

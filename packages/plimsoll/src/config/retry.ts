@@ -1,0 +1,43 @@
+/** Retry policies: how often something is tried again, and how long to wait before. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Config } from "./schema.ts";
+
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+/** The default, or what the configuration says, for everything or for one tool. */
+export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
+  const { default: usual = {}, per_tool: perTool = {} } =
+    config.context_config?.retry_policies ?? {};
+  const own = new Map(Object.entries(perTool)).get(tool ?? "") ?? {};
+  return {
+    attempts: own.max_attempts ?? usual.max_attempts ?? 3,
+    baseMs: (own.backoff_base_seconds ?? usual.backoff_base_seconds ?? 5) * 1000,
+    maxMs: (own.max_delay_seconds ?? usual.max_delay_seconds ?? 60) * 1000,
+  };
+}
+
+/** Before attempt 2, 3, …: the base, doubled each time, up to the longest. */
+export function retryDelayMs({ baseMs, maxMs }: RetryPolicy, attempt: number): number {
+  return Math.min(maxMs, baseMs * 2 ** Math.max(0, attempt - 2));
+}
+
+/** Contract: rejects with the last error once all attempts have failed. */
+export async function retrying<T>(
+  policy: RetryPolicy,
+  work: (attempt: number) => Promise<T>,
+  wait: (ms: number) => Promise<unknown> = sleep,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (attempt >= policy.attempts) throw error;
+      await wait(retryDelayMs(policy, attempt + 1));
+    }
+  }
+}

@@ -1,0 +1,202 @@
+/** The user's configuration file, as far as it is changed from a page: read, checked, and written with its comments kept. */
+
+import { createHash } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, extname } from "node:path";
+import { type Document, isCollection, parseDocument } from "yaml";
+import { z } from "zod";
+import type { ConfigAnswer, LimitSettings, ProgressSettings } from "../message/api.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
+import { isObject } from "../message/json.ts";
+import { parseConfig } from "./config.ts";
+import type { Config } from "./schema.ts";
+
+const tokens = z.number().int().min(1).max(100_000_000);
+const name = z
+  .string()
+  .regex(/^\S(.*\S)?$/, "must not be empty, nor begin or end with a blank")
+  .max(200);
+
+const change = z.strictObject({
+  revision: z.string().max(100),
+  progress: z
+    .strictObject({
+      show: z.boolean(),
+      detail: z.enum(["minimal", "normal", "detailed"]),
+      auto_hide_seconds: z.number().int().min(1).max(10),
+      highlight_p1: z.boolean(),
+    })
+    .optional(),
+  limits: z
+    .strictObject({
+      min_limit: tokens,
+      default_limit: tokens,
+      warning_threshold: z.number().min(0).max(1),
+      per_agent: z
+        .record(name, tokens)
+        .refine((agents) => Object.keys(agents).length <= 200, "at most 200 agents"),
+      per_llm: z
+        .array(z.strictObject({ type: name, limit: tokens, follow_default: z.boolean() }))
+        .max(200)
+        .refine(
+          (kinds) => new Set(kinds.map(({ type }) => type.toLowerCase())).size === kinds.length,
+          "names a type twice",
+        ),
+    })
+    .refine(
+      ({ min_limit, default_limit }) => default_limit >= min_limit,
+      "default_limit must not be below min_limit",
+    )
+    .optional(),
+});
+
+function progressOf({ progress }: Config): ProgressSettings {
+  return {
+    show: progress?.show ?? true,
+    detail: progress?.detail ?? "normal",
+    auto_hide_seconds: progress?.auto_hide_seconds ?? 3,
+    highlight_p1: progress?.highlight_p1 ?? true,
+  };
+}
+
+function limitsOf({ context_config: own }: Config): LimitSettings {
+  return {
+    min_limit: own?.min_limit ?? 3500,
+    default_limit: own?.default_limit ?? 5000,
+    warning_threshold: own?.warning_threshold ?? 0.8,
+    per_agent: own?.per_agent ?? {},
+    per_llm: (own?.per_llm ?? []).map(({ type, limit, follow_default = false }) => ({
+      type,
+      limit,
+      follow_default,
+    })),
+  };
+}
+
+export function readConfigAnswer(file: string): ConfigAnswer {
+  return readAnswer(textOf(file), file);
+}
+
+function readAnswer(text: string, file: string): ConfigAnswer {
+  const config = parseConfig(text, file);
+  const readOnly = readOnlyReason(file);
+  return {
+    revision: revisionOf(text),
+    file,
+    ...(readOnly === undefined ? {} : { readOnly }),
+    progress: progressOf(config),
+    limits: limitsOf(config),
+  };
+}
+
+/** Contract: gives the configuration as it is in the file then; when it rejects, the file is as it was. */
+export function writeConfig(file: string, wish: unknown): Config {
+  const { revision, progress, limits } = checkChange(wish);
+  const readOnly = readOnlyReason(file);
+  if (readOnly !== undefined) throw new PlimsollError("USAGE", readOnly, { status: 409 });
+  const text = textOf(file);
+  if (revisionOf(text) !== revision)
+    throw new PlimsollError(
+      "CONFIG_CHANGED",
+      "The settings were changed meanwhile: look at them as they are now, then save again.",
+      { status: 409 },
+    );
+  // What is wrong already is said as it is; what we would make of it is checked as a whole.
+  parseConfig(text, file);
+  const document = parseDocument(text);
+  const now = readAnswer(text, file);
+  if (progress !== undefined) setChanged(document, ["progress"], now.progress, progress);
+  if (limits !== undefined) setChanged(document, ["context_config"], now.limits, limits);
+  const changed = document.toString({ lineWidth: 0 });
+  const config = parseConfig(changed, file);
+  replaceFile(file, changed);
+  return config;
+}
+
+/** Only what differs is touched: comments and the writing of everything else stay, and no default is written down. */
+function setChanged(
+  document: Document,
+  path: readonly (string | number)[],
+  was: unknown,
+  is: unknown,
+): void {
+  if (JSON.stringify(was) === JSON.stringify(is)) return;
+  const isList = Array.isArray(was) && Array.isArray(is);
+  const node = document.getIn(path);
+  const canDescend = (isList || (isObject(was) && isObject(is))) && isCollection(node);
+  if (!canDescend && !(path.length === 1 && isObject(was) && isObject(is))) {
+    document.setIn(path, document.createNode(is));
+    return;
+  }
+  const [before, after] = [Object.entries(was as object), Object.entries(is as object)];
+  const key = (name: string): string | number => (isList ? Number(name) : name);
+  for (const [name, value] of after)
+    setChanged(document, [...path, key(name)], Object.fromEntries(before)[name], value);
+  // From the end, so that what is behind an entry of a list does not move up before its turn.
+  for (const [name] of before.toReversed())
+    if (!after.some(([other]) => other === name)) document.deleteIn([...path, key(name)]);
+}
+
+function checkChange(wish: unknown): z.infer<typeof change> {
+  const result = change.safeParse(wish);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const where = issue?.path.join(".") ?? "";
+  throw new PlimsollError(
+    "BODY_INVALID",
+    `${where === "" ? "The body" : `\`${where}\``} is not right: ${issue?.message ?? "see docs/interface.md"}.`,
+    { status: 400 },
+  );
+}
+
+function readOnlyReason(file: string): string | undefined {
+  return extname(file) === ".toml"
+    ? `${file} is TOML, whose comments cannot be kept: change it by hand, then start the service again.`
+    : undefined;
+}
+
+function textOf(file: string): string {
+  try {
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  } catch (cause) {
+    throw new PlimsollError(
+      "CONFIG_INVALID",
+      `${file} cannot be read (${errorMessage(cause)}): make it a file that you may read.`,
+      { status: 409, cause },
+    );
+  }
+}
+
+function revisionOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16);
+}
+
+/** Whole or not at all; where the file is a link, what it points to. Who may read it stays as it was. */
+function replaceFile(file: string, text: string): void {
+  try {
+    const isThere = existsSync(file);
+    const place = isThere ? realpathSync(file) : file;
+    if (isThere) accessSync(place, constants.W_OK);
+    const mode = isThere ? statSync(place).mode & 0o777 : 0o600;
+    mkdirSync(dirname(place), { recursive: true });
+    const beside = `${place}.${process.pid}.new`;
+    writeFileSync(beside, text, { mode });
+    renameSync(beside, place);
+  } catch (cause) {
+    throw new PlimsollError(
+      "CONFIG_INVALID",
+      `${file} cannot be written (${errorMessage(cause)}): change who may write it and its folder, or edit it by hand.`,
+      { status: 409, cause },
+    );
+  }
+}

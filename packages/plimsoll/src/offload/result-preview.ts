@@ -1,0 +1,207 @@
+/** Other ways to say less than a whole result: its first and last lines, or what stands out in it. */
+
+import { detectType } from "../message/unit.ts";
+import { utf8Bytes, withoutOurMarks } from "./reference-text.ts";
+import {
+  countFeeds,
+  endOfCharacter,
+  grouped,
+  lineStart,
+  startOfCharacter,
+  textBetween,
+} from "./text-bytes.ts";
+
+/** `tool_output_mode` of the configuration. */
+export type OutputMode = "auto" | "read-grep" | "truncate" | "full-chunked";
+
+export interface ModeChoice {
+  readonly mode: OutputMode;
+  readonly text: string;
+  /** Whether the model can call the tool that reads results. */
+  readonly canRead: boolean;
+  /** Whether a model is there that can extract. */
+  readonly hasModel: boolean;
+}
+
+export function chooseMode(choice: ModeChoice): Exclude<OutputMode, "auto"> {
+  const { mode, text, canRead, hasModel } = choice;
+  if (mode !== "auto") return mode;
+  if (hasModel && isReading(text)) return "full-chunked";
+  return canRead ? "read-grep" : "truncate";
+}
+
+/** Prose, or a log: what can be told in fewer words. Of data and code every byte may be the one that matters. */
+function isReading(text: string): boolean {
+  if (/^\s*[[{<]/.test(text)) return false;
+  const type = detectType(text);
+  return type === "log" || type === "message" || type === "plan_ref";
+}
+
+const encoder = new TextEncoder();
+/** Of the room, for the beginning; the rest is for the end. */
+const headShare = 0.6;
+/** The marker takes no more. */
+const markerBytes = 64;
+export const leastTruncated = 256;
+
+/**
+ * The first and the last lines, with a marker between them. Contract: no more than `mostBytes` of UTF-8, where that is
+ * at least `leastTruncated`; cut between lines, and only where a line is longer than the room, between characters.
+ */
+export function truncateText(text: string, mostBytes: number): string {
+  const bytes = encoder.encode(text);
+  const most = Math.max(leastTruncated, mostBytes);
+  if (bytes.length <= most) return withoutOurMarks(text);
+  const room = most - markerBytes;
+  const head = headEnd(bytes, Math.floor(room * headShare));
+  const tail = tailStart(bytes, bytes.length - (room - head));
+  const lines = countFeeds(bytes, head, tail);
+  const gone = [
+    ...(lines === 0 ? [] : [lines === 1 ? "1 line" : `${grouped(lines)} lines`]),
+    `${grouped(tail - head)} bytes`,
+  ].join(", ");
+  const [first, last] = [textBetween(bytes, 0, head), textBetween(bytes, tail, bytes.length)];
+  return [
+    withoutOurMarks(first.replace(/\n$/, "")),
+    `[… ${gone} left out]`,
+    withoutOurMarks(last),
+  ].join("\n");
+}
+
+/** Behind a line feed, unless that would leave less than half of the room. */
+function headEnd(bytes: Uint8Array, most: number): number {
+  const start = lineStart(bytes, most);
+  return start > most / 2 ? start : startOfCharacter(bytes, most);
+}
+
+function tailStart(bytes: Uint8Array, least: number): number {
+  const feed = bytes.indexOf(0x0a, Math.max(0, least - 1));
+  const isNear = feed >= 0 && feed + 1 < bytes.length - (bytes.length - least) / 2;
+  return isNear ? feed + 1 : endOfCharacter(bytes, least);
+}
+
+export interface Extraction {
+  /** For all of it. */
+  readonly mostBytes: number;
+  /** How much a line stands out; 0 for most. */
+  readonly standsOut: (line: string) => number;
+  /** What a model makes of a chunk; undefined when it makes nothing of it. */
+  readonly byModel?: (chunk: string, mostBytes: number) => Promise<string | undefined>;
+}
+
+/** A chunk is of this size, and larger only where there would be too many of them. */
+const chunking = { bytes: 32 * 1024, most: 16 };
+/** A model reads so many of them, those first in which most stands out. */
+const askedMost = 8;
+
+/** Chunks, what matters in each, and that together. Contract: no more than `mostBytes`, as `truncateText`; never rejects. */
+export async function extractText(text: string, extraction: Extraction): Promise<string> {
+  const chunks = chunksOf(text);
+  const asked = toAsk(chunks, extraction);
+  const share = Math.floor(extraction.mostBytes / chunks.length);
+  const written = await Promise.all(
+    chunks.map((chunk, index) =>
+      asked.has(index) ? byModel(chunk, share, extraction) : Promise.resolve(undefined),
+    ),
+  );
+  let left = extraction.mostBytes;
+  const extracts = chunks.map((chunk, index) => {
+    const room = Math.floor(left / (chunks.length - index));
+    const extract = written[index] ?? standingOut(chunk, room, extraction.standsOut);
+    left -= utf8Bytes(extract) + 1;
+    return extract;
+  });
+  return truncateText(
+    extracts.filter((extract) => extract !== "").join("\n"),
+    extraction.mostBytes,
+  );
+}
+
+/** Only what is something, and less than its source. */
+async function byModel(
+  chunk: string,
+  share: number,
+  { byModel: ask }: Extraction,
+): Promise<string | undefined> {
+  try {
+    const text = withoutOurMarks((await ask?.(chunk, share)) ?? "").trim();
+    const isLess = text !== "" && utf8Bytes(text) < utf8Bytes(chunk);
+    return isLess ? truncateText(text, share) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function toAsk(chunks: readonly string[], { byModel: ask, standsOut }: Extraction): Set<number> {
+  if (ask === undefined) return new Set();
+  const ranked = [...chunks.keys()]
+    .filter((index) => utf8Bytes(chunks[index] ?? "") <= chunking.bytes)
+    .map((index) => ({
+      index,
+      worth: (chunks[index] ?? "").split("\n").reduce((sum, line) => sum + standsOut(line), 0),
+    }))
+    .toSorted((one, other) => other.worth - one.worth || one.index - other.index);
+  return new Set(ranked.slice(0, askedMost).map(({ index }) => index));
+}
+
+function chunksOf(text: string): readonly string[] {
+  const bytes = encoder.encode(text);
+  const size = Math.max(chunking.bytes, Math.ceil(bytes.length / chunking.most));
+  const chunks: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + size >= bytes.length ? bytes.length : chunkEnd(bytes, at, at + size);
+    chunks.push(textBetween(bytes, at, end));
+    at = end;
+  }
+  return chunks.length === 0 ? [""] : chunks;
+}
+
+function chunkEnd(bytes: Uint8Array, from: number, most: number): number {
+  const start = lineStart(bytes, most);
+  return start > from ? start : startOfCharacter(bytes, most);
+}
+
+const longestLine = 300;
+/** Beginning and end of a chunk say what it is. */
+const edge = { lines: 2, worth: 1 };
+
+/** The lines that stand out, where they stood; a line that differs from another only in its numbers is shown once. */
+function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["standsOut"]): string {
+  const lines = chunk.split("\n").map((line) => line.trimEnd());
+  const known = new Set<string>();
+  const judged = lines.flatMap((line, index) => {
+    const shown =
+      line.length > longestLine
+        ? `${line.slice(0, longestLine).replace(/[\uD800-\uDBFF]$/, "")}…`
+        : line;
+    const kind = shown.replace(/\d+/g, "0");
+    if (shown.trim() === "" || known.has(kind)) return [];
+    known.add(kind);
+    const isEdge = index < edge.lines || index >= lines.length - edge.lines;
+    return [{ index, shown, worth: standsOut(shown) + (isEdge ? edge.worth : 0) }];
+  });
+  const taken = judged
+    .filter(({ worth }) => worth > 0)
+    .toSorted((one, other) => other.worth - one.worth || one.index - other.index)
+    .filter(fitting(mostBytes))
+    .toSorted((one, other) => one.index - other.index);
+  return taken
+    .map(({ index, shown }, at) => {
+      const isNext = at === 0 ? index === 0 : taken[at - 1]?.index === index - 1;
+      return isNext ? withoutOurMarks(shown) : `…\n${withoutOurMarks(shown)}`;
+    })
+    .join("\n");
+}
+
+/** A line costs itself, its end, and a line for the gap before it. */
+const gapBytes = 5;
+
+function fitting(mostBytes: number): (line: { readonly shown: string }) => boolean {
+  let left = mostBytes;
+  return ({ shown }) => {
+    const cost = utf8Bytes(shown) + gapBytes;
+    if (cost > left) return false;
+    left -= cost;
+    return true;
+  };
+}

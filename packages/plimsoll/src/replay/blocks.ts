@@ -1,0 +1,178 @@
+/** A request as a provider's cache sees it: blocks in the order in which they are read, with their tokens and marks. */
+
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import {
+  type CacheBlock,
+  type CacheMark,
+  type CacheRequest,
+  commonPrefixTokens,
+  type InputTokens,
+  tokensOf,
+} from "../prompt/cache-model.ts";
+import { shortHash } from "../store/chain.ts";
+import type { Wire } from "../wire/format/wire.ts";
+import type { FactsReader, Ruler } from "../session/measure/message-facts.ts";
+
+export interface ReadRequest {
+  readonly blocks: readonly CacheBlock[];
+  /** The client's own. */
+  readonly marks: readonly CacheMark[];
+  readonly tokens: number;
+  /** Blocks of tools and system prompt. */
+  readonly headBlocks: number;
+}
+
+/** What went out at one turn. */
+export interface Sent {
+  readonly request: ReadRequest;
+  readonly billed: InputTokens;
+  readonly prefixTokens: number;
+  readonly output: number;
+  readonly isCompacted: boolean;
+  readonly isOverWindow: boolean;
+  /** Under which id the product has it. */
+  readonly turn?: string;
+  readonly body?: JsonObject;
+}
+
+/** Undefined: refused. */
+export type Run = readonly (Sent | undefined)[];
+
+export interface RequestReader {
+  read(body: JsonObject): Promise<ReadRequest>;
+  /** Tokens of messages, one figure for each. */
+  weigh(messages: readonly JsonObject[]): Promise<readonly number[]>;
+}
+
+interface Piece {
+  readonly block: CacheBlock;
+  readonly mark?: Pick<CacheMark, "isLong">;
+}
+
+interface Weighed {
+  readonly tokens: number;
+  readonly pieces: readonly Piece[];
+}
+
+/** For one conversation: what was read is remembered by its text, and forgotten with the reader. */
+export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler): RequestReader {
+  const known = new Map<string, Weighed>();
+
+  const learn = async (messages: readonly JsonObject[]): Promise<readonly Weighed[]> => {
+    const texts = messages.map((message) => JSON.stringify(message));
+    const unread = texts.flatMap((text, index) => (known.has(text) ? [] : [{ text, index }]));
+    const bytes = unread.map(({ text }) => new TextEncoder().encode(text));
+    const learned = await facts.learn(wire, bytes, ruler);
+    for (const [at, { text, index }] of unread.entries()) {
+      const tokens = learned[at]?.tokens ?? 0;
+      known.set(text, { tokens, pieces: piecesOf(wire, messages[index] ?? {}, tokens) });
+    }
+    return texts.map((text) => known.get(text) ?? { tokens: 0, pieces: [] });
+  };
+
+  /** Tools, or the system prompt outside of the messages. */
+  const readHead = async (
+    name: string,
+    value: JsonValue | undefined,
+    count: (json: string) => Promise<{ readonly tokens: number }>,
+  ): Promise<Weighed> => {
+    if (value === undefined || value === null) return { tokens: 0, pieces: [] };
+    const json = JSON.stringify(value);
+    const key = `${name} ${json}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const { tokens } = await count(json);
+    const weighed = { tokens, pieces: share(name, Array.isArray(value) ? value : [value], tokens) };
+    known.set(key, weighed);
+    return weighed;
+  };
+
+  return {
+    weigh: async (messages) => (await learn(messages)).map(({ tokens }) => tokens),
+    read: async (body) => {
+      const system = body["system"] ?? body["instructions"];
+      const list = body[wire.messagesField];
+      const messages = Array.isArray(list) ? list.filter(isObject) : [];
+      const head = [
+        await readHead("tools", body["tools"], (json) => facts.countTools(json, ruler)),
+        await readHead("system", system, (json) => facts.countSystem(wire, json, ruler)),
+      ];
+      const said = await learn(messages);
+      const begin = messages.findIndex((message) => wire.decode(message).role !== "system");
+      const lead = begin === -1 ? said.length : begin;
+      const pieces = [...head, ...said].flatMap((one) => one.pieces);
+      const end = isObject(body["cache_control"]) ? [markAt(pieces.length - 1, body)] : [];
+      return {
+        blocks: pieces.map(({ block }) => block),
+        marks: [
+          ...pieces.flatMap(({ mark }, block) => (mark === undefined ? [] : [{ block, ...mark }])),
+          ...end,
+        ],
+        tokens: [...head, ...said].reduce((sum, one) => sum + one.tokens, 0),
+        headBlocks: [...head, ...said.slice(0, lead)].flatMap((one) => one.pieces).length,
+      };
+    },
+  };
+}
+
+function markAt(block: number, marked: JsonObject): CacheMark {
+  const control = marked["cache_control"];
+  const isLong = isObject(control) && control["ttl"] === "1h";
+  return isLong ? { block, isLong } : { block };
+}
+
+/** A message is one block; on Anthropic's wire each block of its content is one, and can be marked. */
+function piecesOf(wire: Wire, message: JsonObject, tokens: number): readonly Piece[] {
+  const { content, role } = message;
+  const hasBlocks = wire.name === "anthropic" && Array.isArray(content) && content.length > 0;
+  return hasBlocks ? share(String(role), content, tokens) : share("message", [message], tokens);
+}
+
+/** The tokens of the whole, divided by length: a provider counts no single block. */
+function share(name: string, values: readonly JsonValue[], tokens: number): readonly Piece[] {
+  const texts = values.map((value) => JSON.stringify(value, withoutMarks));
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  let before = 0;
+  let given = 0;
+  return texts.map((text, index) => {
+    before += text.length;
+    const upTo = Math.round((tokens * before) / Math.max(1, length));
+    const own = upTo - given;
+    given = upTo;
+    const value = values[index];
+    const isMarked = isObject(value) && isObject(value["cache_control"]);
+    const { isLong } = isMarked ? markAt(0, value) : {};
+    return {
+      block: { key: shortHash(`${name} ${text}`), tokens: own },
+      ...(isMarked ? { mark: isLong === true ? { isLong } : {} } : {}),
+    };
+  });
+}
+
+/** Marks come and go; what they stand on is the same. */
+function withoutMarks(key: string, value: unknown): unknown {
+  return key === "cache_control" ? undefined : value;
+}
+
+/**
+ * Where a request is marked for the simulated cache. The client's own marks stand; a request without any gets all four that
+ * are allowed: behind the head, behind the first block of the conversation (the task, to which texts of ours may be added),
+ * where the last request ended (a mark looks back over few blocks), and at its end. The same for every policy, so that none
+ * gains by its marks; the second one helps those most that edit most.
+ */
+export function withMarks(request: ReadRequest, previous: ReadRequest | undefined): CacheRequest {
+  const { blocks, marks, headBlocks } = request;
+  if (marks.length > 0) return { blocks, marks };
+  const isContinued =
+    previous !== undefined &&
+    previous.blocks.length > 0 &&
+    commonPrefixTokens(previous.blocks, blocks) === tokensOf(previous.blocks);
+  const places = [
+    headBlocks - 1,
+    headBlocks,
+    ...(isContinued ? [previous.blocks.length - 1] : []),
+    blocks.length - 1,
+  ];
+  const valid = [...new Set(places)].filter((block) => block >= 0 && block < blocks.length);
+  return { blocks, marks: valid.map((block) => ({ block })) };
+}

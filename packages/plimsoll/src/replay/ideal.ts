@@ -1,0 +1,47 @@
+/** The best that a run could have been: its own sizes and compactions, and nothing else ever changed. */
+
+import {
+  type CacheBlock,
+  type CacheModel,
+  commonPrefixTokens,
+  tokensOf,
+} from "../prompt/cache-model.ts";
+import { type ReadRequest, type Run, type Sent, withMarks } from "./blocks.ts";
+
+/**
+ * Between two compactions each request continues the last one. At a compaction only what stands before the conversation
+ * is common: tools, system prompt, and what the client said first.
+ */
+export function idealRun(run: Run, model: CacheModel, secondsPerTurn: number): Run {
+  const first = run.find((sent) => sent !== undefined);
+  const base: readonly CacheBlock[] = first?.request.blocks ?? [];
+  let previous: ReadRequest | undefined;
+  return run.map((sent, turn): Sent | undefined => {
+    if (sent === undefined) return undefined;
+    const from = previous === undefined || sent.isCompacted ? base : previous.blocks;
+    const blocks = filledTo(from, sent.request.tokens, turn);
+    const { headBlocks, tokens } = sent.request;
+    const request = { blocks, marks: [], tokens, headBlocks };
+    const billed = model.take(withMarks(request, previous), turn * secondsPerTurn);
+    const prefixTokens = previous === undefined ? 0 : commonPrefixTokens(blocks, previous.blocks);
+    previous = request;
+    const { body: _, ...same } = sent;
+    return { ...same, request, billed, prefixTokens };
+  });
+}
+
+/** A request of so many tokens that begins with these blocks, as far as they fit; the rest is new at this turn. */
+function filledTo(
+  from: readonly CacheBlock[],
+  tokens: number,
+  turn: number,
+): readonly CacheBlock[] {
+  let kept = 0;
+  const end = from.findIndex((block) => {
+    kept += block.tokens;
+    return kept > tokens;
+  });
+  const blocks = end === -1 ? from : from.slice(0, end);
+  const rest = tokens - tokensOf(blocks);
+  return rest === 0 ? blocks : [...blocks, { key: `ideal ${turn}`, tokens: rest }];
+}

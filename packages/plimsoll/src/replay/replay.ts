@@ -1,0 +1,375 @@
+/** The replay lab: recorded conversations through policies, against a simulated cache of the provider's. */
+
+import { effectiveLimit } from "../budget/guard.ts";
+import { windowFor } from "../budget/limit.ts";
+import { answerTokensMin } from "../budget/output-room.ts";
+import { PlimsollError } from "../message/error.ts";
+import type { JsonObject } from "../message/json.ts";
+import type { Usage } from "../message/message.ts";
+import { type BilledTokens, costOf } from "../prompt/bill.ts";
+import {
+  type CacheModel,
+  commonPrefixTokens,
+  type InputTokens,
+  openCacheModel,
+} from "../prompt/cache-model.ts";
+import type { PriceList } from "../prompt/prices.ts";
+import { decodeMessage } from "../session/draft/encode.ts";
+import type { Config, ProviderSettings } from "../config/schema.ts";
+import { createFactsReader, type FactsReader } from "../session/measure/message-facts.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { asGuarded } from "../session/draft/projection.ts";
+import { idealRun } from "./ideal.ts";
+import { bodyAt, type SimplePolicy } from "./policies.ts";
+import {
+  openRequestReader,
+  type ReadRequest,
+  type RequestReader,
+  type Run,
+  type Sent,
+  withMarks,
+} from "./blocks.ts";
+import { answerOf, bodyOf, type Script } from "./turns.ts";
+import { createTargets, type Target } from "../session/measure/target.ts";
+import { createTokenCounter } from "../session/measure/token-counter.ts";
+
+/** ideal: as large as plimsoll's requests, and only a compaction ever changes what was sent. */
+export const policyNames = ["none", "tail", "clear", "plimsoll", "ideal"] as const;
+export type PolicyName = (typeof policyNames)[number];
+
+/** The window that every policy but `none` has. */
+export type ReplayWindow =
+  | { readonly kind: "model" }
+  | { readonly kind: "tokens"; readonly tokens: number }
+  /** Of each conversation, with what stands before it on top. */
+  | { readonly kind: "share"; readonly share: number };
+
+export interface ReplayOptions {
+  readonly policies: readonly PolicyName[];
+  readonly window: ReplayWindow;
+  readonly secondsPerTurn: number;
+  readonly prices: PriceList;
+  /** For the policy `plimsoll`; windows and models of providers hold for all. */
+  readonly config: Config;
+  readonly onProgress?: (done: number) => void;
+  /** Every request that was sent. */
+  readonly onRequest?: (sent: SentRequest) => void;
+}
+
+export interface SentRequest {
+  readonly policy: PolicyName;
+  readonly conversation: string;
+  readonly turn: number;
+  readonly tokens: number;
+  /** Of the longest beginning that it shares with the request before it. */
+  readonly prefixTokens: number;
+  readonly billed: InputTokens;
+  readonly isCompacted: boolean;
+  /** What was sent; absent where there is no such request. */
+  readonly body?: JsonObject;
+}
+
+export interface PolicyFigures extends BilledTokens {
+  readonly policy: PolicyName;
+  readonly requests: number;
+  readonly sent: number;
+  readonly cacheWriteLong: number;
+  readonly prefix: number;
+  readonly compactions: number;
+  /** Of these, compactions without which the request would not have fitted. */
+  readonly forced: number;
+  readonly overWindow: number;
+  readonly refused: number;
+  /** US dollars; absent: unknown. */
+  readonly usd?: number;
+}
+
+/** Of the limit, where the window is a share of the conversation: as a reserve against counts that are too low. */
+const bufferShare = 0.15;
+
+export async function replayAll(
+  scripts: readonly Script[],
+  options: ReplayOptions,
+): Promise<readonly PolicyFigures[]> {
+  const counter = createTokenCounter();
+  const facts = createFactsReader(counter);
+  try {
+    const worlds: World[] = [];
+    for (const [index, script] of scripts.entries())
+      worlds.push(await worldOf(facts, options, script, index));
+    const runs = new Map<PolicyName, Run[]>(options.policies.map((policy) => [policy, []]));
+    const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
+    const clock = { seconds: 0 };
+    const plimsoll = isOurs ? await openFor(options.config, worlds, clock) : undefined;
+    // Told in the background: only when the product is closed they are all there.
+    const reasons = new Map<string, string>();
+    plimsoll?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
+    try {
+      for (const [index, world] of worlds.entries()) {
+        const ours = plimsoll && (await runPlimsoll(plimsoll, world, clock));
+        for (const [policy, done] of runs) {
+          const run = await runOf(policy, world, ours ?? []);
+          tell(options, policy, world, run);
+          done.push(run.map(withoutBody));
+        }
+        options.onProgress?.(index + 1);
+      }
+    } finally {
+      await plimsoll?.close();
+    }
+    const isForced = ({ turn }: Sent): boolean => reasons.get(turn ?? "") === "forced";
+    return [...runs].map(([policy, done]) => {
+      const run = done.flat();
+      const forced = run.filter((sent) => sent !== undefined && isForced(sent)).length;
+      return { ...figuresOf(policy, run, options.prices), forced };
+    });
+  } finally {
+    await counter.close();
+  }
+}
+
+/** Only figures are kept of a run: bodies of all turns of all conversations would fill the memory. */
+function withoutBody(sent: Sent | undefined): Sent | undefined {
+  if (sent === undefined) return undefined;
+  const { body: _, ...rest } = sent;
+  return { ...rest, request: { ...rest.request, blocks: [] } };
+}
+
+function runOf(policy: PolicyName, world: World, ours: Run): Promise<Run> | Run {
+  switch (policy) {
+    case "plimsoll":
+      return ours;
+    case "ideal":
+      return idealRun(ours, openCacheModel(world.prices.cache), world.secondsPerTurn);
+    default:
+      return runSimple(policy, world);
+  }
+}
+
+function tell(options: ReplayOptions, policy: PolicyName, world: World, run: Run): void {
+  if (options.onRequest === undefined) return;
+  for (const [turn, sent] of run.entries()) {
+    if (sent === undefined) continue;
+    const { billed, prefixTokens, isCompacted, request, body } = sent;
+    options.onRequest({
+      policy,
+      conversation: world.script.id,
+      turn,
+      tokens: request.tokens,
+      prefixTokens,
+      billed,
+      isCompacted,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+}
+
+/** One conversation, with what every policy is measured by. */
+interface World {
+  readonly script: Script;
+  /** Name of its provider in the configuration. */
+  readonly provider: string;
+  readonly settings: ProviderSettings;
+  readonly target: Target;
+  /** Beside its head. */
+  readonly limit: number;
+  readonly reader: RequestReader;
+  readonly headTokens: number;
+  readonly prices: PriceList;
+  readonly secondsPerTurn: number;
+}
+
+async function worldOf(
+  facts: FactsReader,
+  { config, window, prices, secondsPerTurn }: ReplayOptions,
+  script: Script,
+  index: number,
+): Promise<World> {
+  const family = script.wire.name === "anthropic" ? "anthropic" : "openai";
+  const provider = `replay-${index}`;
+  const known: ProviderSettings = { ...config.providers?.[family], wire: family };
+  const resolve = (settings: ProviderSettings): Target =>
+    createTargets({ ...config, providers: { [provider]: settings } }, () => 0).resolve(
+      provider,
+      script.wire,
+      script,
+    );
+  const reader = openRequestReader(facts, script.wire, resolve(known).ruler);
+  const head = await reader.read(bodyOf(script, []));
+  const settings = await withWindow(known, { window, script, reader, headTokens: head.tokens });
+  const target = resolve(settings);
+  const limit = effectiveLimit(asGuarded(target), {}, head.tokens);
+  if (limit <= head.tokens) throw tooSmall(script, target, head.tokens);
+  return {
+    script,
+    provider,
+    settings,
+    target,
+    limit,
+    reader,
+    headTokens: head.tokens,
+    prices,
+    secondsPerTurn,
+  };
+}
+
+function tooSmall({ id }: Script, { limit }: Target, headTokens: number): PlimsollError {
+  const { window } = limit;
+  return new PlimsollError(
+    "USAGE",
+    `A window of ${window} tokens is too small for ${id}: tools and system prompt take ${headTokens}, and leave no room for a conversation. Give a larger --window.`,
+  );
+}
+
+interface Windowing {
+  readonly window: ReplayWindow;
+  readonly script: Script;
+  readonly reader: RequestReader;
+  readonly headTokens: number;
+}
+
+/** What is said of a model outranks what is said of its provider: both say the same here. */
+async function withWindow(
+  known: ProviderSettings,
+  windowing: Windowing,
+): Promise<ProviderSettings> {
+  const { window, script, reader, headTokens } = windowing;
+  if (window.kind === "model") return known;
+  const ofModel = known.models?.[script.model] ?? {};
+  const sized = { contextWindow: window.kind === "tokens" ? window.tokens : 0 };
+  if (window.kind === "share") {
+    const said = script.turns.flatMap(({ added, answer }, index) =>
+      index === script.turns.length - 1 ? added : [...added, ...(answer ?? [])],
+    );
+    const tokens = (await reader.weigh(said)).reduce((sum, one) => sum + one, 0);
+    const limit = Math.ceil(headTokens + tokens * window.share);
+    const buffer = Math.ceil(limit * bufferShare);
+    const contextWindow = windowFor(limit + buffer, script.maxOutputTokens);
+    const both = { contextWindow, contextWindowBufferTokens: buffer };
+    return { ...known, ...both, models: { [script.model]: { ...ofModel, ...both } } };
+  }
+  return { ...known, ...sized, models: { [script.model]: { ...ofModel, ...sized } } };
+}
+
+/** The time of the conversation that is replayed: the product's idea of a cache ages with the simulated one. */
+interface Clock {
+  seconds: number;
+}
+
+function openFor(config: Config, worlds: readonly World[], clock: Clock): Promise<Plimsoll> {
+  const providers = Object.fromEntries(worlds.map((one) => [one.provider, one.settings]));
+  return openPlimsoll({
+    store: "memory",
+    config: { ...config, providers: { ...config.providers, ...providers } },
+    parts: { now: () => beginning + clock.seconds * 1000 },
+  });
+}
+
+const beginning = Date.UTC(2026, 0, 1);
+
+/** Bills one request after the other, and remembers the one before. */
+class Biller {
+  readonly #model: CacheModel;
+  readonly #world: World;
+  #previous: ReadRequest | undefined;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#model = openCacheModel(world.prices.cache);
+  }
+
+  async take(body: JsonObject, turn: number, isLimited = true): Promise<Sent> {
+    const { reader, script, secondsPerTurn, target, limit } = this.#world;
+    const request = await reader.read(body);
+    const billed = this.#model.take(withMarks(request, this.#previous), turn * secondsPerTurn);
+    const prefixTokens =
+      this.#previous === undefined ? 0 : commonPrefixTokens(request.blocks, this.#previous.blocks);
+    this.#previous = request;
+    const answer = script.turns[turn]?.answer ?? [];
+    const output = (await reader.weigh(answer)).reduce((sum, one) => sum + one, 0);
+    const { window, reserve, limit: usual } = target.limit;
+    // Beside a large head the answer gets what is left.
+    const kept = limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
+    const isOverWindow = isLimited && request.tokens + kept > window;
+    return { request, billed, prefixTokens, output, isCompacted: false, isOverWindow, body };
+  }
+}
+
+async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
+  const biller = new Biller(world);
+  const run: Sent[] = [];
+  for (const turn of world.script.turns.keys())
+    run.push(await biller.take(await bodyAt(policy, world, turn), turn, policy !== "none"));
+  return run;
+}
+
+/** The product itself: exactly what it would have sent. */
+async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Promise<Run> {
+  const { script, provider } = world;
+  const biller = new Biller(world);
+  const run: (Sent | undefined)[] = [];
+  const said: JsonObject[] = [];
+  for (const [turn, { added, answer }] of script.turns.entries()) {
+    clock.seconds = turn * world.secondsPerTurn;
+    said.push(...added);
+    const body = new TextEncoder().encode(JSON.stringify(bodyOf(script, said)));
+    said.push(...(answer ?? []));
+    const received = await plimsoll.receive({
+      tenant: "local",
+      provider,
+      wire: script.wire,
+      body,
+      hints: { clientKey: provider, isCompacted: false },
+    });
+    const { refusal, outcome } = received.fitted;
+    if (refusal !== undefined) {
+      await received.end({ status: "aborted" });
+      run.push(undefined);
+      continue;
+    }
+    const sent = await biller.take(decodeMessage(received.body ?? body), turn);
+    await received.end(
+      answer === undefined
+        ? { status: "aborted" }
+        : { status: "complete", answer: answerOf(answer, usageOf(sent)) },
+    );
+    const isCompacted = outcome === "compacted" || outcome === "recovered";
+    run.push({ ...sent, turn: received.id, isCompacted });
+  }
+  return run;
+}
+
+function usageOf({ request, billed, output }: Sent): Usage {
+  return {
+    inputTokens: request.tokens,
+    outputTokens: output,
+    cacheReadTokens: billed.cacheRead,
+    cacheWriteTokens: billed.cacheWrite + (billed.cacheWriteLong ?? 0),
+    ...(billed.cacheWriteLong === undefined ? {} : { cacheWriteLongTokens: billed.cacheWriteLong }),
+  };
+}
+
+function figuresOf(policy: PolicyName, run: Run, prices: PriceList): Omit<PolicyFigures, "forced"> {
+  const sent = run.filter((one) => one !== undefined);
+  const sum = (pick: (one: Sent) => number): number =>
+    sent.reduce((all, one) => all + pick(one), 0);
+  const tokens = {
+    fresh: sum(({ billed }) => billed.fresh),
+    cacheRead: sum(({ billed }) => billed.cacheRead),
+    cacheWrite: sum(({ billed }) => billed.cacheWrite),
+    cacheWriteLong: sum(({ billed }) => billed.cacheWriteLong ?? 0),
+    output: sum(({ output }) => output),
+  };
+  const usd = costOf(tokens, prices);
+  return {
+    policy,
+    requests: run.length,
+    sent: sum(({ request }) => request.tokens),
+    ...tokens,
+    prefix: sum(({ prefixTokens }) => prefixTokens),
+    compactions: sent.filter(({ isCompacted }) => isCompacted).length,
+    overWindow: sent.filter(({ isOverWindow }) => isOverWindow).length,
+    refused: run.length - sent.length,
+    ...(usd === undefined ? {} : { usd }),
+  };
+}

@@ -1,0 +1,193 @@
+/** Recorded conversations, turn by turn, as the client of a wire would send them: everything every time. */
+
+import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { type Message, messageText, type Part } from "../message/message.ts";
+import type { ToolDefinition } from "../message/tool.ts";
+import type { Answer, Wire, WireName } from "../wire/format/wire.ts";
+import { wires } from "../wire/wires.ts";
+
+/** A whole conversation in the format of one wire. */
+export interface Recording {
+  readonly id: string;
+  readonly wire: WireName;
+  /** The body without its conversation. */
+  readonly head: JsonObject;
+  readonly messages: readonly JsonObject[];
+}
+
+/** What a client adds to its next request, and what it was answered. */
+export interface ReplayTurn {
+  readonly added: readonly JsonObject[];
+  readonly answer?: readonly JsonObject[];
+}
+
+/** A conversation as it is sent. */
+export interface Script {
+  readonly id: string;
+  readonly wire: Wire;
+  readonly model: string;
+  readonly maxOutputTokens: number;
+  /** Everything but the conversation. */
+  readonly head: JsonObject;
+  /** What the conversation begins with before anyone has spoken. */
+  readonly lead: readonly JsonObject[];
+  readonly turns: readonly ReplayTurn[];
+}
+
+export interface ScriptOptions {
+  readonly wire: WireName;
+  readonly model: string;
+  /** Where the recording does not say how long an answer may be. */
+  readonly maxOutputTokens: number;
+}
+
+/** The same wire: the recorded messages as they are. Another one: the same conversation in its words. */
+export function scriptOf(recording: Recording, options: ScriptOptions): Script {
+  const { id } = recording;
+  const wire = wires[options.wire];
+  const recorded = maxOutputOf(recording.head);
+  const maxOutputTokens = recorded ?? options.maxOutputTokens;
+  const isSame = recording.wire === options.wire;
+  const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire);
+  const { head, lead, turns } = spoken;
+  const fields = wire.composeBody({
+    model: options.model,
+    messages: [],
+    tools: [],
+    maxOutputTokens,
+    ...(options.wire === "openai-responses" ? { extra: { store: false } } : {}),
+  });
+  const { [wire.messagesField]: _, ...limits } = fields;
+  const bare = isSame && recorded !== undefined ? {} : limits;
+  return {
+    id,
+    wire,
+    model: options.model,
+    maxOutputTokens,
+    head: { ...bare, ...head, model: options.model },
+    lead,
+    turns,
+  };
+}
+
+export function bodyOf({ head, lead, wire }: Script, messages: readonly JsonObject[]): JsonObject {
+  return { ...head, [wire.messagesField]: [...lead, ...messages] };
+}
+
+/** As an upstream would have answered. */
+export function answerOf(messages: readonly JsonObject[], usage: Answer["usage"]): Answer {
+  return { outcome: "message", choices: [messages], ...(usage === undefined ? {} : { usage }) };
+}
+
+function maxOutputOf(head: JsonObject): number | undefined {
+  const names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+  const found = names.map((name) => head[name]).find((value) => typeof value === "number");
+  return typeof found === "number" && found > 0 ? found : undefined;
+}
+
+type Spoken = Pick<Script, "head" | "lead" | "turns">;
+
+function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
+  const said = messages.map((json) => ({ json, role: wire.decode(json).role }));
+  const begin = said.findIndex(({ role }) => role !== "system");
+  const lead = said.slice(0, begin === -1 ? said.length : begin);
+  const turns = turnsOf(said.slice(lead.length));
+  return {
+    head,
+    lead: lead.map(({ json }) => json),
+    turns: turns.map(({ added, answer }) => ({
+      added: added.map(({ json }) => json),
+      ...(answer === undefined ? {} : { answer: answer.map(({ json }) => json) }),
+    })),
+  };
+}
+
+function converted(recording: Recording, wire: Wire): Spoken {
+  const from = wires[recording.wire];
+  const messages = recording.messages.map((json) => from.decode(json));
+  const spoken = messages.filter(({ role }) => role !== "system");
+  const system = [
+    ...systemTexts(from, recording.head),
+    ...messages.filter(({ role }) => role === "system").map(messageText),
+  ];
+  const body = wire.composeBody({
+    model: "",
+    messages: [],
+    tools: toolsOf(from, recording.head, spoken),
+    maxOutputTokens: 1,
+    ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
+  });
+  const { [wire.messagesField]: first, tools, system: prompt, instructions } = body;
+  return {
+    head: withoutAbsent({ tools, system: prompt, instructions }),
+    lead: Array.isArray(first) ? first.filter(isObject) : [],
+    turns: turnsOf(spoken).map(({ added, answer }) => ({
+      added: wire.encode(added),
+      ...(answer === undefined ? {} : { answer: wire.encode(answer) }),
+    })),
+  };
+}
+
+function withoutAbsent(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present) as JsonObject;
+}
+
+function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
+  const system = head["system"] ?? head["instructions"];
+  if (system === undefined || system === null) return [];
+  const parts: readonly Part[] = wire.decodeSystem(system);
+  return [messageText({ role: "system", parts })];
+}
+
+/** Where they were not recorded: at least their names, for who calls must have been offered something. */
+function toolsOf(
+  wire: Wire,
+  head: JsonObject,
+  messages: readonly Message[],
+): readonly ToolDefinition[] {
+  const recorded = head["tools"];
+  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.decodeTool(tool) ?? []);
+  const names = messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])),
+  );
+  return [...new Set(names)].map((name) => ({ name, parameters: { type: "object" } }));
+}
+
+/** The tools that a recording without any must have had, in its own format. */
+export function impliedTools({ wire: name, messages }: Recording): readonly JsonObject[] {
+  const wire = wires[name];
+  const decoded = messages.map((json) => wire.decode(json));
+  return toolsOf(wire, {}, decoded).map((tool) => wire.encodeTool(tool));
+}
+
+/** Of conversations in which no model speaks: a request after so many messages. */
+const messagesPerRequest = 20;
+
+interface Said {
+  readonly role: Message["role"];
+}
+
+/** One for each answer; messages of the model that follow each other are one answer. */
+function turnsOf<M extends Said>(
+  messages: readonly M[],
+): readonly { readonly added: readonly M[]; readonly answer?: readonly M[] }[] {
+  const isTalk = messages.some(({ role }) => role === "assistant");
+  const turns: { added: readonly M[]; answer?: M[] }[] = [];
+  let added: M[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    // What the model said before anyone asked came from somewhere: the client has it in its history.
+    const isAnswer = message.role === "assistant" && (last !== undefined || added.length > 0);
+    if (isAnswer && added.length === 0 && last?.answer !== undefined) last.answer.push(message);
+    else if (isAnswer) {
+      turns.push({ added, answer: [message] });
+      added = [];
+    } else added.push(message);
+    if (!isTalk && added.length >= messagesPerRequest) {
+      turns.push({ added });
+      added = [];
+    }
+  }
+  return added.length === 0 ? turns : [...turns, { added }];
+}

@@ -1,0 +1,108 @@
+/** Events as they happen, over server-sent events; a client that was away catches up from the store. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { EmittedEvent } from "../../message/event.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import type { Caller } from "../http/checks.ts";
+
+/** Beyond this much unsent, the reader is too slow: it is cut off, and asks again from its last event. */
+const maxUnsentBytes = 4 * 1024 * 1024;
+const replayPage = 500;
+const maxReplayed = 10_000;
+const keepAliveMs = 15_000;
+
+export interface Listening {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+  /** Aborted when the service shuts down: then the stream ends, and its reader comes back later. */
+  readonly closing: AbortSignal;
+}
+
+export async function serveEvents(
+  plimsoll: Plimsoll,
+  { request, response, caller, closing }: Listening,
+  query: URLSearchParams,
+): Promise<void> {
+  const session = query.get("session") ?? undefined;
+  const isWanted = ({ tenant, event }: EmittedEvent): boolean =>
+    (caller.isOwner || tenant === caller.tenant) &&
+    (session === undefined || event.session === session);
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  if (request.method === "HEAD") {
+    response.end();
+    return;
+  }
+  response.write(": plimsoll events\n\n");
+
+  const send = ({ seq, event }: EmittedEvent): void => {
+    const id = seq === undefined ? "" : `id: ${seq}\n`;
+    if (response.writableEnded) return;
+    response.write(`${id}event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    if (response.writableLength > maxUnsentBytes) response.destroy();
+  };
+  // What happens while the past is read waits, so that nothing is lost or out of order.
+  let waiting: EmittedEvent[] | undefined = [];
+  let lastSent = 0;
+  const unsubscribe = plimsoll.subscribe((emitted) => {
+    if (!isWanted(emitted)) return;
+    if (waiting === undefined) send(emitted);
+    else if (waiting.length < maxReplayed) waiting.push(emitted);
+    else response.destroy();
+  });
+  const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
+  const finish = (): void => void response.end();
+  closing.addEventListener("abort", finish, { once: true });
+  response.once("close", () => {
+    unsubscribe();
+    clearInterval(keepAlive);
+    closing.removeEventListener("abort", finish);
+  });
+
+  const lastSeen = Number(request.headers["last-event-id"] ?? Number.NaN);
+  if (Number.isSafeInteger(lastSeen)) {
+    const replayed = await replay(plimsoll, lastSeen, {
+      ...(caller.isOwner ? {} : { tenant: caller.tenant }),
+      ...(session === undefined ? {} : { session }),
+      send,
+    });
+    lastSent = replayed.last;
+    // There is more than is sent at once: the reader asks again, from where it is then.
+    if (!replayed.isAll) finish();
+  }
+  for (const emitted of waiting) {
+    if ((emitted.seq ?? Number.POSITIVE_INFINITY) > lastSent) send(emitted);
+  }
+  waiting = undefined;
+}
+
+interface Replay {
+  readonly tenant?: string;
+  readonly session?: string;
+  readonly send: (event: EmittedEvent) => void;
+}
+
+interface Replayed {
+  /** The number of the last event that was sent. */
+  readonly last: number;
+  readonly isAll: boolean;
+}
+
+async function replay(
+  plimsoll: Plimsoll,
+  lastSeen: number,
+  { send, ...filter }: Replay,
+): Promise<Replayed> {
+  let last = lastSeen;
+  for (let sent = 0; sent < maxReplayed; sent += replayPage) {
+    const page = await plimsoll.store.events({ ...filter, after: last, limit: replayPage });
+    for (const event of page) send(event);
+    last = page.at(-1)?.seq ?? last;
+    if (page.length < replayPage) return { last, isAll: true };
+  }
+  return { last, isAll: false };
+}

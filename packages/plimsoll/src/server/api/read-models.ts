@@ -1,0 +1,108 @@
+/** What people watch, over /api: rows with their last turn, agents, the history, the window as a picture, messages and diffs as text. */
+
+import type {
+  AgentRow,
+  Listed,
+  SessionRow,
+  ShownMessage,
+  TextDiff,
+  TextDiffRow,
+  TurnPoint,
+} from "../../message/api.ts";
+import type { JsonValue } from "../../message/json.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import { shownMessage } from "../../session/inspect/readable-parts.ts";
+import type { DiffRow, ViewDiff } from "../../session/steer/view-diff.ts";
+import type { SessionSummary } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+
+/** Agents are gathered from so many sessions, the newest. */
+const sessionsOfAgents = 1000;
+
+export async function rowsOf(
+  plimsoll: Plimsoll,
+  sessions: readonly SessionSummary[],
+): Promise<readonly SessionRow[]> {
+  return Promise.all(
+    sessions.map(async (session) => {
+      const [lastTurn] = await plimsoll.turns(session.id, 1);
+      return { ...session, ...(lastTurn === undefined ? {} : { lastTurn }) };
+    }),
+  );
+}
+
+/** Newest first. */
+export async function agentsOf(
+  plimsoll: Plimsoll,
+  tenant: string | undefined,
+): Promise<Listed<AgentRow>> {
+  const sessions = await plimsoll.store.sessions({
+    ...(tenant === undefined ? {} : { tenant }),
+    limit: sessionsOfAgents,
+  });
+  const limits = new Map(Object.entries(plimsoll.config().context_config?.per_agent ?? {}));
+  const byName = new Map<string, SessionSummary[]>();
+  for (const session of sessions) {
+    const name = session.agent ?? "";
+    byName.set(name, [...(byName.get(name) ?? []), session]);
+  }
+  const items = [...byName].map(async ([agent, own]): Promise<AgentRow> => {
+    const [newest] = own;
+    const id = newest?.id ?? "";
+    const [lastTurn] = await plimsoll.turns(id, 1);
+    const limit = limits.get(agent);
+    return {
+      agent,
+      sessions: own.length,
+      turns: own.reduce((sum, { turns }) => sum + turns, 0),
+      updatedAt: newest?.updatedAt ?? 0,
+      newest: id,
+      ...(lastTurn === undefined ? {} : { lastTurn }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+  });
+  return { items: await Promise.all(items) };
+}
+
+/** Oldest first. */
+export async function historyOf(
+  plimsoll: Plimsoll,
+  session: string,
+  limit: number,
+): Promise<Listed<TurnPoint>> {
+  return { items: (await plimsoll.turns(session, limit)).toReversed() };
+}
+
+/** Runs of equal messages become one row. */
+export function diffAsText(diff: ViewDiff, wireName: string): TextDiff {
+  const wire = Object.values(wires).find(({ name }) => name === wireName);
+  const rows: TextDiffRow[] = [];
+  for (const row of diff.rows) {
+    const last = rows.at(-1);
+    if (row.kind === "same" && last?.kind === "same")
+      rows[rows.length - 1] = { ...last, count: last.count + 1 };
+    else rows.push(asText(row, wire));
+  }
+  return { branch: diff.branch, from: diff.from, to: diff.to, rows };
+}
+
+function asText(row: DiffRow, wire: Wire | undefined): TextDiffRow {
+  switch (row.kind) {
+    case "same":
+      return { ...row, count: 1 };
+    case "changed":
+      return { ...row, was: readable(row.was, wire), is: readable(row.is, wire) };
+    case "removed":
+      return { ...row, was: readable(row.was, wire) };
+    case "added":
+      return { ...row, is: readable(row.is, wire) };
+  }
+}
+
+function readable(json: JsonValue, wire: Wire | undefined): ShownMessage {
+  const message = wire?.asMessage(json);
+  return wire === undefined || message === undefined
+    ? { role: "user", parts: [{ kind: "opaque", text: JSON.stringify(json).slice(0, 65_536) }] }
+    : shownMessage(wire.decode(message));
+}

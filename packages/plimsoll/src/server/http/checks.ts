@@ -1,0 +1,150 @@
+/** Who may come in: Host, Origin, content type and token, on every route (threats T6, T20). */
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import { PlimsollError } from "../../message/error.ts";
+import { base62 } from "../../message/handle.ts";
+
+export interface Access {
+  readonly ownerToken: string;
+  /** Further tokens: name to token. Each reaches its own tenant only. */
+  readonly tokens: ReadonlyMap<string, string>;
+  /** Keys the hash that stands for a client's credential; the credential itself is never kept. */
+  readonly storeKey: Uint8Array;
+  /** Filled here, by credential; in memory only. */
+  readonly knownTenants: Map<string, string>;
+  readonly isLoopback: boolean;
+  readonly allowedHosts: readonly string[];
+}
+
+/** The owner sees every tenant; everyone else sees their own. */
+export interface Caller {
+  readonly tenant: string;
+  readonly isOwner: boolean;
+  /** Known by the credential for its provider alone, on this machine. */
+  readonly isByCredential?: true;
+}
+
+const ownerTenant = "owner";
+const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
+
+export function isLoopbackHost(host: string): boolean {
+  return (
+    host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host)
+  );
+}
+
+/**
+ * A page on another site that resolves its name to this machine still sends its own name as Host, and
+ * a script on another site its own Origin. The port does not matter to either.
+ */
+export function checkOrigin(request: IncomingMessage, access: Access): void {
+  const host = request.headers.host ?? "";
+  if (!allowsHost(nameOf(host), access)) {
+    throw forbidden(
+      `The Host header "${host.slice(0, 100)}" is not this service: call it by 127.0.0.1 or localhost, or list the name in server.allowed_hosts.`,
+    );
+  }
+  const { origin } = request.headers;
+  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) {
+    throw forbidden(`Requests from the origin "${origin.slice(0, 100)}" are not allowed.`);
+  }
+}
+
+/** An address instead of a name cannot be made to point elsewhere. */
+function allowsHost(name: string, access: Access): boolean {
+  if (loopbackNames.includes(name) || access.allowedHosts.includes(name)) return true;
+  return !access.isLoopback && isIP(name.replace(/^\[|\]$/g, "")) !== 0;
+}
+
+function nameOf(host: string): string {
+  return host.replace(/:\d+$/, "").toLowerCase();
+}
+
+/** A form on another site can only send three content types, and JSON is none of them. */
+export function checkJson(request: IncomingMessage): void {
+  const type = (request.headers["content-type"] ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+  if (type === "application/json" || type.endsWith("+json")) return;
+  throw new PlimsollError(
+    "UNSUPPORTED_MEDIA_TYPE",
+    "Send the body as content-type application/json.",
+    {
+      status: 415,
+    },
+  );
+}
+
+/** For /api, /events, /mcp and /metrics. */
+export function checkBearer(request: IncomingMessage, access: Access): Caller {
+  const bearer = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "")?.[1];
+  const caller = bearer === undefined ? undefined : callerOfToken(bearer, access);
+  if (caller !== undefined) return caller;
+  throw unauthorized(
+    "Send the token as `Authorization: Bearer …`; `plimsoll doctor` says where it is.",
+  );
+}
+
+/** For figures over all tenants. */
+export function checkOwner(caller: Caller): void {
+  if (!caller.isOwner) throw forbidden("Only the owner's token sees this.");
+}
+
+/** For the model routes, whose own credentials belong to the provider. */
+export function checkModelCaller(
+  request: IncomingMessage,
+  access: Access,
+  pathToken?: string,
+): Caller {
+  const header = request.headers["x-plimsoll-token"];
+  const token = pathToken ?? (typeof header === "string" ? header : undefined);
+  if (token !== undefined) {
+    const caller = callerOfToken(token, access);
+    if (caller !== undefined) return caller;
+    throw unauthorized("The Plimsoll token of this request is not known here.");
+  }
+  if (!access.isLoopback) {
+    throw unauthorized("Send a Plimsoll token in x-plimsoll-token, or in the path as /t/{token}/…");
+  }
+  return { tenant: tenantOfCredential(request, access), isOwner: false, isByCredential: true };
+}
+
+function callerOfToken(token: string, access: Access): Caller | undefined {
+  if (isSame(token, access.ownerToken)) return { tenant: ownerTenant, isOwner: true };
+  for (const [name, known] of access.tokens) {
+    if (isSame(token, known)) return { tenant: `token:${name}`, isOwner: false };
+  }
+  return undefined;
+}
+
+/** Equal length before comparison would tell the length; equal hashes tell nothing. */
+function isSame(left: string, right: string): boolean {
+  const digest = (text: string): Buffer =>
+    createHmac("sha256", "plimsoll token").update(text).digest();
+  return timingSafeEqual(digest(left), digest(right));
+}
+
+/** Credentials are few, and a keyed hash takes longer than the rest of a check. */
+const maxKnownTenants = 10_000;
+
+function tenantOfCredential(request: IncomingMessage, access: Access): string {
+  const { headers } = request;
+  const credential = headers["x-api-key"] ?? headers.authorization ?? headers["x-goog-api-key"];
+  if (credential === undefined) return "local";
+  const name = String(credential);
+  const known = access.knownTenants.get(name);
+  if (known !== undefined) return known;
+  const mac = createHmac("sha256", access.storeKey).update(`tenant\0${name}`).digest();
+  const tenant = `key:${base62(mac.subarray(0, 16))}`;
+  if (access.knownTenants.size >= maxKnownTenants) access.knownTenants.clear();
+  access.knownTenants.set(name, tenant);
+  return tenant;
+}
+
+function forbidden(message: string): PlimsollError {
+  return new PlimsollError("FORBIDDEN", message, { status: 403 });
+}
+
+function unauthorized(message: string): PlimsollError {
+  return new PlimsollError("UNAUTHORIZED", message, { status: 401 });
+}

@@ -1,0 +1,78 @@
+/** Reads a request body: bounded, and unpacked if need be. */
+
+import type { IncomingMessage } from "node:http";
+import { PlimsollError } from "../../message/error.ts";
+import { type BytesInFlight, bytesInFlight, type HeldBytes } from "./held-bytes.ts";
+import { isUnpackable, tooLarge, unpackPieces } from "./unpack.ts";
+
+export interface ReadBody {
+  /** As it came: what goes upstream when nothing is edited. */
+  readonly raw: Uint8Array;
+  /** The JSON itself. */
+  readonly json: Uint8Array;
+}
+
+export interface BodyBounds {
+  /** Of one body, packed and unpacked alike. */
+  readonly maxBytes: number;
+  /** All bodies being read or held at once. */
+  readonly inFlight: BytesInFlight;
+}
+
+const bodyBounds: BodyBounds = { maxBytes: 256 * 1024 * 1024, inFlight: bytesInFlight };
+/** What a client declares is not yet sent: the buffer grows with what arrives. */
+const firstBufferBytes = 1024 * 1024;
+
+/** Contract: call `release` when the body is no longer needed; it counts against what others may hold. */
+export async function readBody(
+  request: IncomingMessage,
+  { maxBytes, inFlight }: BodyBounds = bodyBounds,
+): Promise<ReadBody & { release(): void }> {
+  const declared = Number(request.headers["content-length"] ?? 0);
+  if (declared > maxBytes) throw tooLarge(maxBytes);
+  const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
+  if (encoding !== "identity" && !isUnpackable(encoding)) {
+    throw new PlimsollError(
+      "UNSUPPORTED_MEDIA_TYPE",
+      "Send the body as it is, or packed by gzip, deflate, br or zstd.",
+      { status: 415 },
+    );
+  }
+  const held = inFlight.hold();
+  try {
+    const raw = await collect(request, { declared, maxBytes, held });
+    if (encoding === "identity") return { raw, json: raw, release: held.release };
+    const pieces: Uint8Array[] = [];
+    for await (const piece of unpackPieces(raw, encoding, { maxBytes, held })) pieces.push(piece);
+    return { raw, json: Buffer.concat(pieces), release: held.release };
+  } catch (error) {
+    held.release();
+    throw error;
+  }
+}
+
+interface Collecting {
+  readonly declared: number;
+  readonly maxBytes: number;
+  readonly held: HeldBytes;
+}
+
+async function collect(
+  request: IncomingMessage,
+  { declared, maxBytes, held }: Collecting,
+): Promise<Uint8Array> {
+  let buffer = Buffer.allocUnsafe(Math.min(declared || 64 * 1024, firstBufferBytes));
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    if (length + chunk.length > maxBytes) throw tooLarge(maxBytes);
+    held.take(chunk.length);
+    if (length + chunk.length > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.min(maxBytes, (length + chunk.length) * 2));
+      buffer.copy(larger, 0, 0, length);
+      buffer = larger;
+    }
+    chunk.copy(buffer, length);
+    length += chunk.length;
+  }
+  return buffer.subarray(0, length);
+}

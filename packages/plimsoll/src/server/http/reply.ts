@@ -1,0 +1,49 @@
+/** Answers of the service's own: JSON, pages of a list, and errors in the shape that the caller knows. */
+
+import type { ServerResponse } from "node:http";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  const body = JSON.stringify(value);
+  response.writeHead(status, {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  response.end(body);
+}
+
+export function sendText(
+  response: ServerResponse,
+  text: string,
+  type = "text/plain; charset=utf-8",
+): void {
+  response.writeHead(200, {
+    "content-type": type,
+    "content-length": Buffer.byteLength(text),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  response.end(text);
+}
+
+/** In the wire's own shape on its routes; `{ error: { code, message } }` elsewhere. */
+export function sendError(response: ServerResponse, error: unknown, wire?: Wire): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const known = PlimsollError.is(error)
+    ? error
+    : new PlimsollError("INTERNAL", `Plimsoll failed: ${errorMessage(error)}`);
+  const body = wire?.errorBody(known.status, known.message) ?? {
+    error: { code: known.code, message: known.message },
+  };
+  // The rest of a body that was refused is not read: the connection cannot be used again.
+  if (!response.req.complete) response.setHeader("connection", "close");
+  // Clients retry on their own; what is wrong with a request is still wrong the second time.
+  if (wire !== undefined && known.status < 500) response.setHeader("x-should-retry", "false");
+  sendJson(response, known.status, body);
+}

@@ -1,0 +1,136 @@
+/**
+ * Bodies that come packed: unpacked piece by piece, so that what is too much is refused before it is there. No more than one
+ * piece is unpacked beyond a bound.
+ */
+
+import type { IncomingHttpHeaders } from "node:http";
+import { type Duplex, pipeline, type Readable, Transform } from "node:stream";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createZstdDecompress,
+} from "node:zlib";
+import { PlimsollError } from "../../message/error.ts";
+import type { HeldBytes } from "./held-bytes.ts";
+
+/** What comes out of an unpacker at once. */
+export const pieceBytes: number = 64 * 1024;
+const options = { chunkSize: pieceBytes };
+/** 8 MiB is the largest window that RFC 9659 allows on HTTP; zstd itself would set 128 MiB aside when a body asks for it. */
+const zstdOptions = { ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } };
+
+const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duplex>([
+  ["gzip", () => createGunzip(options)],
+  ["x-gzip", () => createGunzip(options)],
+  ["deflate", () => createInflate(options)],
+  ["br", () => createBrotliDecompress(options)],
+  ["zstd", () => createZstdDecompress(zstdOptions)],
+]);
+
+/**
+ * Real conversations unpack to 3 to 30 times their size, and may well hold a log of a million equal lines: what a window of
+ * a million tokens takes (some 5 MB) is allowed at any ratio. Beyond that nothing honest is packed so well, and a few
+ * kilobytes must not become gigabytes (threat T13).
+ */
+export const maxUnpackRatio = 100;
+export const freeUnpackedBytes: number = 8 * 1024 * 1024;
+
+export function isUnpackable(encoding: string): boolean {
+  return unpackers.has(encoding);
+}
+
+function isOverpacked(unpackedBytes: number, packedBytes: number): boolean {
+  return unpackedBytes > freeUnpackedBytes && unpackedBytes > maxUnpackRatio * packedBytes;
+}
+
+export interface UnpackBound {
+  readonly maxBytes: number;
+  /** Every piece is taken here before it is given out. */
+  readonly held: HeldBytes;
+}
+
+/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `held` throws; whoever stops reading stops the unpacking. */
+export async function* unpackPieces(
+  packed: Uint8Array,
+  encoding: string,
+  { maxBytes, held }: UnpackBound,
+): AsyncGenerator<Uint8Array, void> {
+  const unpacker = unpackers.get(encoding)?.();
+  if (unpacker === undefined) throw notValid(encoding);
+  unpacker.end(packed);
+  let size = 0;
+  try {
+    for await (const piece of unpacker as AsyncIterable<Uint8Array>) {
+      size += piece.length;
+      held.take(piece.length);
+      if (isOverpacked(size, packed.length)) throw overpacked();
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      yield piece;
+    }
+  } catch (error) {
+    throw PlimsollError.is(error) ? error : notValid(encoding, error);
+  } finally {
+    unpacker.destroy();
+  }
+}
+
+/**
+ * An answer that comes packed although we ask for plain ones, as fast as it is read: only a buffer of it is in memory. One
+ * that unpacks too far breaks off.
+ */
+export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
+  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
+  const unpacker = unpackers.get(encoding)?.();
+  if (unpacker === undefined) return body;
+  let packedBytes = 0;
+  let unpackedBytes = 0;
+  const countPacked = new Transform({
+    transform: (chunk: Uint8Array, _encoding, done) => {
+      packedBytes += chunk.length;
+      done(null, chunk);
+    },
+  });
+  const countUnpacked = new Transform({
+    transform: (piece: Uint8Array, _encoding, done) => {
+      unpackedBytes += piece.length;
+      if (isOverpacked(unpackedBytes, packedBytes)) done(tooFar());
+      else done(null, piece);
+    },
+  });
+  // Whoever reads the plain end meets the error there.
+  pipeline(body, countPacked, unpacker, countUnpacked, () => undefined);
+  return countUnpacked;
+}
+
+export function tooLarge(maxBytes: number): PlimsollError {
+  return new PlimsollError(
+    "BODY_TOO_LARGE",
+    `The body is larger than ${maxBytes} bytes: send less.`,
+    { status: 413 },
+  );
+}
+
+function overpacked(): PlimsollError {
+  return new PlimsollError(
+    "BODY_TOO_LARGE",
+    `The body unpacks to more than ${maxUnpackRatio} times its size: send it plain.`,
+    { status: 413 },
+  );
+}
+
+function notValid(encoding: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("BODY_INVALID", `The body is not valid ${encoding}.`, {
+    status: 400,
+    cause,
+  });
+}
+
+function tooFar(): PlimsollError {
+  return new PlimsollError(
+    "UPSTREAM_FAILED",
+    `The upstream's answer unpacks to more than ${maxUnpackRatio} times its size.`,
+    { status: 502 },
+  );
+}

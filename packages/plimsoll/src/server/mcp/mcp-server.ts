@@ -1,0 +1,83 @@
+/** An MCP server with our tools, for one client or for one request. */
+
+import {
+  type CallToolResult,
+  fromJsonSchema,
+  type jsonSchemaValidator,
+  McpServer,
+} from "@modelcontextprotocol/server";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject } from "../../message/json.ts";
+import { type McpAnswer, type McpHome, type McpTool, mcpTools } from "./tools.ts";
+
+interface ServerFor {
+  readonly tenant: string | undefined;
+  readonly version: string | undefined;
+}
+
+/** `open` is asked with each call: what cannot be opened is the failure of that call. */
+export function mcpServerOver(
+  open: () => Promise<McpHome>,
+  { tenant, version = "0.0.0" }: ServerFor,
+): McpServer {
+  const server = new McpServer(
+    { name: "plimsoll", title: "Plimsoll", version },
+    {
+      capabilities: { tools: { listChanged: false } },
+      instructions,
+      cacheHints: { "tools/list": lasting, "server/discover": lasting },
+    },
+  );
+  for (const tool of mcpTools) {
+    const { title, description, annotations, output } = tool;
+    server.registerTool(
+      tool.name,
+      {
+        title,
+        description,
+        annotations,
+        inputSchema: fromJsonSchema(tool.parameters, anyObject),
+        outputSchema: output,
+      },
+      async (input) => resultOf(await answered(tool, open, { tenant, input })),
+    );
+  }
+  return server;
+}
+
+/** The same for every client, until another version runs. */
+const lasting = { ttlMs: 3_600_000, cacheScope: "public" } as const;
+
+const instructions =
+  "Plimsoll keeps conversations inside their model's window, and keeps all that left it. A handle (pl_…) or a number (#12) in the conversation opens with read_result; recall searches everything that was said; session_status tells how full the window is; compact_context makes room.";
+
+/** Arguments are read leniently, field by field, and what is wrong with them is said in a sentence. */
+const anyObject: jsonSchemaValidator = {
+  getValidator: () => (input) => ({
+    valid: true,
+    data: input as never,
+    errorMessage: undefined,
+  }),
+};
+
+async function answered(
+  tool: McpTool,
+  open: () => Promise<McpHome>,
+  { tenant, input }: { readonly tenant: string | undefined; readonly input: unknown },
+): Promise<McpAnswer> {
+  try {
+    return await tool.answer({ home: await open(), tenant, input: isObject(input) ? input : {} });
+  } catch (error) {
+    // Only sentences of ours go to a model: others may tell of files.
+    const reason = PlimsollError.is(error) ? errorMessage(error) : "Something went wrong here.";
+    return { kind: "failed", sentence: reason };
+  }
+}
+
+/** Clients that know no structured content read the same as text. */
+function resultOf(answer: McpAnswer): CallToolResult {
+  if (answer.kind === "failed")
+    return { content: [{ type: "text", text: answer.sentence }], isError: true };
+  const { content } = answer;
+  return { content: [{ type: "text", text: JSON.stringify(content) }], structuredContent: content };
+}

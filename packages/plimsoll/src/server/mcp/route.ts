@@ -1,0 +1,135 @@
+/** `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). A new server for every request. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
+import { PlimsollError } from "../../message/error.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import { type Caller, checkJson } from "../http/checks.ts";
+import { createMcpServer } from "./mcp.ts";
+
+export interface McpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+}
+
+export interface McpRoute {
+  /** Contract: rejects with a PlimsollError that carries the status. */
+  handle(exchange: McpExchange): Promise<void>;
+  /** Ends what is still open. */
+  close(): Promise<void>;
+}
+
+/** A call has a query or a handle in it, nothing large. */
+const maxBodyBytes = 1024 * 1024;
+/** Streams that wait for changes; there are none to tell of. */
+const maxSubscriptions = 100;
+/** It may hold what the client sent. */
+const warningMax = 300;
+
+export function createMcpRoute(
+  plimsoll: Plimsoll,
+  { version, warn }: { readonly version: string; readonly warn: (message: string) => void },
+): McpRoute {
+  const handler = createMcpHandler(
+    ({ authInfo }) => createMcpServer(plimsoll, { version, ...tenantOf(authInfo) }),
+    { maxSubscriptions, onerror: ({ message }) => warn(`MCP: ${message.slice(0, warningMax)}`) },
+  );
+  return {
+    handle: async ({ request, response, caller }) => {
+      checkPost(request, response);
+      checkJson(request);
+      const body = await readBody(request);
+      const leaving = new AbortController();
+      response.once("close", () => leaving.abort());
+      const answer = await handler.fetch(
+        new Request("http://127.0.0.1/mcp", {
+          method: "POST",
+          headers: headersOf(request),
+          body,
+          signal: leaving.signal,
+        }),
+        { authInfo: authInfoOf(caller) },
+      );
+      await send(answer, response, leaving.signal);
+    },
+    close: () => handler.close(),
+  };
+}
+
+const ownerScope = "owner";
+
+/** The token itself stays outside. */
+function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
+  return { token: "", clientId: tenant, scopes: isOwner ? [ownerScope] : [] };
+}
+
+/** Without a caller there is no server: nobody is the owner by default. */
+function tenantOf(authInfo: AuthInfo | undefined): { readonly tenant?: string } {
+  if (authInfo === undefined)
+    throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
+  return authInfo.scopes.includes(ownerScope) ? {} : { tenant: authInfo.clientId };
+}
+
+/** There is no stream to GET and no session to DELETE: each request stands for itself. */
+function checkPost({ method }: IncomingMessage, response: ServerResponse): void {
+  if (method === "POST") return;
+  response.setHeader("allow", "POST");
+  throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes POST only.", { status: 405 });
+}
+
+async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Whoever sends too much is still to be told so.
+  const arriving = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  for await (const chunk of arriving) {
+    length += chunk.length;
+    if (length > maxBodyBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return new Uint8Array(Buffer.concat(chunks));
+}
+
+function tooLarge(): PlimsollError {
+  return new PlimsollError(
+    "BODY_TOO_LARGE",
+    `The body is larger than ${maxBodyBytes} bytes: send less.`,
+    { status: 413 },
+  );
+}
+
+/** Those of the protocol, and no credentials. */
+function headersOf({ headers }: IncomingMessage): Headers {
+  const known = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    const isKnown = name === "accept" || name === "content-type" || name.startsWith("mcp-");
+    if (isKnown && value !== undefined) known.set(name, String(value));
+  }
+  return known;
+}
+
+async function send(
+  answer: Response,
+  response: ServerResponse,
+  leaving: AbortSignal,
+): Promise<void> {
+  if (leaving.aborted) return;
+  response.writeHead(answer.status, {
+    ...Object.fromEntries(answer.headers),
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  if (answer.body === null) {
+    response.end();
+    return;
+  }
+  try {
+    await pipeline(Readable.fromWeb(answer.body), response);
+  } catch (error) {
+    if (!leaving.aborted) throw error;
+  }
+}

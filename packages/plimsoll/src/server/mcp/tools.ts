@@ -1,0 +1,243 @@
+/** The tools that MCP clients get: what they are told of each, and how a call is answered. */
+
+import { z } from "zod";
+import { PlimsollError } from "../../message/error.ts";
+import type { JsonObject, JsonValue } from "../../message/json.ts";
+import { isObject } from "../../message/json.ts";
+import { type OwnToolName, ownToolsBeside, readOwnCall } from "../../offload/own-tools.ts";
+import type { CompactionDone } from "../../session/steer/compact-now.ts";
+import { looksLikeId } from "../../session/log/ids.ts";
+import { sessionOf } from "../../session/lookup/resolve-handle.ts";
+import type { OwnAnswers } from "../../session/lookup/answer-own-call.ts";
+import { lastScope } from "../../session/log/visible.ts";
+import type { SessionRecord, Store } from "../../store/store.ts";
+import { type StatusStore, statusOf } from "../../session/inspect/status.ts";
+
+/** What the tools work on. */
+export interface McpHome {
+  readonly store: StatusStore & Pick<Store, "session" | "sessions" | "newestSession" | "head">;
+  readonly own: Pick<OwnAnswers, "answer">;
+  /** Contract: rejects with a PlimsollError that says what to do. */
+  readonly compact: (session: string) => Promise<CompactionDone>;
+}
+
+export interface McpCall {
+  readonly home: McpHome;
+  /** Whose sessions these are; undefined: the owner, who sees all. */
+  readonly tenant: string | undefined;
+  readonly input: JsonObject;
+}
+
+export type McpAnswer =
+  | { readonly kind: "given"; readonly content: Readonly<Record<string, unknown>> }
+  /** What was wrong, for the model. */
+  | { readonly kind: "failed"; readonly sentence: string };
+
+export interface McpTool {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
+  readonly output: z.ZodObject;
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+  /** Contract: rejects with a PlimsollError where it cannot be answered. */
+  readonly answer: (call: McpCall) => Promise<McpAnswer>;
+}
+
+/** Clients cut what a tool says at about 25,000 tokens; the escapes of JSON take their share of that. */
+const roomTokens = 20_000;
+
+const reads = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+};
+
+const answerText = z.object({
+  session: z.string().optional().describe("Whose content it is, where one was looked up."),
+  text: z.string(),
+});
+
+const count = z.number().int();
+const compacted = z.object({
+  session: z.string(),
+  tokensBefore: count,
+  tokensAfter: count,
+  messagesBefore: count.describe("In the window."),
+  messagesAfter: count.describe("In the window."),
+  strategies: z.array(z.string()),
+});
+
+const status = z.object({
+  session: z.string(),
+  agent: z.string().optional(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  turns: count,
+  messages: count,
+  messagesShown: count.describe("Those that the model still sees."),
+  context: z
+    .object({
+      model: z.string(),
+      window: count,
+      isWindowGuess: z.literal(true).optional().describe("Nobody has said how large it is."),
+      limit: count.describe("What a request may use of the window."),
+      used: count,
+      remaining: count,
+      percentage: z.number().describe("Of the limit."),
+      certainty: z.enum(["exact", "estimate", "bound"]),
+      components: z.object({ system: count, skills: count, tools: count, conversation: count }),
+    })
+    .optional()
+    .describe("Tokens, as the conversation was last sent."),
+  editsMade: count,
+  editsThatHold: count,
+  handles: z.array(z.string()).describe("What left the window, newest first: for read_result."),
+  lastCompaction: z
+    .object({
+      at: z.string(),
+      reason: z.string(),
+      strategies: z.array(z.string()),
+      tokensBefore: count,
+      tokensAfter: count,
+    })
+    .optional(),
+});
+
+const own = ownToolsBeside(new Set());
+const definitions = new Map(own.definitions.map((definition) => [definition.name, definition]));
+
+function told(tool: OwnToolName): Pick<McpTool, "name" | "description" | "parameters"> {
+  const { description = "", parameters } = definitions.get(tool) ?? { parameters: {} };
+  return { name: tool, description, parameters: withSession(parameters) };
+}
+
+function withSession(parameters: JsonObject): JsonObject {
+  const properties = parameters["properties"];
+  const session: JsonValue = {
+    type: "string",
+    description: "Which session is meant, by its id (ses_…). Default: the newest.",
+  };
+  return { ...parameters, properties: { ...(isObject(properties) ? properties : {}), session } };
+}
+
+/** Always in this order: a list that changes costs its reader the cache. */
+export const mcpTools: readonly McpTool[] = [
+  {
+    ...told("read_result"),
+    title: "Read what left the window",
+    output: answerText,
+    annotations: reads,
+    answer: async (call) => {
+      const asked = readOwnCall("read_result", textOf(call.input));
+      // A handle belongs to one session and is looked up by itself; a number alone does not.
+      const isNumber = asked.kind === "read_result" && asked.refId.startsWith("#");
+      // Only the owner may open a handle without saying whose it is.
+      const mustChoose = isNumber || isNamed(call) || call.tenant !== undefined;
+      const session = mustChoose ? (await chosenSession(call)).id : undefined;
+      return answerOwn(call, session, asked);
+    },
+  },
+  {
+    ...told("recall"),
+    title: "Search what was said",
+    output: answerText,
+    annotations: reads,
+    answer: async (call) => {
+      const asked = readOwnCall("recall", textOf(call.input));
+      return answerOwn(call, (await chosenSession(call)).id, asked);
+    },
+  },
+  {
+    ...told("compact_context"),
+    title: "Make room in the window",
+    output: compacted,
+    annotations: { ...reads, readOnlyHint: false, idempotentHint: false },
+    answer: async (call) => {
+      const session = await chosenSession(call);
+      const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } =
+        await call.home.compact(session.id);
+      return given({
+        session: session.id,
+        tokensBefore,
+        tokensAfter,
+        messagesBefore,
+        messagesAfter,
+        strategies,
+      });
+    },
+  },
+  {
+    name: "session_status",
+    title: "Show how full the window is",
+    description:
+      "Tells how a conversation stands: its model, how many tokens of the limit are used and by what, which edits hold, the handles of what left the window, and the last compaction.",
+    parameters: withSession({ type: "object", required: [], additionalProperties: false }),
+    output: status,
+    annotations: reads,
+    answer: async (call) => given(await statusOf(call.home.store, await chosenSession(call))),
+  },
+];
+
+function given(content: object): McpAnswer {
+  return { kind: "given", content: { ...content } };
+}
+
+/** Of what is ours; the session is chosen here. */
+function textOf({ session: _, ...input }: JsonObject): string {
+  return JSON.stringify(input);
+}
+
+async function answerOwn(
+  { home, tenant }: McpCall,
+  session: string | undefined,
+  asked: ReturnType<typeof readOwnCall>,
+): Promise<McpAnswer> {
+  const scope = session === undefined ? undefined : await lastScope(home.store, session);
+  const { text, isError } = await home.own.answer({ tenant, session, scope, roomTokens }, asked);
+  if (isError) return { kind: "failed", sentence: text };
+  return given({ ...(session === undefined ? {} : { session }), text });
+}
+
+function whichSession(): PlimsollError {
+  return new PlimsollError(
+    "USAGE",
+    "Several conversations are recorded under this token: say in `session` which one is meant. Each answer of the proxy names it in the header x-plimsoll-session.",
+    { status: 400 },
+  );
+}
+
+/** Some models fill in every field: what is null or empty counts as absent. */
+function isNamed({ input: { session } }: McpCall): boolean {
+  return session !== undefined && session !== null && session !== "";
+}
+
+/** A session of another tenant is not there: nobody learns that it exists. */
+async function chosenSession(call: McpCall): Promise<SessionRecord> {
+  const { home, tenant, input } = call;
+  const { session: id } = input;
+  if (!isNamed(call)) {
+    // The newest may be somebody else's who has the same token.
+    const several = tenant === undefined ? [] : await home.store.sessions({ tenant, limit: 2 });
+    if (several.length > 1) throw whichSession();
+    const newest = await home.store.newestSession(tenant);
+    if (newest !== undefined) return newest;
+    throw new PlimsollError(
+      "NOT_FOUND",
+      "No session is recorded yet: point an agent at Plimsoll first.",
+    );
+  }
+  const isId = typeof id === "string" && looksLikeId(id);
+  const session = isId ? await sessionOf(home.store, tenant, id) : undefined;
+  if (session !== undefined) return session;
+  throw new PlimsollError(
+    "SESSION_UNKNOWN",
+    "There is no such session: leave `session` out for the newest one.",
+  );
+}

@@ -1,0 +1,412 @@
+/**
+ * A turn in which the model may call tools of ours: one answer to the client, out of as many rounds with the upstream as it
+ * takes. Everything the client sees goes through the wire's merger; the end waits until the turn is stored.
+ */
+
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { Readable } from "node:stream";
+import type { Agent, Dispatcher } from "undici";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
+import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
+import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
+import { writeSse } from "../../wire/format/sse.ts";
+import type { Answer, RoundMerger, Wire } from "../../wire/format/wire.ts";
+import { holdForOverflow } from "./overflow-hold.ts";
+import {
+  answerHeaders,
+  type Call,
+  clientLeft,
+  type Held,
+  type Hold,
+  isStream,
+  maxHoldMs,
+  upstreamError,
+} from "./relay.ts";
+import {
+  letEnd,
+  Opening,
+  readWhole,
+  StreamReading,
+  type Taken,
+  Told,
+  unread,
+} from "./round-reading.ts";
+import { plainBody } from "../http/unpack.ts";
+
+export interface Conversing {
+  readonly agent: Agent;
+  readonly turn: ReceivedTurn;
+  readonly rounds: InnerRounds;
+  readonly wire: Wire;
+  readonly response: ServerResponse;
+  /** The call as it must be made now: the turn's body changes from round to round. */
+  readonly call: () => Call;
+  /** What is said of the turn, as it is now: a provider may have found it too long since it came. */
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+/**
+ * Resolves when the answer has gone out, or the client has gone away; the turn has ended then.
+ * Contract: rejects only while nothing has been sent to the client yet, and then the turn has not ended.
+ */
+export async function converse(conversing: Conversing): Promise<void> {
+  const { response } = conversing;
+  const aborting = new AbortController();
+  const onClose = (): void => aborting.abort(clientLeft());
+  response.once("close", onClose);
+  if (response.destroyed) aborting.abort(clientLeft());
+  const answer = new ClientAnswer(conversing);
+  try {
+    for (;;) {
+      const next = await takeRound(conversing, answer, aborting.signal);
+      if (next === "over") return;
+    }
+  } catch (error) {
+    const hasLeft = aborting.signal.aborted;
+    aborting.abort();
+    await answer.fail(error, hasLeft);
+  } finally {
+    answer.close();
+    response.off("close", onClose);
+  }
+}
+
+type AfterRound = "again" | "over";
+
+async function takeRound(
+  conversing: Conversing,
+  answer: ClientAnswer,
+  signal: AbortSignal,
+): Promise<AfterRound> {
+  const upstream = await ask(conversing, signal);
+  const headers = upstream.headers as IncomingHttpHeaders;
+  const { statusCode: status } = upstream;
+  const body = plainBody(upstream.body, headers);
+  const hold = holdForOverflow(conversing.wire, status, withoutEncoding(headers));
+  const hearing =
+    isStream(headers) && status < 400
+      ? answer.hearStream({ status, headers, body, hold })
+      : answer.hearBody({ status, headers, body, hold });
+  const heard = await hearing.catch((error: Error) => {
+    throw signal.aborted ? clientLeft() : upstreamError(error);
+  });
+  switch (heard.kind) {
+    case "overflow": {
+      const isSmaller = await conversing.turn.overflowed(heard.overflow);
+      if (isSmaller) return "again";
+      await answer.pass(heard.pass, heard.answer);
+      return "over";
+    }
+    case "answered": {
+      const next = await unlessLeft(conversing.rounds.answered(heard.answer), signal);
+      if (next === "again" && !answer.hasFailed) {
+        answer.next();
+        return "again";
+      }
+      await answer.end();
+      return "over";
+    }
+    case "passed":
+      return "over";
+  }
+}
+
+/** A lookup may take a while: nobody waits for it when the client has gone. What it finds then is not used. */
+function unlessLeft<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(clientLeft());
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}
+
+/** What is read is plain. */
+function withoutEncoding(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const { "content-encoding": _encoding, ...rest } = headers;
+  return rest;
+}
+
+async function ask(
+  { agent, call }: Conversing,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const { url, method, headers, body } = call();
+  try {
+    return await agent.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: method as Dispatcher.HttpMethod,
+      headers: [...headers],
+      body: body as Uint8Array,
+      signal,
+    });
+  } catch (error) {
+    throw signal.aborted ? clientLeft() : upstreamError(error as Error);
+  }
+}
+
+interface Upstream {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+  readonly hold: Hold | undefined;
+}
+
+/** What a client would be sent as it is. */
+interface Passing {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Uint8Array;
+}
+
+type Heard =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | {
+      readonly kind: "overflow";
+      readonly overflow: Extract<Held, { kind: "overflow" }>["overflow"];
+      readonly pass: Passing;
+      /** What was read of it, where it came as a stream. */
+      readonly answer?: Answer;
+    }
+  /** It has gone out as it came, and the turn has ended. */
+  | { readonly kind: "passed" };
+
+/** The one answer that the client sees, as it comes to be. */
+class ClientAnswer {
+  readonly #conversing: Conversing;
+  readonly #merger: RoundMerger;
+  readonly #told: Told;
+  readonly #responses: JsonObject[] = [];
+  /** The last body in one piece, as it came. */
+  #body: Passing | undefined;
+  /** The answer comes as a stream. */
+  #isStreaming = false;
+  /** The client has seen some of it: what goes wrong from here on cannot be told by a status. */
+  #hasSpoken = false;
+  /** What only opens the answer waits for its first words: until then the upstream's own refusal is the answer. */
+  #unsaid:
+    | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
+    | undefined;
+  #openTimer: NodeJS.Timeout | undefined;
+  /** The client must see that something lives. */
+  #isLate = false;
+  #hasFailed = false;
+
+  constructor(conversing: Conversing) {
+    this.#conversing = conversing;
+    this.#merger = conversing.wire.openRounds(conversing.rounds.isOwn);
+    this.#told = new Told(conversing.wire.openAnswer());
+  }
+
+  /** The client has been told that it failed: nothing can follow. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Nothing opens by itself any more. */
+  close(): void {
+    clearTimeout(this.#openTimer);
+    if (!this.#hasSpoken) this.#unsaid = undefined;
+  }
+
+  next(): void {
+    if (this.#isStreaming) this.#merger.next();
+  }
+
+  async hearStream({ status, headers, body, hold }: Upstream): Promise<Heard> {
+    this.#openTimer ??= setTimeout(() => {
+      this.#isLate = true;
+      this.#open();
+    }, maxHoldMs);
+    const reading = new StreamReading(this.#conversing.wire.openAnswer(), this.#merger);
+    const opening = new Opening(hold, () => {
+      void this.#say(status, headers, reading.taken());
+    });
+    const overflowed = (held: Extract<Held, { kind: "overflow" }>): Heard => ({
+      kind: "overflow",
+      overflow: held.overflow,
+      pass: { status, headers, bytes: Buffer.concat(opening.pieces) },
+      answer: reading.answer(),
+    });
+    try {
+      for await (const chunk of body.iterator({ destroyOnReturn: false })) {
+        reading.push(chunk as Uint8Array);
+        const held = opening.look(chunk as Uint8Array);
+        if (held === "wait") continue;
+        if (held.kind === "overflow") return overflowed(held);
+        await this.#say(status, headers, reading.taken());
+        if (reading.hasEnded) break;
+      }
+    } finally {
+      opening.close();
+      if (reading.hasEnded) letEnd(body);
+      else body.destroy();
+    }
+    const held = opening.end();
+    if (held.kind === "overflow") return overflowed(held);
+    await this.#say(status, headers, reading.taken());
+    return { kind: "answered", answer: reading.answer() };
+  }
+
+  async hearBody({ status, headers, body, hold }: Upstream): Promise<Heard> {
+    const { wire } = this.#conversing;
+    const bytes = await readWhole(body);
+    const pass = { status, headers, bytes };
+    hold?.push(bytes);
+    const held = hold?.end() ?? { kind: "pass" };
+    if (held.kind === "overflow") return { kind: "overflow", overflow: held.overflow, pass };
+    const json = parseObject(new TextDecoder().decode(bytes));
+    const answer = json === undefined ? unread : wire.readAnswer(json);
+    const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
+    // What does not go on with the rounds before it is no answer to them.
+    const isBroken = this.#isStreaming || (!isAnswer && this.#responses.length > 0);
+    if (isBroken && status < 400)
+      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer cannot be read.", {
+        status: 502,
+      });
+    if (!isAnswer || json === undefined) {
+      await this.pass(pass, answer);
+      return { kind: "passed" };
+    }
+    this.#responses.push(json);
+    this.#body = pass;
+    return { kind: "answered", answer };
+  }
+
+  /** The provider's word stands. In mid-stream it is told as this wire tells it. */
+  async pass(passing: Passing, read?: Answer): Promise<void> {
+    const { status, headers, bytes } = passing;
+    const json = parseObject(new TextDecoder().decode(bytes));
+    const said = read ?? (json === undefined ? unread : this.#conversing.wire.readAnswer(json));
+    const message = said.error?.message ?? `The upstream answered with status ${status}.`;
+    if (this.#hasSpoken) {
+      await this.#tellFailure(Math.max(status, 400), message);
+      return;
+    }
+    this.close();
+    const hasFailed = status >= 400 || said.outcome === "error";
+    await this.#endTurn({
+      status: hasFailed ? "failed" : "incomplete",
+      answer: said,
+      ...(hasFailed ? { error: message } : {}),
+    });
+    this.#reply(status, headers, bytes);
+  }
+
+  /** The last round has been heard: the turn is stored, and then the client sees the end. */
+  async end(): Promise<void> {
+    const { wire, rounds, response } = this.#conversing;
+    if (!this.#isStreaming) {
+      const [first, ...others] = this.#responses;
+      if (first === undefined || this.#body === undefined) return;
+      const merged = wire.mergeRounds([first, ...others], rounds.isOwn);
+      const isAsItCame = others.length === 0 && sameJson(merged, first);
+      await this.#endTurn({ status: "complete", answer: wire.readAnswer(merged) });
+      const { status, headers, bytes } = this.#body;
+      this.#reply(status, headers, isAsItCame ? bytes : Buffer.from(JSON.stringify(merged)));
+      return;
+    }
+    const last = this.#merger.end();
+    for (const event of last) this.#told.take(event);
+    const answer = this.#told.finish();
+    const isWhole = last.length > 0 || this.#hasFailed;
+    await this.#endTurn({
+      status: statusOf(answer, isWhole),
+      answer,
+      ...(answer.error === undefined ? {} : { error: answer.error.message }),
+    });
+    this.#open();
+    if (isWhole) response.end(last.map(writeSse).join(""));
+    else breakOff(response);
+  }
+
+  /** Something went wrong on our way, or the client left. */
+  async fail(error: unknown, hasLeft: boolean): Promise<void> {
+    const message = errorMessage(error);
+    this.close();
+    if (!this.#hasSpoken && !hasLeft) throw error;
+    if (hasLeft) {
+      const answer = this.#isStreaming ? { answer: this.#told.finish() } : {};
+      await this.#endTurn({ status: "aborted", ...answer, error: message });
+      return;
+    }
+    const status = PlimsollError.is(error) ? error.status : 502;
+    await this.#tellFailure(status, message);
+  }
+
+  async #tellFailure(status: number, message: string): Promise<void> {
+    const { wire, response } = this.#conversing;
+    this.#hasFailed = true;
+    await this.#endTurn({ status: "failed", answer: this.#told.finish(), error: message });
+    response.end(writeSse(wire.errorEvent(status, message)));
+  }
+
+  #endTurn(result: TurnResult): Promise<unknown> {
+    return this.#conversing.turn.end(result);
+  }
+
+  #reply(status: number, headers: IncomingHttpHeaders, bytes: Uint8Array): void {
+    const { response, headers: ours } = this.#conversing;
+    const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(headers));
+    response.writeHead(status, { ...kept, ...ours(), "content-length": bytes.length });
+    response.end(bytes);
+  }
+
+  #open(): void {
+    clearTimeout(this.#openTimer);
+    const { response, headers: ours } = this.#conversing;
+    const unsaid = this.#unsaid;
+    const isOpen = this.#hasSpoken || response.headersSent || response.destroyed;
+    if (isOpen || unsaid === undefined) return;
+    this.#hasSpoken = true;
+    const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsaid.headers));
+    response.writeHead(unsaid.status, { ...kept, ...ours() });
+    response.flushHeaders();
+    if (unsaid.text !== "") response.write(unsaid.text);
+  }
+
+  /** Waits for the client to take it: a slow reader slows the upstream, and nothing piles up here. */
+  async #say(
+    status: number,
+    headers: IncomingHttpHeaders,
+    { events, isAlive }: Taken,
+  ): Promise<void> {
+    const { response } = this.#conversing;
+    this.#isStreaming = true;
+    const progress = events.map((event) => this.#told.take(event));
+    this.#hasFailed ||= progress.includes("terminal");
+    const text = `${events.map(writeSse).join("")}${isAlive ? ": alive\n\n" : ""}`;
+    if (!this.#hasSpoken) {
+      this.#unsaid ??= { status, headers, text: "" };
+      this.#unsaid.text += text;
+      if (this.#isLate || progress.some((said) => said !== "opening")) this.#open();
+      return;
+    }
+    if (text === "" || response.destroyed || response.write(text)) return;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        response.off("drain", done);
+        response.off("close", done);
+        resolve();
+      };
+      response.once("drain", done);
+      response.once("close", done);
+    });
+  }
+}
+
+function statusOf({ outcome }: Answer, isWhole: boolean): TurnResult["status"] {
+  if (outcome === "error") return "failed";
+  return isWhole && outcome === "message" ? "complete" : "incomplete";
+}
+
+function sameJson(one: JsonObject, other: JsonObject): boolean {
+  return isObject(one) && JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** What was written still goes out; then the connection ends without the last, empty chunk. */
+function breakOff(response: ServerResponse): void {
+  response.write("", () => response.destroy());
+}

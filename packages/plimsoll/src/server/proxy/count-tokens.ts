@@ -1,0 +1,64 @@
+/** Asks a provider to count something, with the headers of a client's request while that is under way. Nothing of it is kept. */
+
+import type { IncomingMessage } from "node:http";
+import type { Agent } from "undici";
+import { parseObject } from "../../message/json.ts";
+import type { CountTokens } from "../../session/measure/head-counts.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { upstreamHeaders } from "./relay.ts";
+
+/** No count is longer. */
+const maxAnswerBytes = 64 * 1024;
+const timeoutMs = 5000;
+
+export interface CountingPlace {
+  readonly agent: Agent;
+  readonly request: IncomingMessage;
+  /** Where the request itself goes. */
+  readonly url: () => URL;
+  readonly wire: Wire;
+}
+
+export function countTokensAt({ agent, request, url, wire }: CountingPlace): CountTokens {
+  return async (path, body) => {
+    const place = url();
+    place.pathname += path;
+    const answer = await agent.request({
+      origin: place.origin,
+      path: `${place.pathname}${place.search}`,
+      method: "POST",
+      headers: headersFor(request, body.length),
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const text = await textOf(answer.body);
+    if (answer.statusCode !== 200 || text === undefined) return undefined;
+    return wire.counting?.read(parseObject(text) ?? null);
+  };
+}
+
+/** Undefined where it is longer than any count. */
+async function textOf(body: AsyncIterable<Uint8Array>): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > maxAnswerBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The client's own, for a body that is not packed. */
+function headersFor(request: IncomingMessage, length: number): string[] {
+  const headers = upstreamHeaders(
+    request,
+    new Map([
+      ["accept-encoding", "identity"],
+      ["content-length", String(length)],
+      ["content-type", "application/json"],
+    ]),
+  );
+  const packing = headers.findIndex((name) => name.toLowerCase() === "content-encoding");
+  return packing < 0 ? headers : headers.toSpliced(packing, 2);
+}

@@ -1,0 +1,102 @@
+/** What clients say of their conversation in headers: their own session and agent names. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { SessionHints } from "../../session/identify/place-request.ts";
+import { looksLikeId } from "../../session/log/ids.ts";
+import type { Incoming } from "../../session/turn/turn.ts";
+import { sha256 } from "../../store/body.ts";
+
+/** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */
+const sideClasses = new Set(["auxiliary", "side_reply"]);
+const maxNameLength = 200;
+
+/** What one client says of a request. */
+interface ClientNames {
+  /** As `client:name`. */
+  readonly session?: string | undefined;
+  readonly agent?: string | undefined;
+}
+
+type ReadHeader = (name: string) => string | undefined;
+
+export function readHints(headers: IncomingHttpHeaders): SessionHints {
+  const text: ReadHeader = (name) => {
+    const value = headers[name];
+    if (typeof value !== "string" || value === "") return undefined;
+    return value.length <= maxNameLength ? value : `sha256-${sha256(value)}`;
+  };
+  const sessionId = text("x-plimsoll-session");
+  const own: ClientNames = {
+    session: named("plimsoll", sessionId),
+    agent: text("x-plimsoll-agent"),
+  };
+  const all = [own, ...clients.map((read) => read(text))];
+  const requestClass = text("x-claude-code-request-class");
+  const side =
+    requestClass !== undefined && sideClasses.has(requestClass) ? `#${requestClass}` : "";
+  const clientKey = all.find(({ session }) => session !== undefined)?.session;
+  const agent = all.find((names) => names.agent !== undefined)?.agent;
+  return {
+    ...(clientKey === undefined ? {} : { clientKey: clientKey + side }),
+    ...(sessionId !== undefined && looksLikeId(sessionId) ? { sessionId } : {}),
+    ...(agent === undefined ? {} : { agent }),
+    isCompacted: text("x-claude-code-context-compacted") !== undefined,
+  };
+}
+
+/** The first that has a name gives it. */
+const clients: readonly ((text: ReadHeader) => ClientNames)[] = [
+  (text) => ({
+    session: named("claude-code", text("x-claude-code-session-id")),
+    agent: text("x-claude-code-agent-id"),
+  }),
+  codexNames,
+  opencodeNames,
+  (text) => ({ session: named("goose", text("agent-session-id")) }),
+];
+
+/**
+ * All threads of one run have one session; the main thread is called like it. Every other one is an agent of its own: what
+ * `x-openai-subagent` says of them is only what kind they are.
+ */
+function codexNames(text: ReadHeader): ClientNames {
+  const thread = text("thread-id");
+  const session =
+    text("session-id") ?? text("session_id") ?? text("x-codex-parent-thread-id") ?? thread;
+  const kind = text("x-openai-subagent");
+  const isOwn = thread !== undefined && thread !== session;
+  return {
+    session: named("codex", session),
+    agent: isOwn ? named(kind ?? "thread", thread) : kind,
+  };
+}
+
+/** A sub-agent has a session of its own, and names that of its parent. */
+function opencodeNames(text: ReadHeader): ClientNames {
+  const session = text("x-session-id");
+  const parent = text("x-parent-session-id");
+  const isOwn = session !== undefined && parent !== undefined && parent !== session;
+  return {
+    session: named("opencode", parent ?? session),
+    ...(isOwn ? { agent: session } : {}),
+  };
+}
+
+/** What the client wants of Plimsoll for this request. */
+export function readWishes(headers: IncomingHttpHeaders): Pick<Incoming, "priority" | "isOff"> {
+  const priority = priorities.get(String(headers["x-plimsoll-priority"]));
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    isOff: ["1", "true"].includes(String(headers["x-plimsoll-off"])),
+  };
+}
+
+const priorities: ReadonlyMap<string, 1 | 2 | 3> = new Map([
+  ["1", 1],
+  ["2", 2],
+  ["3", 3],
+]);
+
+function named(client: string, name: string | undefined): string | undefined {
+  return name === undefined ? undefined : `${client}:${name}`;
+}

@@ -1,0 +1,266 @@
+/** The model routes: a conversation comes in, is recorded, measured and made to fit, and goes on. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Agent } from "undici";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
+import { credentialsOf } from "../../wire/format/credentials.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { type ReadBody, readBody } from "../http/read-body.ts";
+import { type Caller, checkJson } from "../http/checks.ts";
+import { converse } from "./converse.ts";
+import { countTokensAt } from "./count-tokens.ts";
+import { readHints, readWishes } from "./hints.ts";
+import { holdForOverflow } from "./overflow-hold.ts";
+import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
+import { sendJson } from "../http/reply.ts";
+import type { Route } from "../http/route.ts";
+import { watchAnswer } from "./watch-answer.ts";
+
+export interface Gateway {
+  readonly plimsoll: Plimsoll;
+  readonly agent: Agent;
+  /** Where a provider's path lies; from the user's configuration only. */
+  readonly upstream: (provider: string, path: string) => URL;
+  /** Says what went wrong to whoever runs the service. */
+  readonly warn: (message: string) => void;
+  readonly observeOverhead: (seconds: number) => void;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly caller: Caller;
+}
+
+export async function handleModel(
+  gateway: Gateway,
+  { request, response, caller }: Exchange,
+  route: Extract<Route, { kind: "model" }>,
+): Promise<void> {
+  checkJson(request);
+  const body = await readBody(request);
+  const receivedAt = performance.now();
+  const turn = await receive(gateway, { request, caller, body, route });
+  gateway.observeOverhead((performance.now() - receivedAt) / 1000);
+  try {
+    if (turn?.fitted.refusal !== undefined) await refuse(turn, wires[route.wire], response);
+    else await send(gateway, { request, response, body, turn }, route);
+  } catch (error) {
+    await turn?.end({
+      status: response.destroyed ? "aborted" : "failed",
+      error: errorMessage(error),
+    });
+    throw error;
+  } finally {
+    body.release();
+  }
+}
+
+interface Sending {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly body: ReadBody;
+  readonly turn: ReceivedTurn | undefined;
+}
+
+/** Sends the turn, and sends it again, smaller, when the provider says that it is too long: the client sees one answer. */
+async function send(
+  gateway: Gateway,
+  { request, response, body, turn }: Sending,
+  route: Extract<Route, { kind: "model" }>,
+): Promise<void> {
+  const wire = wires[route.wire];
+  const rounds = turn?.rounds;
+  if (turn !== undefined && rounds !== undefined) {
+    const url = gateway.upstream(route.provider, route.path);
+    const call = (): Call => ({ url, method: "POST", ...outgoing(request, body, turn.body) });
+    const headers = (): Record<string, string> => turnHeaders(turn);
+    return converse({ agent: gateway.agent, turn, rounds, wire, response, call, headers });
+  }
+  for (;;) {
+    const relayed = await relay(
+      gateway.agent,
+      {
+        url: gateway.upstream(route.provider, route.path),
+        method: "POST",
+        ...outgoing(request, body, turn?.body),
+      },
+      response,
+      (status, headers): Answering => {
+        if (turn === undefined) return { headers: {} };
+        const hold = holdForOverflow(wire, status, headers);
+        return {
+          headers: turnHeaders(turn),
+          watch: watchAnswer(turn, wire, status, headers),
+          ...(hold === undefined ? {} : { hold }),
+        };
+      },
+    );
+    if (relayed.kind === "done") return;
+    const isSmaller = turn !== undefined && (await turn.overflowed(relayed.overflow));
+    if (!isSmaller) {
+      await relayed.pass();
+      return;
+    }
+    relayed.drop();
+    if (response.destroyed)
+      throw new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
+  }
+}
+
+/** The client's own bytes, packed or not, or an edited body, which is never packed. */
+function outgoing(
+  request: IncomingMessage,
+  { raw }: ReadBody,
+  edited: Uint8Array | undefined,
+): Pick<Call, "headers" | "body"> {
+  const body = edited ?? raw;
+  const headers = upstreamHeaders(
+    request,
+    new Map([
+      // An answer that comes packed could not be watched while it streams.
+      ["accept-encoding", "identity"],
+      ["content-length", String(body.length)],
+    ]),
+  );
+  if (edited === undefined) return { headers, body };
+  const isPacking = (index: number): boolean =>
+    (headers[index - (index % 2)] ?? "").toLowerCase() === "content-encoding";
+  return { headers: headers.filter((_, index) => !isPacking(index)), body };
+}
+
+/** In the provider's own words: clients know them, and compact by themselves when they read them. */
+async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse): Promise<void> {
+  const { needTokens = 0, limitTokens = 0 } = turn.fitted.refusal ?? {};
+  await turn.end({
+    status: "failed",
+    error: `The request needs ${needTokens} tokens of a window of ${limitTokens}, and nothing more can be taken out.`,
+  });
+  for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
+  response.setHeader("x-should-retry", "false");
+  sendJson(response, 400, wire.overflowBody(needTokens, limitTokens));
+}
+
+interface Receiving {
+  readonly request: IncomingMessage;
+  readonly caller: Caller;
+  readonly body: ReadBody & { release(): void };
+  readonly route: Extract<Route, { kind: "model" }>;
+}
+
+/** A body that the client got wrong is its own to mend; whatever fails of ours lets the request go on. */
+async function receive(
+  gateway: Gateway,
+  { request, caller, body, route }: Receiving,
+): Promise<ReceivedTurn | undefined> {
+  const wishes = readWishes(request.headers);
+  const counting = {
+    agent: gateway.agent,
+    request,
+    url: () => gateway.upstream(route.provider, route.path),
+    wire: wires[route.wire],
+  };
+  try {
+    return await gateway.plimsoll.receive({
+      tenant: caller.tenant,
+      provider: route.provider,
+      wire: wires[route.wire],
+      body: body.json,
+      hints: readHints(request.headers),
+      ...wishes,
+      headers: betaHeaders(request),
+      credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
+      isRefreshable: caller.isByCredential === true,
+      ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
+    });
+  } catch (error) {
+    if (PlimsollError.is(error) && error.status < 500) {
+      body.release();
+      throw error;
+    }
+    gateway.warn(`A request went on without being recorded: ${errorMessage(error)}`);
+    return undefined;
+  }
+}
+
+/** Only those that decide what a body may hold. */
+function betaHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const beta = headers["anthropic-beta"];
+  return typeof beta === "string" ? { "anthropic-beta": beta } : {};
+}
+
+function turnHeaders({ session, fitted, shortened }: Turn): Record<string, string> {
+  const { asked, sent } = shortened ?? {};
+  return {
+    ...(asked && sent ? { "x-plimsoll-max-tokens": `${asked.maxTokens};${sent.maxTokens}` } : {}),
+    "x-plimsoll-session": session,
+    "x-plimsoll-action": fitted.outcome,
+    "x-plimsoll-tokens": `${fitted.tokensBefore};${fitted.tokensAfter}`,
+  };
+}
+
+/** Counts what would be sent: a client that watches its window should see what the model sees. */
+export async function handleCount(
+  gateway: Gateway,
+  { request, response, caller }: Exchange,
+  route: Extract<Route, { kind: "count" }>,
+): Promise<void> {
+  checkJson(request);
+  const body = await readBody(request);
+  try {
+    const edited = await gateway.plimsoll
+      .peek({
+        tenant: caller.tenant,
+        provider: route.provider,
+        wire: wires[route.wire],
+        body: body.json,
+        hints: readHints(request.headers),
+        isRefreshable: caller.isByCredential === true,
+      })
+      .catch((error: unknown) => {
+        gateway.warn(`A request was counted as it came: ${errorMessage(error)}`);
+        return undefined;
+      });
+    await relay(
+      gateway.agent,
+      {
+        url: gateway.upstream(route.provider, route.path),
+        method: "POST",
+        ...outgoing(request, body, edited),
+      },
+      response,
+      () => ({ headers: {} }),
+    );
+  } finally {
+    body.release();
+  }
+}
+
+/** Everything of a provider's that is not a conversation. */
+export async function handleRelay(
+  gateway: Gateway,
+  { request, response }: Exchange,
+  route: Extract<Route, { kind: "relay" }>,
+): Promise<void> {
+  const { method = "GET", headers } = request;
+  const hasBody =
+    headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  const length = headers["content-length"];
+  await relay(
+    gateway.agent,
+    {
+      url: gateway.upstream(route.provider, route.path),
+      method,
+      headers: upstreamHeaders(
+        request,
+        new Map(length === undefined ? [] : [["content-length", length]]),
+      ),
+      body: hasBody ? request : null,
+    },
+    response,
+    () => ({ headers: {} }),
+  );
+}

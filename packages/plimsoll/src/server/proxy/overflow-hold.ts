@@ -1,0 +1,73 @@
+/** Holds back the beginning of an answer until it is clear that it is one, and not a provider saying "too long". */
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { JsonValue } from "../../message/json.ts";
+import { overflowStatuses, recognizeOverflow } from "../../wire/overflow.ts";
+import { createSseReader } from "../../wire/format/sse.ts";
+import type { Answer, Progress, Wire } from "../../wire/format/wire.ts";
+import { type Held, type Hold, isStream } from "./relay.ts";
+
+const pass: Held = { kind: "pass" };
+
+/** Undefined: this answer cannot be one, or could not be read. */
+export function holdForOverflow(
+  wire: Wire,
+  status: number,
+  headers: IncomingHttpHeaders,
+): Hold | undefined {
+  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
+  if (!overflowStatuses.has(status) || encoding !== "identity") return undefined;
+  if (isStream(headers)) return holdStream(wire, status);
+  return holdJson(status);
+}
+
+/** An error comes in one piece, and is short. */
+function holdJson(status: number): Hold {
+  const pieces: Uint8Array[] = [];
+  return {
+    push: (chunk) => {
+      pieces.push(chunk);
+      return "wait";
+    },
+    end: () => {
+      const said = Buffer.concat(pieces);
+      // Some gateways answer 200 with an error in it; an answer is not parsed for that.
+      const mayBeError = status !== 200 || said.subarray(0, 2048).includes('"error"');
+      return mayBeError ? verdict(status, parse(said.toString("utf8"))) : pass;
+    },
+  };
+}
+
+/** Only what comes before the model's first word is held. */
+function holdStream(wire: Wire, status: number): Hold {
+  const accumulator = wire.openAnswer();
+  let progress: Progress = "opening";
+  const reader = createSseReader((event) => {
+    if (progress === "opening") progress = accumulator.take(event);
+  });
+  return {
+    push: (chunk) => {
+      reader.push(chunk);
+      if (progress === "opening") return "wait";
+      return progress === "terminal" ? ofAnswer(status, accumulator.finish()) : pass;
+    },
+    end: () => ofAnswer(status, accumulator.finish()),
+  };
+}
+
+function ofAnswer(status: number, { error }: Answer): Held {
+  return error === undefined ? pass : verdict(status, { error: { ...error } });
+}
+
+function verdict(status: number, body: JsonValue): Held {
+  const overflow = recognizeOverflow({ status, body });
+  return overflow === undefined ? pass : { kind: "overflow", overflow };
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,412 @@
+/**
+ * Carries a request to its upstream and the answer back, byte for byte and unbuffered: back-pressure
+ * and aborts go both ways. A watch sees the answer go by, and may hold back its end until the turn
+ * is stored.
+ */
+
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { Agent, type Dispatcher } from "undici";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Overflow } from "../../wire/overflow.ts";
+
+export interface Call {
+  readonly url: URL;
+  readonly method: string;
+  /** Name, value, name, value …, as they came from the client. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | IncomingMessage | null;
+}
+
+/** terminal: the answer said that it is done; end: it just ended; broken: upstream failed; left: the client went away. */
+export type Ending = "terminal" | "end" | "broken" | "left";
+
+export interface Watch {
+  push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
+  /**
+   * Contract: called once, never rejects. `isWhole` false: the stream stopped without saying that it was
+   * done, and the client must not take it for a complete one.
+   */
+  end(how: Ending, error?: string): Promise<{ readonly isWhole: boolean }>;
+}
+
+export interface Answering {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly watch?: Watch;
+  readonly hold?: Hold;
+}
+
+/** Looks at the beginning of an answer before any of it goes out. */
+export interface Hold {
+  /** wait: not clear yet. */
+  push(chunk: Uint8Array): "wait" | Held;
+  /** The answer has ended, and all of it was held. */
+  end(): Held;
+}
+
+export type Held =
+  | { readonly kind: "pass" }
+  | { readonly kind: "overflow"; readonly overflow: Overflow };
+
+/** overflow: nothing has gone out; whoever called must say what becomes of the answer. */
+export type Relayed =
+  | { readonly kind: "done" }
+  | {
+      readonly kind: "overflow";
+      readonly overflow: Overflow;
+      /** Sends the answer on after all. */
+      pass(): Promise<Relayed>;
+      drop(): void;
+    };
+
+/** A model may think for minutes before its first byte, and between two. */
+const upstreamTimeoutMs = 10 * 60 * 1000;
+const connectTimeoutMs = 10_000;
+const connectionsPerUpstream = 512;
+/** What opens an answer may be held back this long and this far: a client must see that something lives. */
+export const maxHoldMs = 5000;
+export const maxHoldBytes: number = 256 * 1024;
+
+export function createUpstreamAgent(): Agent {
+  return new Agent({
+    connections: connectionsPerUpstream,
+    pipelining: 1,
+    connect: { timeout: connectTimeoutMs },
+    headersTimeout: upstreamTimeoutMs,
+    bodyTimeout: upstreamTimeoutMs,
+  });
+}
+
+/** Of one hop only, ours, or set anew. */
+const droppedRequestHeaders = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+const droppedAnswerHeaders = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** A credential goes to its own provider only; what was meant for Plimsoll goes nowhere. */
+export function upstreamHeaders(
+  request: IncomingMessage,
+  overrides: ReadonlyMap<string, string>,
+): string[] {
+  const headers: string[] = [];
+  const ofThisHop = new Set((request.headers.connection ?? "").toLowerCase().split(/\s*,\s*/));
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] ?? "";
+    const key = name.toLowerCase();
+    const isOurs = key.startsWith("x-plimsoll-") || overrides.has(key);
+    if (isOurs || droppedRequestHeaders.has(key) || ofThisHop.has(key)) continue;
+    headers.push(name, request.rawHeaders[index + 1] ?? "");
+  }
+  for (const [name, value] of overrides) headers.push(name, value);
+  return headers;
+}
+
+/**
+ * Resolves when the answer has gone out, or the client has gone away.
+ * Contract: rejects only while nothing has been sent to the client yet.
+ */
+export function relay(
+  agent: Agent,
+  call: Call,
+  response: ServerResponse,
+  answer: (status: number, headers: IncomingHttpHeaders) => Answering,
+): Promise<Relayed> {
+  return new Promise((resolve, reject) => {
+    const carrier = new Carrier(response, answer, { resolve, reject });
+    agent.dispatch(
+      {
+        origin: call.url.origin,
+        path: call.url.pathname + call.url.search,
+        method: call.method as Dispatcher.HttpMethod,
+        headers: [...call.headers],
+        body: call.body,
+      },
+      carrier,
+    );
+  });
+}
+
+interface Settle {
+  readonly resolve: (relayed: Relayed) => void;
+  readonly reject: (error: PlimsollError) => void;
+}
+
+/**
+ * waiting: no answer yet; holding: its beginning is looked at; held: somebody decides; open: watched; storing: its end is held until the turn is stored; passing:
+ * nothing is held any more; over.
+ */
+type Phase = "waiting" | "holding" | "held" | "open" | "storing" | "passing" | "over";
+
+class Carrier implements Dispatcher.DispatchHandler {
+  #phase: Phase = "waiting";
+  #watch: Watch | undefined;
+  #held: Uint8Array[] = [];
+  #hasEnded = false;
+  /** Waiting for the client to take what was written. */
+  #isDraining = false;
+  #controller: Dispatcher.DispatchController | undefined;
+  #begun:
+    | {
+        readonly status: number;
+        readonly headers: IncomingHttpHeaders;
+        readonly answering: Answering;
+      }
+    | undefined;
+  #holdTimer: NodeJS.Timeout | undefined;
+  readonly #response: ServerResponse;
+  readonly #answer: (status: number, headers: IncomingHttpHeaders) => Answering;
+  #settle: Settle;
+  readonly #onClose = (): void => {
+    if (this.#phase === "held") this.#drop();
+    else if (this.#phase !== "over") this.#controller?.abort(clientLeft());
+  };
+
+  constructor(
+    response: ServerResponse,
+    answer: (status: number, headers: IncomingHttpHeaders) => Answering,
+    settle: Settle,
+  ) {
+    this.#response = response;
+    this.#answer = answer;
+    this.#settle = settle;
+    response.once("close", this.#onClose);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#response.destroyed) controller.abort(clientLeft());
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#begun = { status, headers, answering: this.#answer(status, headers) };
+    if (this.#begun.answering.hold === undefined) {
+      this.#open();
+      return;
+    }
+    this.#phase = "holding";
+    this.#holdTimer = setTimeout(() => this.#pour(), maxHoldMs);
+  }
+
+  /** From here on the client sees the answer. */
+  #open(): void {
+    if (this.#begun === undefined) return;
+    const { status, headers, answering } = this.#begun;
+    this.#watch = answering.watch;
+    this.#phase = this.#watch === undefined ? "passing" : "open";
+    this.#response.writeHead(status, { ...answerHeaders(headers), ...answering.headers });
+    // A stream's first event may be long in coming; any other answer goes out in one piece with its headers.
+    if (isStream(headers)) this.#response.flushHeaders();
+  }
+
+  /** Opens the answer with what was held of it. */
+  #pour(): void {
+    clearTimeout(this.#holdTimer);
+    if (this.#phase !== "holding" && this.#phase !== "held") return;
+    const held = this.#held.splice(0);
+    this.#open();
+    for (const chunk of held) this.#take(chunk);
+    if (this.#hasEnded) this.#end();
+  }
+
+  #look(held: "wait" | Held): void {
+    if (held === "wait") return;
+    clearTimeout(this.#holdTimer);
+    if (held.kind === "pass") {
+      this.#pour();
+      return;
+    }
+    this.#phase = "held";
+    this.#controller?.pause();
+    this.#settle.resolve({
+      kind: "overflow",
+      overflow: held.overflow,
+      drop: () => this.#drop(),
+      pass: () =>
+        new Promise((resolve, reject) => {
+          // The client may have left while somebody decided.
+          if (this.#phase === "over") {
+            reject(clientLeft());
+            return;
+          }
+          this.#settle = { resolve, reject };
+          this.#pour();
+          if (this.#phase === "open" || this.#phase === "passing") this.#controller?.resume();
+        }),
+    });
+  }
+
+  #drop(): void {
+    this.#phase = "over";
+    this.#response.off("close", this.#onClose);
+    if (!this.#hasEnded) this.#controller?.abort(new Error("The answer is not needed any more."));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#phase === "holding") {
+      this.#held.push(chunk);
+      const size = this.#held.reduce((sum, { length }) => sum + length, 0);
+      const hold = this.#begun?.answering.hold;
+      this.#look(hold === undefined || size > maxHoldBytes ? { kind: "pass" } : hold.push(chunk));
+    } else if (this.#phase === "held") this.#held.push(chunk);
+    else this.#take(chunk);
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#phase === "storing") this.#held.push(chunk);
+    else if (this.#phase === "open" && this.#watch !== undefined) this.#pass(chunk, this.#watch);
+    else this.#write(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#hasEnded = true;
+    if (this.#phase === "holding")
+      this.#look(this.#begun?.answering.hold?.end() ?? { kind: "pass" });
+    else this.#end();
+  }
+
+  #end(): void {
+    if (this.#phase === "open") this.#store("end");
+    else if (this.#phase === "passing") this.#finish();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    // What was held of an answer that breaks off is still its beginning.
+    if (this.#phase === "holding") this.#pour();
+    const phase = this.#phase;
+    if (phase === "over") return;
+    if (phase === "held") {
+      this.#hasEnded = true;
+      return;
+    }
+    if (phase === "storing") {
+      // The answer was complete; its end goes out when it is stored, whatever became of the upstream.
+      this.#hasEnded = true;
+      return;
+    }
+    const failure = upstreamError(error);
+    const hasLeft = this.#response.destroyed;
+    this.#phase = "over";
+    if (phase === "waiting") {
+      this.#settle.reject(failure);
+      return;
+    }
+    // Stored first, as at a regular end: whoever sees the break can find what came before it.
+    const isWatched = phase === "open" && this.#watch !== undefined;
+    const ended = isWatched
+      ? this.#watch?.end(hasLeft ? "left" : "broken", failure.message)
+      : undefined;
+    void Promise.resolve(ended).then(() => {
+      this.#release();
+      this.#breakOff();
+    });
+  }
+
+  #pass(chunk: Uint8Array, watch: Watch): void {
+    this.#release();
+    const { passBytes, isTerminal } = watch.push(chunk);
+    this.#write(chunk.subarray(0, passBytes));
+    this.#held.push(chunk.subarray(passBytes));
+    if (isTerminal) this.#store("terminal");
+  }
+
+  #write(chunk: Uint8Array): void {
+    if (chunk.length === 0 || this.#response.destroyed || this.#response.write(chunk)) return;
+    this.#controller?.pause();
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#response.once("drain", () => {
+      this.#isDraining = false;
+      if (this.#phase !== "storing") this.#controller?.resume();
+    });
+  }
+
+  #release(): void {
+    for (const chunk of this.#held.splice(0)) this.#write(chunk);
+  }
+
+  /** Everything before the end is out; the end waits for the disk. */
+  #store(how: Ending): void {
+    this.#phase = "storing";
+    this.#controller?.pause();
+    void this.#watch?.end(how).then(({ isWhole }) => {
+      if (this.#phase !== "storing") return;
+      if (isWhole && this.#hasEnded) {
+        this.#finish();
+        return;
+      }
+      this.#release();
+      this.#phase = "passing";
+      if (isWhole) this.#controller?.resume();
+      else this.#breakOff();
+    });
+  }
+
+  #finish(): void {
+    this.#phase = "over";
+    this.#response.end(Buffer.concat(this.#held.splice(0)));
+    this.#settle.resolve({ kind: "done" });
+  }
+
+  /** What was written still goes out; then the connection ends without the last, empty chunk. */
+  #breakOff(): void {
+    this.#phase = "over";
+    this.#response.write("", () => this.#response.destroy());
+    this.#settle.resolve({ kind: "done" });
+  }
+}
+
+export function isStream(headers: IncomingHttpHeaders): boolean {
+  return String(headers["content-type"] ?? "").includes("text/event-stream");
+}
+
+export function clientLeft(): PlimsollError {
+  return new PlimsollError("CLIENT_LEFT", "The client went away.", { status: 499 });
+}
+
+export function answerHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const kept: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !droppedAnswerHeaders.has(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+export function upstreamError(error: Error): PlimsollError {
+  if (PlimsollError.is(error)) return error;
+  const code = "code" in error && typeof error.code === "string" ? error.code : "";
+  if (code.includes("TIMEOUT")) {
+    return new PlimsollError("UPSTREAM_TIMEOUT", "The upstream did not answer in time.", {
+      status: 504,
+      cause: error,
+    });
+  }
+  return new PlimsollError(
+    "UPSTREAM_FAILED",
+    `The upstream could not be reached: ${code || errorMessage(error)}.`,
+    {
+      status: 502,
+      cause: error,
+    },
+  );
+}

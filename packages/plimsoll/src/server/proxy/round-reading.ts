@@ -1,0 +1,151 @@
+/** Reading the rounds of an answer: piece by piece or as a whole, and never more of it than can be kept. */
+
+import type { Readable } from "node:stream";
+import { PlimsollError } from "../../message/error.ts";
+import { maxAnswerBytes } from "../../wire/format/answer-reader.ts";
+import { createSseReader } from "../../wire/format/sse.ts";
+import type { Answer, AnswerAccumulator, RoundMerger, StreamEvent } from "../../wire/format/wire.ts";
+import { type Held, type Hold, maxHoldBytes, maxHoldMs } from "./relay.ts";
+
+/** What the client has been told, put together as its own library does. Too much of it is passed on, but not kept. */
+export class Told {
+  #answer: AnswerAccumulator | undefined;
+  #length = 0;
+
+  constructor(answer: AnswerAccumulator) {
+    this.#answer = answer;
+  }
+
+  take(event: StreamEvent): ReturnType<AnswerAccumulator["take"]> {
+    this.#length += event.data.length;
+    if (this.#length > maxAnswerBytes) this.#answer = undefined;
+    return this.#answer?.take(event) ?? "content";
+  }
+
+  finish(): Answer {
+    return this.#answer?.finish() ?? unread;
+  }
+}
+
+export interface Taken {
+  readonly events: readonly StreamEvent[];
+  /** The upstream said no more than that it is there. */
+  readonly isAlive: boolean;
+}
+
+/** One round of a stream: put together for us, and merged for the client when it is told: what is taken back never was. */
+export class StreamReading {
+  /** Of an answer that is too large nothing is kept. */
+  #round: AnswerAccumulator | undefined;
+  readonly #merger: RoundMerger;
+  readonly #reader: ReturnType<typeof createSseReader>;
+  #events: StreamEvent[] = [];
+  #isAlive = false;
+  #hasEnded = false;
+  #bytes = 0;
+
+  constructor(round: AnswerAccumulator, merger: RoundMerger) {
+    this.#round = round;
+    this.#merger = merger;
+    this.#reader = createSseReader(
+      (event) => {
+        if (this.#hasEnded) return;
+        if (this.#bytes > maxAnswerBytes) this.#round = undefined;
+        if (this.#round?.take(event) === "terminal") this.#hasEnded = true;
+        this.#events.push({ name: event.name, data: event.data });
+      },
+      () => {
+        this.#isAlive = true;
+      },
+    );
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    this.#reader.push(chunk);
+  }
+
+  taken(): Taken {
+    const events = this.#events.flatMap((event) => this.#merger.take(event));
+    const taken = { events, isAlive: this.#isAlive };
+    this.#events = [];
+    this.#isAlive = false;
+    return taken;
+  }
+
+  answer(): Answer {
+    return this.#round?.finish() ?? unread;
+  }
+}
+
+export const unread: Answer = { outcome: "unread", choices: [] };
+
+/** The beginning of an answer: looked at before any of it goes out, but not for ever. */
+export class Opening {
+  readonly #hold: Hold | undefined;
+  readonly #timer: NodeJS.Timeout;
+  #held: "wait" | Held;
+  #bytes = 0;
+  readonly pieces: Uint8Array[] = [];
+
+  constructor(hold: Hold | undefined, onLate: () => void) {
+    this.#hold = hold;
+    this.#held = hold === undefined ? pass : "wait";
+    this.#timer = setTimeout(() => {
+      if (this.#held !== "wait") return;
+      this.#held = pass;
+      onLate();
+    }, maxHoldMs);
+  }
+
+  look(chunk: Uint8Array): "wait" | Held {
+    if (this.#held !== "wait") return this.#held;
+    this.pieces.push(chunk);
+    this.#bytes += chunk.length;
+    this.#held = this.#bytes > maxHoldBytes ? pass : (this.#hold?.push(chunk) ?? pass);
+    return this.#held;
+  }
+
+  end(): Held {
+    if (this.#held === "wait") this.#held = this.#hold?.end() ?? pass;
+    return this.#held;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+const pass: Held = { kind: "pass" };
+
+/** The end of a stream may come a little after its last event; then the next round need not connect anew. */
+const maxEndMs = 1000;
+
+export function letEnd(body: Readable): void {
+  const timer = setTimeout(() => body.destroy(), maxEndMs);
+  timer.unref();
+  body.once("close", () => clearTimeout(timer));
+  body.on("error", () => undefined);
+  body.resume();
+}
+
+/** A larger one cannot be put together with others. */
+export async function readWhole(body: Readable): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > maxAnswerBytes) {
+      body.destroy();
+      throw new PlimsollError("UPSTREAM_FAILED", "The upstream's answer is too large to be read.", {
+        status: 502,
+      });
+    }
+    pieces.push(chunk);
+  }
+  return Buffer.concat(pieces);
+}

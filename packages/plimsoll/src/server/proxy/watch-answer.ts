@@ -1,0 +1,93 @@
+/** Connects an answer that goes by with the turn that it ends. */
+
+import type { IncomingHttpHeaders } from "node:http";
+import type { TurnStatus } from "../../message/event.ts";
+import type { Turn } from "../../session/turn/turn.ts";
+import {
+  type AnswerReader,
+  createJsonReader,
+  createStreamReader,
+  maxAnswerBytes,
+} from "../../wire/format/answer-reader.ts";
+import type { Answer, Wire } from "../../wire/format/wire.ts";
+import { bytesInFlight } from "../http/held-bytes.ts";
+import { type Ending, isStream, type Watch } from "./relay.ts";
+import { unpackPieces } from "../http/unpack.ts";
+
+export function watchAnswer(
+  turn: Turn,
+  wire: Wire,
+  status: number,
+  headers: IncomingHttpHeaders,
+): Watch {
+  const isStreamed = isStream(headers);
+  const reader = isStreamed ? createStreamReader(wire) : createJsonReader(wire);
+  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
+  const source = encoding === "identity" ? plainSource(reader) : packedSource(reader, encoding);
+  return {
+    push: source.push,
+    end: async (how, error) => {
+      const answer = await source.finish();
+      const failure = answer.error?.message ?? error;
+      await turn.end({
+        status: statusOf(how, answer, status),
+        answer,
+        ...(failure === undefined ? {} : { error: failure }),
+      });
+      // A stream of another kind may end as it likes; one that we understood must say that it is done.
+      const isCutOff = isStreamed && answer.outcome === "cut" && answer.response !== undefined;
+      return { isWhole: !(isCutOff && status < 400) };
+    },
+  };
+}
+
+interface Source {
+  readonly push: AnswerReader["push"];
+  readonly finish: () => Promise<Answer>;
+}
+
+function plainSource(reader: AnswerReader): Source {
+  return { push: reader.push, finish: async () => reader.finish() };
+}
+
+/** We ask for plain answers; one that comes packed all the same is read when it is complete. */
+function packedSource(reader: AnswerReader, encoding: string): Source {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    push: (chunk) => {
+      size += chunk.length;
+      if (size <= maxAnswerBytes) pieces.push(chunk);
+      return { passBytes: 0, isTerminal: false };
+    },
+    finish: async () => {
+      const isRead = size <= maxAnswerBytes && (await unpackInto(reader, pieces, encoding));
+      return isRead ? reader.finish() : { outcome: "unread", choices: [] };
+    },
+  };
+}
+
+/** False: it is no such thing, or too much; it has passed by unread then. */
+async function unpackInto(
+  reader: AnswerReader,
+  pieces: readonly Uint8Array[],
+  encoding: string,
+): Promise<boolean> {
+  const held = bytesInFlight.hold();
+  try {
+    const bound = { maxBytes: maxAnswerBytes, held };
+    for await (const piece of unpackPieces(Buffer.concat(pieces), encoding, bound))
+      reader.push(piece);
+    return true;
+  } catch {
+    return false;
+  } finally {
+    held.release();
+  }
+}
+
+function statusOf(how: Ending, answer: Answer, status: number): TurnStatus {
+  if (how === "left") return "aborted";
+  if (status >= 400 || answer.outcome === "error") return "failed";
+  return answer.outcome === "message" && how !== "broken" ? "complete" : "incomplete";
+}

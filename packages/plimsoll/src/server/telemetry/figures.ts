@@ -1,0 +1,65 @@
+/** OpenTelemetry figures of turns and compactions. No session ids as attributes. */
+
+import type { Attributes, Meter } from "@opentelemetry/api";
+import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import { boundedNames, maxModels } from "./metrics-labels.ts";
+import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
+
+/** As the convention gives them: powers of four tokens, and hundredths of a second, doubled. */
+const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
+const secondBuckets = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
+
+/** Turns that run at once; of those that are forgotten the duration is not counted. */
+const maxRunning = 10_000;
+
+export interface FiguresWorld {
+  readonly meter: Meter;
+  readonly upstreams: Upstreams;
+}
+
+export function recordFigures(
+  plimsoll: Pick<Plimsoll, "subscribe">,
+  { meter, upstreams }: FiguresWorld,
+): { readonly close: () => void } {
+  const tokens = meter.createHistogram("gen_ai.client.token.usage", {
+    description: "Tokens that providers reported of a turn, by type.",
+    unit: "{token}",
+    advice: { explicitBucketBoundaries: tokenBuckets },
+  });
+  const duration = meter.createHistogram("gen_ai.client.operation.duration", {
+    description: "Time from a request's arrival to the end of its answer.",
+    unit: "s",
+    advice: { explicitBucketBoundaries: secondBuckets },
+  });
+  const compactions = meter.createCounter("plimsoll.compaction.count", {
+    description: "Compactions by what called for them.",
+    unit: "{compaction}",
+  });
+  const modelOf = boundedNames(maxModels);
+  const startedAt = new Map<string, number>();
+
+  const countTurn = (event: TurnEndEvent): void => {
+    const common = operationAttributes({ ...event, model: modelOf(event.model) }, upstreams);
+    const { usage, at, turn } = event;
+    const started = startedAt.get(turn);
+    startedAt.delete(turn);
+    if (started !== undefined) duration.record((at - started) / 1000, withError(common, event));
+    if (usage === undefined) return;
+    tokens.record(usage.inputTokens, { ...common, "gen_ai.token.type": "input" });
+    tokens.record(usage.outputTokens, { ...common, "gen_ai.token.type": "output" });
+  };
+  const take = (event: PlimsollEvent): void => {
+    if (event.type === "turn-start" && startedAt.size < maxRunning)
+      startedAt.set(event.turn, event.at);
+    else if (event.type === "turn-end") countTurn(event);
+    else if (event.type === "compaction-end")
+      compactions.add(1, { "plimsoll.compaction.reason": event.reason });
+  };
+  return { close: plimsoll.subscribe(({ event }) => take(event)) };
+}
+
+function withError(common: Attributes, event: TurnEndEvent): Attributes {
+  const error = errorType(event);
+  return error === undefined ? common : { ...common, "error.type": error };
+}

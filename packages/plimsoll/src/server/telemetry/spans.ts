@@ -1,0 +1,179 @@
+/**
+ * Turns as spans. What belongs to a turn is gathered from its events and told when it has ended: the turn, and below it its
+ * compactions and the calls of our own tools. Receipts are made in the background, so a compaction may come after its turn.
+ */
+
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type {
+  CompactionEndEvent,
+  OwnCallEvent,
+  PlimsollEvent,
+  TurnEndEvent,
+} from "../../message/event.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import {
+  compactionAttributes,
+  errorType,
+  toolAttributes,
+  turnAttributes,
+  type Upstreams,
+} from "./attributes.ts";
+import type { ReadContent } from "./content.ts";
+
+export interface SpansWorld {
+  readonly tracer: Tracer;
+  readonly upstreams: Upstreams;
+  /** What was said in a turn; absent unless it was asked for. */
+  readonly content?: ReadContent;
+}
+
+/** Turns that run at once, or never end: beyond this, the oldest are forgotten. */
+const maxRunning = 10_000;
+/** Turns that have ended and may still get a compaction. */
+const maxEnded = 1000;
+/** Turns whose content is being read; beyond this, spans go without. */
+const maxReading = 100;
+
+/** What a turn's events have told so far: little, for rounds and the calls in each are bounded. */
+interface Gathered {
+  readonly startedAt?: number;
+  readonly newMessages?: number;
+  /** When its last compaction began. */
+  readonly compactedAt?: number;
+  readonly compactions: readonly CompactionEndEvent[];
+  readonly calls: readonly OwnCallEvent[];
+}
+
+/** Where what belongs to a turn hangs. */
+interface Place {
+  readonly context: Context;
+  readonly gathered: Gathered;
+}
+
+const nothing: Gathered = { compactions: [], calls: [] };
+const nowhere: Place = { context: ROOT_CONTEXT, gathered: nothing };
+
+export function recordSpans(
+  plimsoll: Pick<Plimsoll, "subscribe">,
+  { tracer, upstreams, content }: SpansWorld,
+): { readonly close: () => Promise<void> } {
+  const running = new Map<string, Gathered>();
+  const ended = new Map<string, Place>();
+  const reading = new Set<Promise<void>>();
+
+  const gather = (turn: string, event: PlimsollEvent): void => {
+    const gathered = withEvent(running.get(turn) ?? nothing, event);
+    if (gathered !== undefined) setBounded(running, maxRunning, [turn, gathered]);
+  };
+  const tell = (event: TurnEndEvent, said: Attributes): void => {
+    const gathered = running.get(event.turn) ?? nothing;
+    running.delete(event.turn);
+    const attributes = { ...turnAttributes(event, upstreams), ...said };
+    const place = { context: turnSpan(tracer, event, { gathered, attributes }), gathered };
+    for (const call of gathered.calls) callSpan(tracer, call, place);
+    for (const compaction of gathered.compactions) compactionSpan(tracer, compaction, place);
+    setBounded(ended, maxEnded, [event.turn, place]);
+  };
+  const endTurn = (event: TurnEndEvent): void => {
+    if (content === undefined || reading.size >= maxReading) {
+      tell(event, {});
+      return;
+    }
+    const read: Promise<void> = content(event, running.get(event.turn)?.newMessages ?? 0)
+      .then((said) => tell(event, said))
+      .finally(() => reading.delete(read));
+    reading.add(read);
+  };
+  const take = (event: PlimsollEvent): void => {
+    const turn = "turn" in event ? event.turn : "";
+    // By hand there is no turn that it would wait for.
+    const place = isTurn(turn) ? ended.get(turn) : nowhere;
+    if (event.type === "turn-end") endTurn(event);
+    else if (place === undefined) gather(turn, event);
+    else if (event.type === "compaction-end") compactionSpan(tracer, event, place);
+  };
+  const unsubscribe = plimsoll.subscribe(({ event }) => take(event));
+  return {
+    close: async () => {
+      unsubscribe();
+      await Promise.all(reading);
+    },
+  };
+}
+
+function isTurn(id: string): boolean {
+  return id.startsWith("turn_");
+}
+
+/** Undefined: the event says nothing that a span would tell. */
+function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefined {
+  switch (event.type) {
+    case "turn-start":
+      return { ...gathered, startedAt: event.at, newMessages: event.newMessages };
+    case "context-breaking-update":
+      return event.phase === "detection" ? { ...gathered, compactedAt: event.at } : undefined;
+    case "own-call":
+      return { ...gathered, calls: [...gathered.calls, event] };
+    case "compaction-end":
+      return { ...gathered, compactions: [...gathered.compactions, event] };
+    default:
+      return undefined;
+  }
+}
+
+function setBounded<T>(map: Map<string, T>, max: number, [key, value]: readonly [string, T]): void {
+  map.set(key, value);
+  if (map.size <= max) return;
+  const [oldest] = map.keys();
+  if (oldest !== undefined) map.delete(oldest);
+}
+
+function turnSpan(
+  tracer: Tracer,
+  event: TurnEndEvent,
+  { gathered, attributes }: { readonly gathered: Gathered; readonly attributes: Attributes },
+): Context {
+  const startTime = new Date(gathered.startedAt ?? event.at);
+  const span = tracer.startSpan(
+    `chat ${event.model}`,
+    { kind: SpanKind.CLIENT, startTime, attributes },
+    ROOT_CONTEXT,
+  );
+  if (errorType(event) !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(new Date(event.at));
+  return trace.setSpan(ROOT_CONTEXT, span);
+}
+
+function callSpan(tracer: Tracer, event: OwnCallEvent, { context }: Place): void {
+  const { at, milliseconds = 0, tool, isError } = event;
+  const span = tracer.startSpan(
+    `execute_tool ${tool}`,
+    { startTime: new Date(at - milliseconds), attributes: toolAttributes(event) },
+    context,
+  );
+  if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(new Date(at));
+}
+
+/** It begins with its first phase; where nobody saw that, with its turn. */
+function compactionSpan(
+  tracer: Tracer,
+  event: CompactionEndEvent,
+  { context, gathered }: Place,
+): void {
+  const startedAt = gathered.compactedAt ?? event.at;
+  const span = tracer.startSpan(
+    "plimsoll.compact",
+    { startTime: new Date(startedAt), attributes: compactionAttributes(event) },
+    context,
+  );
+  span.end(new Date(startedAt + event.receipt.milliseconds));
+}

@@ -1,0 +1,37 @@
+/** What a model looked up for an answer, apart from the answer: it goes before an answer that its client sends in pieces. */
+
+import type { Message, Part } from "../../message/message.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { decodeMessage, encodeMessage } from "./encode.ts";
+
+/** `said`: everything that the model said and was told, the answer among it. */
+export function leadOf(wire: Wire, said: readonly Uint8Array[]): readonly Uint8Array[] {
+  const messages = said.map((bytes) => wire.decode(decodeMessage(bytes)));
+  const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
+  // The answer is what the model said last. Plimsoll answers the calls of its own tools in it here.
+  const behind = messages.findLastIndex(({ role }) => role !== "assistant");
+  const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
+  const isOwed = behind === messages.length - 1;
+  return said.slice(0, behind + 1).flatMap((bytes, index) => {
+    const message = messages[index];
+    if (message === undefined || message.role !== "assistant") return [bytes];
+    return isOwed && index >= breath ? withoutAnswer(wire, { bytes, message }, answered) : [bytes];
+  });
+}
+
+function answeredBy(part: Part): readonly string[] {
+  return part.kind === "tool-result" ? [part.callId] : [];
+}
+
+/** Calls that were answered, and the reasoning before them. */
+function withoutAnswer(
+  wire: Wire,
+  { bytes, message }: { readonly bytes: Uint8Array; readonly message: Message },
+  answered: ReadonlySet<string>,
+): readonly Uint8Array[] {
+  const { role, parts } = message;
+  const isCall = (part: Part): boolean => part.kind === "tool-call" && answered.has(part.id);
+  const kept = parts.filter((part) => part.kind === "reasoning" || isCall(part));
+  if (kept.length === parts.length) return [bytes];
+  return kept.some(isCall) ? wire.encode([{ role, parts: kept }]).map(encodeMessage) : [];
+}

@@ -1,0 +1,164 @@
+/**
+ * Cache marks. A provider looks back from a mark over some twenty blocks for what it has; a turn that brought more would find
+ * nothing, and pay for everything: then the place where the last request ended is marked, too. A client's request is marked
+ * only where the client marks it itself; a library session, which nobody else marks, at the end of what stays the same as well.
+ */
+
+import type { JsonValue } from "../../message/json.ts";
+import { mustMarkBetween, planMarks } from "../../prompt/cache-plan.ts";
+import type { CacheRule } from "../../prompt/prices.ts";
+import type { BuiltSection } from "../../prompt/sections.ts";
+import type { SystemText, Wire } from "../../wire/format/wire.ts";
+import type { Draft } from "./draft.ts";
+import { viewOf } from "../log/path.ts";
+import type { Patch } from "./render.ts";
+import { decoded } from "./conversation-for-strategies.ts";
+import type { PricesOf } from "../fit/when-to-compact.ts";
+
+/** The patches of a client's request, and one more where a mark is needed. */
+export function withMarks(
+  draft: Draft,
+  patches: readonly Patch[],
+  { pricesOf, body }: { readonly pricesOf: PricesOf; readonly body: Uint8Array },
+): readonly Patch[] {
+  const { wire, targets } = draft;
+  const { cache: rule } = pricesOf(targets[0]);
+  const last = lastEnd(draft);
+  if (last === undefined || !isOutOfReach(draft, last, rule)) return patches;
+  const taken = wire.countMarks(body);
+  const mark = taken === 0 ? undefined : nextMark(draft, last);
+  const places = [{ place: last, prefixTokens: Number.POSITIVE_INFINITY }];
+  const isFree = planMarks(places, { rule, taken }).length > 0;
+  return mark === undefined || !isFree ? patches : withMarkAt(draft, patches, last, mark);
+}
+
+/** Where the last request ended, if this one goes on behind it. */
+function lastEnd({ wire, path, branch }: Draft): number | undefined {
+  const last = (branch.sentLength ?? 0) - 1;
+  return wire.usualMark === undefined || last < 0 || last >= path.length - 1 ? undefined : last;
+}
+
+function withMarkAt(
+  { wire, path }: Draft,
+  patches: readonly Patch[],
+  index: number,
+  mark: JsonValue,
+): readonly Patch[] {
+  const bytes = path.bytesAt(index);
+  const isEdited = patches.some(({ first, end }) => first <= index && index < end);
+  const isMarked = wire.cacheMark(bytes) !== undefined;
+  const marked = isEdited || isMarked ? undefined : wire.withMark(bytes, mark);
+  if (marked === undefined) return patches;
+  const patch = { first: index, end: index + 1, elements: [marked] };
+  return [...patches, patch].toSorted((one, other) => one.first - other.first);
+}
+
+/** Of the client's messages and of what the model was told in between. */
+function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
+  const { wire, path, log, branch } = draft;
+  let blocks = 0;
+  const count = (bytes: Uint8Array | undefined): void => {
+    blocks += bytes === undefined ? 0 : (decoded(wire, bytes)?.parts.length ?? 1);
+  };
+  for (let index = last + 1; index < path.length; index++) count(path.bytesAt(index));
+  for (const { first, inner } of viewOf(log, branch, path).expansions)
+    if (first > last) for (const seq of inner) count(path.innerAt(seq));
+  return mustMarkBetween(blocks, rule);
+}
+
+/** The client's next one behind that place: ours lives as long, so that none that lives longer stands behind it. */
+function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
+  for (let index = last + 1; index < path.length; index++) {
+    const mark = wire.cacheMark(path.bytesAt(index), "first");
+    if (mark !== undefined) return mark;
+  }
+  return undefined;
+}
+
+/** How a library's request is marked. */
+export interface MarkedPrompt {
+  readonly system: readonly SystemText[];
+  readonly patches: readonly Patch[];
+  /** At the end of the last message. */
+  readonly end?: JsonValue;
+}
+
+export interface Prompting {
+  readonly rule: CacheRule;
+  /** Of the request: in another one's words than the conversation's own, only its ends can be found again. */
+  readonly wire: Wire;
+  readonly sections: readonly BuiltSection[];
+  readonly patches: readonly Patch[];
+  /** Tokens of what is sent. */
+  readonly measured: { readonly system: number; readonly tools: number; readonly total: number };
+}
+
+type Place = "end" | "between" | "task" | BuiltSection;
+
+/**
+ * The end of the conversation first, then where the last request ended, the last section, and the first message: up to there
+ * a compaction changes nothing, and behind it stands its summary. Then the other sections.
+ */
+export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
+  const { rule, wire, sections, patches, measured } = prompting;
+  const mark = wire.usualMark;
+  const isInOwnWords = draft.wire === wire;
+  const last = isInOwnWords ? lastEnd(draft) : undefined;
+  const isBetween = last !== undefined && isOutOfReach(draft, last, rule);
+  const [lastSection, ...others] = prefixes(sections, measured)
+    .filter(({ place }) => place.isBreakpoint)
+    .toReversed();
+  const task = measured.system + measured.tools + draft.path.sumOf({ first: 0, last: 0 }).tokens;
+  const places = [
+    { place: "end" as Place, prefixTokens: measured.total },
+    ...(isBetween ? [{ place: "between" as Place, prefixTokens: measured.total }] : []),
+    ...(lastSection === undefined ? [] : [lastSection]),
+    ...(isInOwnWords && draft.path.length > 1
+      ? [{ place: "task" as Place, prefixTokens: task }]
+      : []),
+    ...others,
+  ];
+  const chosen: ReadonlySet<Place> = new Set(
+    mark === undefined ? [] : planMarks<Place>(places, { rule, taken: 0 }),
+  );
+  return {
+    system: sections.map((section) => ({
+      text: section.text,
+      ...(chosen.has(section) && mark !== undefined ? { mark } : {}),
+    })),
+    patches: mark === undefined ? patches : marksAt(draft, { patches, mark, chosen, last }),
+    ...(chosen.has("end") && mark !== undefined ? { end: mark } : {}),
+  };
+}
+
+interface Chosen {
+  readonly patches: readonly Patch[];
+  readonly mark: JsonValue;
+  readonly chosen: ReadonlySet<Place>;
+  readonly last: number | undefined;
+}
+
+function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonly Patch[] {
+  const between =
+    last !== undefined && chosen.has("between") ? withMarkAt(draft, patches, last, mark) : patches;
+  if (!chosen.has("task")) return between;
+  // A summary stands in the first message, at its end: then that is marked.
+  const [first] = between;
+  const element = first?.first === 0 && first.end > 0 ? first.elements[0] : undefined;
+  if (first === undefined || element === undefined) return withMarkAt(draft, between, 0, mark);
+  const marked = draft.wire.withMark(element, mark) ?? element;
+  return [{ ...first, elements: [marked, ...first.elements.slice(1)] }, ...between.slice(1)];
+}
+
+/** Tools stand before the system prompt; of that each section has the part that its length says. */
+function prefixes(
+  sections: readonly BuiltSection[],
+  { system, tools }: Prompting["measured"],
+): readonly { readonly place: BuiltSection; readonly prefixTokens: number }[] {
+  const all = sections.reduce((sum, { text }) => sum + text.length, 0);
+  let chars = 0;
+  return sections.map((section) => {
+    chars += section.text.length;
+    return { place: section, prefixTokens: tools + (system * chars) / Math.max(1, all) };
+  });
+}

@@ -1,0 +1,150 @@
+/** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Projection } from "../../budget/counters.ts";
+import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
+import type { Count } from "../../budget/tokenizer.ts";
+import type { OutputSize } from "../../message/message.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import type { WhoAsks } from "../../config/limits.ts";
+import type { BranchState, SessionLog } from "../log/log.ts";
+import type { Head } from "../measure/preamble.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { type MeasuredTools, type OwnOffer, toolsOf, withTools } from "../tools/own-tools-offer.ts";
+import type { Path, Sum } from "../log/path.ts";
+import {
+  type BodyChanges,
+  type Patch,
+  type Rendering,
+  renderView,
+  type ShownTools,
+} from "./render.ts";
+import type { Target } from "../measure/target.ts";
+import { type View, wholeView } from "../log/view.ts";
+
+export interface Draft {
+  readonly turn: { readonly id: string; readonly at: number };
+  readonly log: SessionLog;
+  readonly branch: BranchState;
+  readonly wire: Wire;
+  readonly path: Path;
+  readonly head: Head;
+  /** In the order in which they may be tried. */
+  readonly targets: readonly [Target, ...Target[]];
+  readonly who: WhoAsks;
+  /** The whole conversation as the client sent it, before correction. */
+  readonly measured: Measurement;
+  /** Of all messages. */
+  readonly sum: Sum;
+  /** The request with these changes, in its bytes. */
+  readonly compose: (changes: BodyChanges) => Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the request: nothing that an upstream quotes of them is kept. */
+  readonly credentials?: () => readonly string[];
+  /** The provider holds part of the conversation: any edit would mean to write all of it out. */
+  readonly isHeld?: boolean;
+  /** Whoever appends a result to a library session decides how much of it: none leaves on arrival. */
+  readonly isOfLibrary?: boolean;
+  /** Tools of ours, where the request can have them. */
+  readonly offer?: OwnOffer;
+  /** The list of a request with plans of its own, which has no room for all of the client's tools. */
+  readonly forced?: MeasuredTools;
+  /** The caller says whether the conversation must end with this turn, by what is known of it. */
+  readonly isLast?: (sent: LastTurn) => boolean;
+  /** How long an answer the request asks for, where it says so. */
+  readonly output?: OutputSize;
+  /** The client asks for a cache that lives long. */
+  readonly hasLongMarks?: boolean;
+  /** The provider keeps nothing of its answers. */
+  readonly isForgotten?: boolean;
+  /** No tools of ours can go with it: then no call of ours may stand in the conversation. */
+  readonly isPlain?: boolean;
+}
+
+export interface LastTurn {
+  readonly target: Target;
+  readonly projection: Projection;
+}
+
+/** A view as messages, and how large it is. */
+export interface Sized {
+  readonly view: View;
+  readonly patches: readonly Patch[];
+  /** Before correction. */
+  readonly measured: Measurement;
+  /** Of the messages. */
+  readonly bytes: number;
+  readonly media: number;
+  /** The list of tools, where it is not the client's own. */
+  readonly tools: ShownTools;
+}
+
+const manyElements = 250;
+
+export async function sizeView(
+  facts: FactsReader,
+  draft: Draft,
+  view: View,
+  lastWords?: string,
+): Promise<Sized> {
+  if (view !== wholeView || lastWords !== undefined) await draft.path.load();
+  const { tools, count } = draft.forced ?? (await toolsOf(draft.offer, view, draft.measured));
+  const patches = renderView(view, draft.path, renderingOf(draft, { tools, lastWords }));
+  const { sum } = draft;
+  const measured = withTools(draft.measured, count);
+  if (patches.length === 0) return { view, patches, measured, ...sum, tools };
+  const elements = patches.flatMap((patch) => patch.elements);
+  // They were just written; to read them takes as long again.
+  if (elements.length > manyElements) await nextTurn();
+  const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
+  let { tokens, bytes, media } = sum;
+  for (const { first, end } of patches) {
+    const removed = draft.path.sumOf({ first, last: end - 1 });
+    tokens -= removed.tokens;
+    bytes -= removed.bytes;
+    media -= removed.media;
+  }
+  const { components } = measured;
+  // System prompts that stand among the messages were measured apart.
+  const apart = components.conversation.tokens - sum.tokens;
+  const conversation: Count = addCounts([
+    { ...components.conversation, tokens: tokens + apart },
+    ...added,
+  ]);
+  return {
+    view,
+    patches,
+    measured: measurement({ ...components, conversation }),
+    bytes: added.reduce((all, message) => all + message.bytes, bytes),
+    media: added.reduce((all, message) => all + (message.media ?? 0), media),
+    tools,
+  };
+}
+
+/** As the wire says, or stricter: some servers of a wire want strict turns. */
+export function ownTextStands({ wire, targets: [target] }: Draft): Wire["ownTextStands"] {
+  return target.profile === undefined ? wire.ownTextStands : "inside";
+}
+
+export function renderingOf(
+  draft: Draft,
+  { tools, lastWords }: Pick<Sized, "tools"> & { readonly lastWords?: string | undefined },
+): Rendering {
+  const { offer, isPlain } = draft;
+  const catalogue = offer?.catalogue;
+  // Without our tools in the list no call of ours may stand in the conversation.
+  const isUntold = isPlain === true || tools.elements.length === 0;
+  return {
+    wire: draft.wire,
+    ownTextStands: ownTextStands(draft),
+    ...(lastWords === undefined ? {} : { lastWords }),
+    ...(isUntold && !isStored(draft) ? { isPlain: true } : {}),
+    ...(offer === undefined ? {} : { isNative: catalogue?.isNative === true }),
+    ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
+  };
+}
+
+/** A conversation in the store is looked at without its tools. */
+function isStored({ offer, isPlain }: Draft): boolean {
+  return offer === undefined && isPlain === undefined;
+}

@@ -1,0 +1,59 @@
+/** Messages as a caller appends them, in any wire format or the neutral form, made into messages of one wire. */
+
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject } from "../../message/json.ts";
+import type { Message } from "../../message/message.ts";
+import { wireOfMessage } from "../../wire/detect.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+
+/** Here and not in prepare: what cannot be sent must not take other messages with it. */
+export function checkMessage(message: unknown): JsonObject | Message {
+  try {
+    const copy: unknown = JSON.parse(JSON.stringify(message));
+    if (isObject(copy)) return copy as JsonObject | Message;
+  } catch (cause) {
+    throw usage(`append takes what JSON can hold: ${errorMessage(cause)}.`);
+  }
+  throw usage("append takes a message object, in any wire format or the neutral form.");
+}
+
+/** Neutral messages that follow each other are encoded together: parallel results may become one message. */
+export function encodePending(
+  pending: readonly (JsonObject | Message)[],
+  wire: Wire,
+): readonly JsonObject[] {
+  const encoded: JsonObject[] = [];
+  let neutral: Message[] = [];
+  const flush = (): void => {
+    encoded.push(...wire.encode(neutral));
+    neutral = [];
+  };
+  for (const message of pending) {
+    const foreign = isNeutral(message) ? undefined : wireOfMessage(message);
+    if (isNeutral(message)) neutral.push(message);
+    else if (foreign === undefined || foreign === wire.name) {
+      flush();
+      encoded.push(message);
+    } else neutral.push(wires[foreign].decode(message));
+  }
+  flush();
+  return encoded;
+}
+
+function isNeutral(message: JsonObject | Message): message is Message {
+  return "parts" in message && Array.isArray(message["parts"]);
+}
+
+/** The bytes of a message as the log keeps them. */
+export function encodeMessage(message: JsonObject): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(message));
+}
+
+export function decodeMessage(bytes: Uint8Array): JsonObject {
+  return JSON.parse(new TextDecoder().decode(bytes)) as JsonObject;
+}
+
+export function usage(message: string): PlimsollError {
+  return new PlimsollError("USAGE", message, { status: 400 });
+}

@@ -1,0 +1,418 @@
+/**
+ * From a view to messages: which elements of the client's conversation are replaced by which. Everything that
+ * is not named in a patch stays in the client's own bytes.
+ */
+
+import type { JsonValue } from "../../message/json.ts";
+import type { BodySlices, Slice } from "../../wire/format/slices.ts";
+import { applySplices, elementsRange, fieldSplice, type Splice } from "../../wire/format/splice.ts";
+import type { OwnText, ToolsInMessage, Wire } from "../../wire/format/wire.ts";
+import { leadOf } from "./answer-lead.ts";
+import { decodeMessage, encodeMessage } from "./encode.ts";
+import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
+
+/** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
+export interface Patch {
+  readonly first: number;
+  readonly end: number;
+  readonly elements: readonly Uint8Array[];
+}
+
+export interface Conversation {
+  readonly length: number;
+  bytesAt(index: number): Uint8Array;
+  /** A message that the client does not know of, by its number in the log. */
+  innerAt(seq: number): Uint8Array | undefined;
+  /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
+  mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
+}
+
+export interface Rendering {
+  readonly wire: Wire;
+  /** As the wire says, or stricter: some servers of a wire want strict turns. */
+  readonly ownTextStands: Wire["ownTextStands"];
+  /** Text behind the last message that is not an edit: it is gone with the next request. */
+  readonly lastWords?: string;
+  /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
+  readonly isPlain?: boolean;
+  /** Whether the provider holds tools back itself; searches in its own form stay as they were said where it is not known. */
+  readonly isNative?: boolean;
+  /** Whether a tool stands in the list: where the provider holds it back itself, what a search has named must. */
+  readonly isListed?: (name: string) => boolean;
+}
+
+const encoder = new TextEncoder();
+
+export function renderView(
+  view: View,
+  conversation: Conversation,
+  rendering: Rendering,
+): readonly Patch[] {
+  const canvas = new Canvas(conversation, rendering, view.gaps);
+  for (const [index, replacements] of view.replacements) canvas.replace(index, replacements);
+  const places = [
+    ...view.gaps.map((gap) => ({ at: gap.last, gap, text: gap.text })),
+    ...[...view.notes].flatMap(([at, texts]) =>
+      texts.map((text) => ({ at, gap: undefined, text })),
+    ),
+  ].toSorted((left, right) => left.at - right.at);
+  for (const { at, gap, text } of places) {
+    if (gap === undefined) canvas.note(at, { text });
+    else canvas.gap(gap);
+  }
+  if (rendering.lastWords !== undefined)
+    canvas.note(conversation.length - 1, { text: rendering.lastWords });
+  // Last, because what is owed of our results joins the next message as it stands then.
+  const isPlain = rendering.isPlain === true;
+  const { isNative } = rendering;
+  const isSearched = isNative === undefined || (isNative && view.tools !== undefined);
+  for (const expansion of isPlain ? [] : view.expansions) canvas.expand(expansion, isSearched);
+  const contracted = isPlain ? [...view.expansions, ...view.contractions] : view.contractions;
+  for (const contraction of contracted) canvas.contract(contraction);
+  return canvas.patches();
+}
+
+/** The message with other words in some of its parts; what cannot be replaced stays. */
+export function replaceParts(
+  wire: Wire,
+  message: Uint8Array,
+  replacements: readonly Replacement[],
+): Uint8Array {
+  const splices = replacements.flatMap(
+    ({ text, ...place }) => wire.replacePart(message, place, text) ?? [],
+  );
+  return splices.length === 0 ? message : applySplices(message, splices);
+}
+
+/** What was said stays the same object while its session is in memory. */
+const withoutSearches = new WeakMap<Uint8Array, Uint8Array>();
+
+/** A model may be told of a search that an earlier one made in a form that it does not know. */
+function withoutSearch({ deferral }: Wire, message: Uint8Array): Uint8Array {
+  const known = withoutSearches.get(message);
+  if (deferral === undefined || known !== undefined) return known ?? message;
+  const json = decodeMessage(message);
+  const plain = deferral.plain(json);
+  const bytes = plain === json ? message : encodeMessage(plain);
+  withoutSearches.set(message, bytes);
+  return bytes;
+}
+
+/** Tools that each answer to a search names. */
+const namedIn = new WeakMap<Uint8Array, readonly string[]>();
+
+/** A client may have dropped a tool since it was found: nothing may name it any more. */
+function withListed(
+  { deferral }: Wire,
+  message: Uint8Array,
+  isListed: Rendering["isListed"],
+): Uint8Array {
+  if (deferral?.named === undefined || isListed === undefined) return message;
+  const names = namedIn.get(message) ?? deferral.named(decodeMessage(message));
+  namedIn.set(message, names);
+  if (names.every(isListed)) return message;
+  return encodeMessage(deferral.plain(decodeMessage(message), isListed));
+}
+
+class Canvas {
+  readonly #conversation: Conversation;
+  readonly #rendering: Rendering;
+  readonly #gaps: readonly Gap[];
+  /** Messages that changed, by index. */
+  readonly #changed = new Map<number, Uint8Array>();
+  /** Messages that became part of an earlier one. */
+  readonly #joinedTo = new Map<number, number>();
+  readonly #patches: Patch[] = [];
+
+  constructor(conversation: Conversation, rendering: Rendering, gaps: readonly Gap[]) {
+    this.#conversation = conversation;
+    this.#rendering = rendering;
+    this.#gaps = gaps;
+  }
+
+  replace(index: number, replacements: readonly Replacement[]): void {
+    const bytes = this.#bytesAt(index);
+    if (bytes === undefined) return;
+    const replaced = replaceParts(this.#rendering.wire, bytes, replacements);
+    if (replaced !== bytes) this.#changed.set(index, replaced);
+  }
+
+  gap(gap: Gap): void {
+    const mark = this.#markIn(gap);
+    const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
+    const isInside = this.#rendering.ownTextStands === "inside";
+    // A mark alone is no message: it moves only into a neighbour.
+    const isSilent = gap.text === "" && (mark === undefined || !isInside);
+    const isCarried =
+      isInside &&
+      !isSilent &&
+      (this.#carry(gap.first - 1, own, "last") || this.#carry(gap.last + 1, own, "first"));
+    const elements = isCarried || isSilent ? [] : [this.#ownMessage(own)];
+    const isJoined = isInside && this.#join(gap.first - 1, gap.last + 1);
+    this.#patches.push({ first: gap.first, end: gap.last + (isJoined ? 2 : 1), elements });
+  }
+
+  /** What the cut puts side by side may have to be one message. */
+  #join(before: number, behind: number): boolean {
+    const [first, second] = [this.#bytesAt(before), this.#bytesAt(behind)];
+    if (first === undefined || second === undefined || this.#isGone(behind)) return false;
+    const joined = this.#rendering.wire.joinMessages(first, second);
+    if (joined === undefined || this.#isGone(before)) return false;
+    const place = this.#joinedTo.get(before) ?? before;
+    this.#changed.set(place, joined);
+    this.#changed.delete(behind);
+    this.#joinedTo.set(behind, place);
+    return true;
+  }
+
+  #isGone(index: number): boolean {
+    return this.#gaps.some(({ first, last }) => first <= index && index <= last);
+  }
+
+  note(after: number, own: OwnText): void {
+    const isCarried =
+      this.#rendering.ownTextStands === "inside" &&
+      (this.#carry(after, own, "last") || this.#carry(after + 1, own, "first"));
+    if (!isCarried)
+      this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
+  }
+
+  /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
+  expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
+    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    const { wire } = this.#rendering;
+    const { isListed } = this.#rendering;
+    const elements = said.map((bytes) =>
+      isSearched ? withListed(wire, bytes, isListed) : withoutSearch(wire, bytes),
+    );
+    const final = elements.at(-1);
+    if (elements.length !== inner.length || final === undefined) return;
+    if (isInPieces === true) {
+      const lead = leadOf(wire, elements);
+      if (lead.length > 0) this.#patches.push({ first, end: first, elements: lead });
+      return;
+    }
+    const mark = this.#markIn({ first, last });
+    const marked = mark === undefined ? elements : this.#marked(elements, mark);
+    const joined = this.#isGone(last + 1) ? undefined : this.#owed(final, last + 1);
+    for (let index = first; index <= last + (joined === undefined ? 0 : 1); index++)
+      this.#changed.delete(index);
+    this.#patches.push({
+      first,
+      end: last + (joined === undefined ? 1 : 2),
+      elements: joined === undefined ? marked : [...marked.slice(0, -1), joined],
+    });
+  }
+
+  /** In the client's words, without what makes sense only beside a call of ours. */
+  contract({ first, last, inner }: Expansion): void {
+    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    for (let index = first; index <= last; index++) {
+      const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
+      const left = bytes && this.#rendering.wire.withoutLookups(bytes, said);
+      if (left === undefined || left === bytes) continue;
+      this.#changed.delete(index);
+      if (left === "nothing") this.#patches.push({ first: index, end: index + 1, elements: [] });
+      else this.#changed.set(index, left);
+    }
+  }
+
+  /** Where roles must alternate, results of ours and of the client's to one answer are one message. */
+  #owed(results: Uint8Array, next: number): Uint8Array | undefined {
+    const bytes = this.#rendering.ownTextStands === "inside" ? this.#bytesAt(next) : undefined;
+    return bytes && this.#rendering.wire.joinMessages(results, bytes);
+  }
+
+  #marked(elements: readonly Uint8Array[], mark: JsonValue): readonly Uint8Array[] {
+    const { wire } = this.#rendering;
+    const at = elements.findLastIndex((bytes) => wire.withMark(bytes, mark) !== undefined);
+    return elements.map((bytes, index) =>
+      index === at ? (wire.withMark(bytes, mark) ?? bytes) : bytes,
+    );
+  }
+
+  /** Only into a message that is there. */
+  #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
+    const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
+    const carried = bytes && this.#rendering.wire.carryText(bytes, own, end);
+    if (carried === undefined) return false;
+    this.#changed.set(this.#joinedTo.get(index) ?? index, carried);
+    return true;
+  }
+
+  #bytesAt(index: number): Uint8Array | undefined {
+    if (index < 0 || index >= this.#conversation.length) return undefined;
+    const place = this.#joinedTo.get(index) ?? index;
+    return this.#changed.get(place) ?? this.#conversation.bytesAt(place);
+  }
+
+  /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */
+  #markIn(gap: Stretch): OwnText["mark"] {
+    if (!this.#conversation.mayHoldMark(gap)) return undefined;
+    for (let index = gap.last; index >= gap.first; index--) {
+      const mark = this.#rendering.wire.cacheMark(this.#conversation.bytesAt(index));
+      if (mark !== undefined) return mark;
+    }
+    return undefined;
+  }
+
+  #ownMessage(own: OwnText): Uint8Array {
+    return encoder.encode(JSON.stringify(this.#rendering.wire.ownMessage(own)));
+  }
+
+  patches(): readonly Patch[] {
+    const changed = [...this.#changed].map(([index, bytes]) => ({
+      first: index,
+      end: index + 1,
+      elements: [bytes],
+    }));
+    const inOrder = [...this.#patches, ...changed].toSorted(
+      (left, right) => left.first - right.first || left.end - right.end,
+    );
+    return mergeNeighbours(inOrder);
+  }
+}
+
+/** With one more behind them all. */
+export function withPatch(patches: readonly Patch[], last: Patch): readonly Patch[] {
+  return mergeNeighbours([...patches, last]);
+}
+
+/** One behind the other is one: then no two of them share a comma. */
+function mergeNeighbours(patches: readonly Patch[]): readonly Patch[] {
+  const merged: Patch[] = [];
+  for (const patch of patches) {
+    const last = merged.at(-1);
+    if (last !== undefined && last.end === patch.first) {
+      const elements = [...last.elements, ...patch.elements];
+      merged[merged.length - 1] = { first: last.first, end: patch.end, elements };
+    } else merged.push(patch);
+  }
+  return merged;
+}
+
+export interface BodyChanges {
+  readonly patches: readonly Patch[];
+  /** JSON text of top-level fields that get another value. */
+  readonly fields?: ReadonlyMap<string, string>;
+  readonly tools?: ShownTools;
+}
+
+/** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
+export interface ShownTools {
+  readonly elements: readonly Uint8Array[];
+  readonly isWhole: boolean;
+}
+
+/** The client's body with other messages, and nothing else different. */
+export function patchBody(
+  body: Uint8Array,
+  slices: BodySlices,
+  messagesField: string,
+  changes: BodyChanges,
+): Uint8Array {
+  const elements = slices.elements.get(messagesField) ?? [];
+  return applySplices(body, [
+    ...changes.patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
+    ...splicesBeside(slices, messagesField, changes),
+  ]);
+}
+
+/** What changes outside of the conversation. */
+function splicesBeside(
+  slices: BodySlices,
+  messagesField: string,
+  { fields, tools }: BodyChanges,
+): readonly Splice[] {
+  return [
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
+    ...(tools === undefined ? [] : toolSplices(slices.elements.get("tools") ?? [], tools)),
+  ];
+}
+
+/** A list of tools that stands in a message is changed there. */
+export function withToolsInMessage(
+  { tools, ...changes }: BodyChanges,
+  { message, elements }: ToolsInMessage,
+  bytes: Uint8Array,
+): BodyChanges {
+  if (tools === undefined || tools.elements.length === 0) return changes;
+  const changed = applySplices(bytes, toolSplices(elements, tools));
+  const patch = { first: message, end: message + 1, elements: [changed] };
+  const [before, behind] = [
+    changes.patches.filter(({ end }) => end <= message),
+    changes.patches.filter(({ first }) => first > message),
+  ];
+  return { ...changes, patches: mergeNeighbours([...before, patch, ...behind]) };
+}
+
+/** Also a whole list stands between the client's own first and last byte. */
+function toolSplices(
+  listed: readonly Slice[],
+  { elements, isWhole }: ShownTools,
+): readonly Splice[] {
+  const [first, last] = [listed[0], listed.at(-1)];
+  if (first === undefined || last === undefined || elements.length === 0) return [];
+  return isWhole
+    ? [{ start: first.start, end: last.end, text: joined(elements) }]
+    : [{ start: last.end, end: last.end, text: joined([new Uint8Array(), ...elements]) }];
+}
+
+/** The client's body with its whole conversation inside: what the provider held stands there in its own words. */
+export function expandBody(
+  body: Uint8Array,
+  slices: BodySlices,
+  messagesField: string,
+  { elements, ...changes }: BodyChanges & { readonly elements: readonly Uint8Array[] },
+): Uint8Array {
+  const list = patchList(elements, changes.patches, (bytes) => bytes);
+  const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
+  const known = slices.fields.get(messagesField);
+  return applySplices(body, [
+    ...(known === undefined ? [] : [{ ...known, text: messages }]),
+    ...splicesBeside(slices, messagesField, changes),
+  ]);
+}
+
+const comma = encoder.encode(",");
+
+function spliceOf(
+  { first, end, elements: added }: Patch,
+  elements: readonly Slice[],
+): Splice | undefined {
+  if (end > first && added.length === 0) {
+    const range = elementsRange(elements, first, end - 1);
+    return range && { ...range, text: "" };
+  }
+  const from = elements[first];
+  const last = elements[end - 1];
+  if (end > first) return from && last && { start: from.start, end: last.end, text: joined(added) };
+  // An insertion takes its comma with it.
+  const before = elements[first - 1];
+  if (before !== undefined)
+    return { start: before.end, end: before.end, text: joined([new Uint8Array(), ...added]) };
+  return from && { start: from.start, end: from.start, text: joined([...added, new Uint8Array()]) };
+}
+
+function joined(elements: readonly Uint8Array[]): Uint8Array {
+  return Buffer.concat(
+    elements.flatMap((bytes, index) => (index === 0 ? [bytes] : [comma, bytes])),
+  );
+}
+
+/** The same for messages that are objects: what the library hands out. */
+export function patchList<T>(
+  messages: readonly T[],
+  patches: readonly Patch[],
+  read: (bytes: Uint8Array) => T,
+): readonly T[] {
+  const list: T[] = [];
+  let at = 0;
+  for (const { first, end, elements } of patches) {
+    for (; at < first; at++) list.push(messages[at] as T);
+    list.push(...elements.map(read));
+    at = Math.max(at, end);
+  }
+  for (; at < messages.length; at++) list.push(messages[at] as T);
+  return list;
+}

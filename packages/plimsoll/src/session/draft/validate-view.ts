@@ -1,0 +1,94 @@
+/** The validator's word on a view: only what the client's own body does not break counts against it. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { errorMessage } from "../../message/error.ts";
+import { parseJudged } from "../../wire/validate/rules/rule.ts";
+import { type Finding, type JudgedTexts, rules } from "../../wire/validate/validate.ts";
+import type { CompactionWorld } from "../fit/run-strategies.ts";
+import { type Draft, renderingOf, type Sized } from "./draft.ts";
+import { type Patch, renderView } from "./render.ts";
+import { wholeView } from "../log/view.ts";
+
+const decoder = new TextDecoder();
+
+export type Judgement =
+  | { readonly kind: "valid" }
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "unknown"; readonly reason: string };
+
+/** Two bodies of this size are not written in one piece of the event loop. */
+const largeChars = 1_048_576;
+
+type Validator = Pick<CompactionWorld, "validate" | "validateAside">;
+
+/** Only for what the client's own body does not have. */
+export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
+  return judgement(async () => {
+    const { headers } = draft;
+    const sent = sentBody(draft, sized);
+    if (sent.bodyText.length > largeChars) await nextTurn();
+    return findings(world, {
+      ...sent,
+      originalText: decoder.decode(draft.compose({ patches: asSaid(draft, sized) })),
+      ...(headers === undefined ? {} : { originalHeaders: headers }),
+    });
+  });
+}
+
+async function findings(
+  { validate, validateAside }: Validator,
+  texts: JudgedTexts,
+): Promise<readonly Finding[]> {
+  return validateAside === undefined ? validate(parseJudged(texts)) : validateAside(texts);
+}
+
+/** The client's messages, with answers as the model gave them where the view shows them so. */
+function asSaid(draft: Draft, { view, tools: shown }: Sized): readonly Patch[] {
+  const { expansions, contractions, tools } = view;
+  if (expansions.length + contractions.length === 0) return [];
+  const said = { ...wholeView, ...(tools && { tools }), expansions, contractions };
+  return renderView(said, draft.path, renderingOf(draft, { tools: shown }));
+}
+
+/**
+ * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
+ * sends. Only what looks wrong is compared with the client's own body.
+ */
+export async function judgeAgain(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
+  const alone = await judgement(() => findings(world, sentBody(draft, sized)));
+  return alone.kind === "valid" ? alone : judge(world, draft, sized);
+}
+
+function sentBody(draft: Draft, { patches, tools }: Sized): JudgedTexts {
+  const bodyText = decoder.decode(draft.compose({ patches, tools }));
+  const [target] = draft.targets;
+  return {
+    wire: draft.wire.name,
+    bodyText,
+    ...(draft.headers === undefined ? {} : { headers: draft.headers }),
+    ...(target.profile === undefined ? {} : { profile: target.profile }),
+    model: target.model,
+    synthetic: [],
+  };
+}
+
+/** The rule that a reason of ours names, if it names one: a failure is told as text, and may be counted by its rule. */
+export function brokenRule(reason: string): string | undefined {
+  const rule = /\brule (\S+) would be broken/.exec(reason)?.[1];
+  return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;
+}
+
+async function judgement(find: () => Promise<readonly Finding[]>): Promise<Judgement> {
+  try {
+    const found = await find();
+    const [first] = found;
+    if (first === undefined) return { kind: "valid" };
+    const more = found.length === 1 ? "" : `, and ${found.length - 1} more`;
+    return {
+      kind: "invalid",
+      reason: `rule ${first.rule} would be broken (${first.message})${more}`,
+    };
+  } catch (error) {
+    return { kind: "unknown", reason: `the validator failed: ${errorMessage(error)}` };
+  }
+}

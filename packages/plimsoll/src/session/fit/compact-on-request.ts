@@ -1,0 +1,55 @@
+/** `compact_context`: the model asks for room, in the middle of its turn. */
+
+import { compactTurn } from "./compact-turn.ts";
+import { type Draft, sizeView } from "../draft/draft.ts";
+import type { Fitted, FitWorld } from "./last-resort.ts";
+import { viewOf } from "../log/path.ts";
+import { guardOf, judged } from "../draft/projection.ts";
+
+/** Whoever asks wants room: so much of what is there at most. */
+const mostShare = 0.6;
+
+export interface CompactedAsAsked {
+  readonly fitted: Fitted;
+  /** For the model. */
+  readonly text: string;
+}
+
+export async function compactAsAsked(
+  world: FitWorld,
+  draft: Draft,
+  before: Fitted,
+): Promise<CompactedAsAsked> {
+  const { log, branch, path } = draft;
+  const known = new Set(log.edits.map(({ seq }) => seq));
+  const shownBefore = shownMessages(draft);
+  const start = await sizeView(world.facts, draft, viewOf(log, branch, path));
+  const guard = guardOf(world, draft);
+  const after = await compactTurn(world, draft, start, {
+    guard,
+    before: judged(world, draft, start, guard),
+    isOverMedia: false,
+    mostTokens: Math.floor(start.measured.total * mostShare),
+  });
+  const made = log.edits.filter(({ seq }) => !known.has(seq));
+  // What does not help is not sent.
+  const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
+  if (!isBetter)
+    return {
+      fitted: before,
+      text: "Nothing was taken out: the conversation is short, or what is left must stay.",
+    };
+  const strategies = [...new Set(made.map(({ strategy }) => strategy))].join(", ");
+  const { tokensAfter: from } = before;
+  const { tokensAfter: to } = after;
+  const shown = shownMessages({ log, branch, path });
+  return {
+    fitted: after,
+    text: `Compacted: ${from} → ${to} tokens, ${shownBefore} → ${shown} messages in the window (${strategies}). Everything stays readable under its handle.`,
+  };
+}
+
+function shownMessages({ log, branch, path }: Pick<Draft, "log" | "branch" | "path">): number {
+  const { gaps } = viewOf(log, branch, path);
+  return gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
+}

@@ -1,0 +1,322 @@
+/**
+ * Tools that take too much of the window are held back. What is told is decided once and stays, whatever the client's
+ * catalogue does: these bytes stand before everything else. It grows by searches, and is decided anew with a compaction, when
+ * it has become too much, or when everything fits again.
+ */
+
+import type { Edit, Telling } from "../../message/edit.ts";
+import {
+  chooseTold,
+  deferralNote,
+  type LastUse,
+  type ToldTools,
+  type ToolRoom,
+} from "../../offload/defer-tools.ts";
+import type { OwnTools } from "../../offload/own-tools.ts";
+import type { Compaction, CompactionWorld } from "./run-strategies.ts";
+import type { Config } from "../../config/schema.ts";
+import { type Draft, sizeView } from "../draft/draft.ts";
+import { commitEdits, reportDegraded } from "../log/commit-edits.ts";
+import { judge } from "../draft/validate-view.ts";
+import type { FitWorld } from "./last-resort.ts";
+import { nextEditSeq } from "../log/log.ts";
+import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
+import { anchorOf, indexOn, viewOf } from "../log/path.ts";
+import { guardOf } from "../draft/projection.ts";
+import { announce } from "../log/append.ts";
+import { decoded } from "../draft/conversation-for-strategies.ts";
+import type { Catalogue } from "../tools/catalogue.ts";
+import { foldView, isAnchoredOn } from "../log/view.ts";
+
+const usualShare = 0.1;
+/** The note of a choice that holds nothing back. */
+const nothingHeld = "";
+/** Of what tools may take, so much is given away at first: the rest is for what is found later. */
+const firstShare = 0.75;
+/** The room is made smaller so often until an exact count agrees. */
+const triesMax = 4;
+
+/** What all tools of a request may take of its limit. */
+export function mostToolTokens({ agent }: Config, limitTokens: number): number {
+  return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualShare));
+}
+
+/** What is left of it for tools that may be held back, beside all others and ours. */
+export async function roomFor(
+  { catalogue, own }: Held,
+  { wire }: Pick<Draft, "wire">,
+  tokens: number,
+): Promise<ToolRoom> {
+  const nothing = { kept: [], loaded: [] };
+  const least = await catalogue.list(tellingOf(catalogue, own, nothing));
+  const held = catalogue.isNative ? catalogue.deferred(nothing).length : 0;
+  const most = wire.maxTools ?? Number.POSITIVE_INFINITY;
+  return { tokens: tokens - least.count.tokens, count: most - (least.elements.length - held) };
+}
+
+/** A request's tools, and ours beside them. */
+export interface Held {
+  readonly catalogue: Catalogue;
+  readonly own: OwnTools;
+}
+
+/** Contract: never rejects; where it cannot be done all tools are told. */
+export async function deferTools(world: FitWorld, draft: Draft): Promise<void> {
+  const { offer, log, branch, path } = draft;
+  const catalogue = offer?.catalogue;
+  if (offer === undefined || catalogue === undefined || branch.undeferrable === catalogue) return;
+  const { tools: told } = viewOf(log, branch, path);
+  const most = mostToolTokens(world.config, guardOf(world, draft).limit);
+  const wish = await wishFor(draft, { offer, catalogue, most, told });
+  if (wish === "as it is") return;
+  const choosing = { catalogue, own: offer.own, most, lastUse: await lastUses(draft, told) };
+  const chosen = wish === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
+  if (told !== undefined && isSameTelling(told, chosen.telling)) return;
+  const { tokens: all } = draft.measured.components.tools;
+  if (told === undefined && chosen.tokens >= all && wish !== "fewer") return;
+  await commitTelling(world, draft, { catalogue, chosen, all });
+}
+
+/** fewer: there are more than the provider takes. smaller: they take too much. all: there is room for every one of them. */
+type Wish = "as it is" | "fewer" | "smaller" | "all";
+
+interface Wishing {
+  readonly offer: OwnOffer;
+  readonly catalogue: Catalogue;
+  readonly most: number;
+  readonly told: Telling | undefined;
+}
+
+function wishFor(draft: Draft, wishing: Wishing): Wish | Promise<Wish> {
+  const { told, ...before } = wishing;
+  if (told === undefined) return wasUndone(draft) ? "as it is" : firstWish(draft, before);
+  const isOutdated = told.note === nothingHeld && before.catalogue.deferred(told).length > 0;
+  const first = isOutdated ? firstWish(draft, before) : "as it is";
+  return first === "as it is" ? wishAnew(draft, { ...before, told }) : first;
+}
+
+function firstWish(draft: Draft, { offer, catalogue, most }: Omit<Wishing, "told">): Wish {
+  const { log, branch, path, wire, measured } = draft;
+  const isTooMany = catalogue.tools.length > (wire.maxTools ?? Number.POSITIVE_INFINITY);
+  // Ours must come in, and there is no place for them.
+  const mustJoin = offer.isTooMany && isNeeded(offer, viewOf(log, branch, path));
+  if (isTooMany || mustJoin) return "fewer";
+  return measured.components.tools.tokens > most ? "smaller" : "as it is";
+}
+
+/** The client may have other tools by now, or the window may have turned out smaller. */
+async function wishAnew(
+  { wire, measured }: Draft,
+  { offer, catalogue, most, told }: Wishing & { readonly told: Telling },
+): Promise<Wish> {
+  const maxTools = wire.maxTools ?? Number.POSITIVE_INFINITY;
+  const all = measured.components.tools.tokens + offer.count.tokens;
+  const count = catalogue.tools.length + offer.elements.length + 1;
+  const isRoomy = all <= most * firstShare && count <= maxTools;
+  if (isRoomy && catalogue.deferred(told).length > 0) return "all";
+  // What a provider has been told in the conversation is not in the list.
+  const list = await catalogue.list(catalogue.isNative ? { ...told, loaded: [] } : told);
+  const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
+  const mayGo = [...told.kept, ...told.loaded].some(catalogue.has);
+  return mayGo && (isTooMany || list.count.tokens > most) ? "smaller" : "as it is";
+}
+
+function isSameTelling(one: Telling, other: Telling): boolean {
+  return JSON.stringify([one.kept, one.loaded]) === JSON.stringify([other.kept, other.loaded]);
+}
+
+interface Chosen {
+  readonly telling: Telling;
+  readonly tokens: number;
+}
+
+interface Committing {
+  readonly catalogue: Catalogue;
+  readonly chosen: Chosen;
+  /** Of the client's own list. */
+  readonly all: number;
+}
+
+/** What would not be valid is not tried again with this catalogue. */
+async function commitTelling(
+  world: FitWorld,
+  draft: Draft,
+  { catalogue, chosen, all }: Committing,
+): Promise<void> {
+  const { log, branch, path, turn } = draft;
+  const { telling, tokens } = chosen;
+  const deferred = catalogue.deferred(telling).length;
+  const edit = toolsEdit(draft, telling, {
+    reason:
+      deferred === 0
+        ? "All tools fit again."
+        : `Tools take too much of the window: ${deferred} of ${catalogue.tools.length} are held back.`,
+    before: all,
+    after: tokens,
+  });
+  const view = foldView(indexOn(path, log), [...log.edits, edit]);
+  const judgement = await judge(world, draft, await sizeView(world.facts, draft, view));
+  if (judgement.kind === "invalid") {
+    branch.undeferrable = catalogue;
+    reportDegraded(draft, "view", `tools cannot be held back: ${judgement.reason}`);
+    return;
+  }
+  if ((await commitEdits(world, log, [edit])) === "unsaved") {
+    reportDegraded(draft, "view", "the store could not keep which tools are held back");
+    return;
+  }
+  announce(log, {
+    type: "tools-deferred",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    shown: catalogue.tools.length - deferred,
+    deferred,
+    tokensBefore: all,
+    tokensAfter: tokens,
+  });
+}
+
+/** Somebody wants to have all of them told. */
+function wasUndone({ log, path }: Draft): boolean {
+  const indexOf = indexOn(path, log);
+  return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
+}
+
+interface Choosing extends Held {
+  readonly most: number;
+  readonly lastUse: LastUse;
+}
+
+/** By estimates first; counted exactly, and chosen again where they were too low. */
+async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Promise<Chosen> {
+  const { catalogue, own, most, lastUse } = choosing;
+  let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
+  for (let tries = 1; ; tries++) {
+    const telling = tellingOf(catalogue, own, chooseTold(catalogue.tools, room, lastUse));
+    const { count } = await catalogue.list(telling);
+    const isFine = count.tokens <= most || telling.kept.length === 0 || tries >= triesMax;
+    if (isFine) return { telling, tokens: count.tokens };
+    room = { ...room, tokens: Math.floor((room.tokens * most * firstShare) / count.tokens) };
+  }
+}
+
+async function everything({ catalogue, own, lastUse }: Choosing): Promise<Chosen> {
+  const room = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
+  const telling = tellingOf(catalogue, own, chooseTold(catalogue.tools, room, lastUse));
+  const open = { ...telling, note: nothingHeld };
+  return { telling: open, tokens: (await catalogue.list(open)).count.tokens };
+}
+
+function tellingOf(catalogue: Catalogue, own: OwnTools, told: ToldTools): Telling {
+  return { ...told, note: deferralNote(catalogue.deferred(told), own.nameOf("tool_search")) };
+}
+
+/**
+ * A request that leaves the model no free choice has none of our tools, so nothing could be found: it is told of everything, as
+ * long as that fits. Else of what is told otherwise, and of what its choice names.
+ */
+export async function withFewerTools(
+  world: FitWorld,
+  draft: Draft,
+  { offer, wanted }: { readonly offer: OwnOffer | undefined; readonly wanted: readonly string[] },
+): Promise<Draft> {
+  const { log, branch, path, measured, targets } = draft;
+  const { offer: _given, ...bare } = draft;
+  const plain: Draft = { ...bare, isPlain: true };
+  const catalogue = offer?.catalogue;
+  if (offer === undefined || catalogue === undefined) return plain;
+  const guard = guardOf(world, draft);
+  const { total } = world.calibrations.correct(log, targets[0], measured);
+  const maxTools = draft.wire.maxTools ?? Number.POSITIVE_INFINITY;
+  const isFitting = total <= guard.limit * guard.thresholds.compact;
+  if (isFitting && catalogue.tools.length <= maxTools) return plain;
+  const most = mostToolTokens(world.config, guard.limit);
+  const told =
+    viewOf(log, branch, path).tools ??
+    (await chooseWithin(draft, { catalogue, own: offer.own, most, lastUse: await lastUses(draft) }))
+      .telling;
+  const loaded = [...told.loaded, ...wanted.filter((name) => !told.kept.includes(name))];
+  const list = await catalogue.listWithoutOurs({ ...told, loaded: [...new Set(loaded)] });
+  return {
+    ...plain,
+    forced: { tools: { elements: list.elements, isWhole: true }, count: list.count },
+  };
+}
+
+/** By its place among all calls of the conversation; what was only found counts as called before all others. */
+export async function lastUses({ path, wire }: Draft, told?: ToldTools): Promise<LastUse> {
+  await path.load();
+  const uses = new Map<string, number>();
+  let at = 1;
+  for (let index = 0; index < path.length; index++) {
+    for (const part of decoded(wire, path.contentAt(index))?.parts ?? [])
+      if (part.kind === "tool-call") uses.set(part.name, at++);
+  }
+  const found = new Set(told?.loaded);
+  return (name) => uses.get(name) ?? (found.has(name) ? 0 : undefined);
+}
+
+export interface ToolsReason {
+  readonly reason: string;
+  readonly before: number;
+  readonly after: number;
+}
+
+export function toolsEdit(
+  { log, branch, path, turn }: Draft,
+  telling: Telling,
+  { reason, before, after }: ToolsReason,
+): Edit {
+  return {
+    seq: nextEditSeq(log),
+    branch: branch.record.id,
+    step: `${turn.id}+tools`,
+    anchor: anchorOf(log, path, branch),
+    at: turn.at,
+    action: { kind: "tools", ...telling },
+    place: "undefined",
+    strategy: "defer_tools",
+    reason,
+    tokensBefore: before,
+    tokensAfter: after,
+  };
+}
+
+/**
+ * With a compaction the conversation is read anew anyway: tools that were found and called since stand among the others from
+ * then on, and those that were never called are held back again. Without any that were found nothing changes.
+ */
+export async function toldAnew(
+  world: FitWorld & CompactionWorld,
+  draft: Draft,
+  compaction: Compaction,
+): Promise<Compaction> {
+  const { offer, log, path } = draft;
+  const { tools: told } = compaction.sized.view;
+  const hasLoaded = told !== undefined && told.loaded.length > 0;
+  if (offer?.catalogue === undefined || !hasLoaded || compaction.edits.length === 0)
+    return compaction;
+  const { catalogue, own } = offer;
+  const used = await lastUses(draft, told);
+  // What was found last is about to be called.
+  const found = new Set(draft.branch.found?.names);
+  const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
+  const most = mostToolTokens(world.config, guardOf(world, draft).limit);
+  const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
+  const edit: Edit = {
+    ...toolsEdit(draft, chosen.telling, {
+      reason: "Tools that were found and called stand among the others now.",
+      before: compaction.sized.measured.tools,
+      after: chosen.tokens,
+    }),
+    seq: nextEditSeq(log) + compaction.edits.length,
+    step: draft.turn.id,
+  };
+  const edits = [...compaction.edits, edit];
+  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
+  const sized = await sizeView(world.facts, draft, view);
+  return (await judge(world, draft, sized)).kind === "invalid"
+    ? compaction
+    : { ...compaction, edits, sized };
+}

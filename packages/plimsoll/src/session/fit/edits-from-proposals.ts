@@ -1,0 +1,331 @@
+/** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Steps } from "../../message/steps.ts";
+import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
+import type { Edit, EditAction } from "../../message/edit.ts";
+import { makeHandle, type Sign } from "../../message/handle.ts";
+import { sha256 } from "../../store/body.ts";
+import type { ArchiveRecord, ArchiveSource, NodeRecord } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { partContent } from "../log/archive.ts";
+import type { SessionLog } from "../log/log.ts";
+import { lastTouched, type Path } from "../log/path.ts";
+import type { Stretch, View } from "../log/view.ts";
+
+export interface EditMaking {
+  readonly log: SessionLog;
+  readonly branch: string;
+  readonly wire: Wire;
+  readonly path: Path;
+  readonly view: View;
+  /** Path index of each message that a strategy saw. */
+  readonly seen: readonly number[];
+  readonly sign: Sign;
+  readonly step: string;
+  readonly strategy: string;
+  readonly at: number;
+  /** The number of the first edit. */
+  readonly from: number;
+  /** Bytes of the answers whose words, as the client sent them, are stored already. */
+  readonly wordings: ReadonlyMap<number, number>;
+  readonly hasArchive: boolean;
+}
+
+export interface MadeEdits {
+  readonly edits: readonly Edit[];
+  readonly archive: readonly ArchiveRecord[];
+  readonly wordings: readonly Wording[];
+}
+
+/** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
+export interface Wording {
+  readonly seq: number;
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Seekable: so many messages are read to find one place in what was taken out. */
+const messagesPerRun = 100;
+
+/** A message is looked at for each proposal. */
+const costPerProposal = 32;
+
+export async function makeEdits(
+  making: EditMaking,
+  proposals: readonly Proposal[],
+): Promise<MadeEdits> {
+  const steps = new Steps();
+  const edits: Edit[] = [];
+  const archive: ArchiveRecord[] = [];
+  const wordings: Wording[] = [];
+  const shared = sharedEntry(making, proposals);
+  if (shared !== undefined) {
+    archive.push(shared.entry);
+    wordings.push(...shared.wordings);
+  }
+  for (const proposal of proposals) {
+    if (steps.isOver(costPerProposal)) await nextTurn();
+    const made = actionFor(making, proposal, shared);
+    if (made === undefined) continue;
+    if (made.entry !== undefined) archive.push(made.entry);
+    wordings.push(...(made.wordings ?? []));
+    edits.push({
+      seq: making.from + edits.length,
+      branch: making.branch,
+      step: making.step,
+      anchor: lastTouched(made.action) ?? "",
+      at: making.at,
+      action: made.action,
+      place: proposal.kind === "replace" ? proposal.place : "undefined",
+      strategy: making.strategy,
+      reason: proposal.reason,
+      tokensBefore: made.tokens,
+      tokensAfter: 0,
+    });
+  }
+  return { edits, archive, wordings };
+}
+
+/** One handle for many edits: what it covers is every message that the view will not show whole. */
+interface SharedEntry {
+  readonly entry: ArchiveRecord;
+  readonly wordings: readonly Wording[];
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+function sharedEntry(making: EditMaking, proposals: readonly Proposal[]): SharedEntry | undefined {
+  const { path, view, seen } = making;
+  if (!proposals.some(({ kind }) => kind === "summary")) return undefined;
+  const covered = new Set<number>(view.replacements.keys());
+  const cover = ({ first, last }: Stretch): void => {
+    for (let index = first; index <= last; index++) covered.add(index);
+  };
+  for (const gap of view.gaps) cover(gap);
+  for (const proposal of proposals) {
+    if (proposal.kind === "replace") cover(stretchFor(seen, proposal.message, proposal.message));
+    if (proposal.kind === "remove" || proposal.kind === "fold")
+      cover(stretchFor(seen, proposal.first, proposal.last));
+  }
+  const indexes = [...covered].filter((index) => index >= 0).toSorted((one, other) => one - other);
+  const found = sourceOf(making, indexes);
+  if (found === undefined) return undefined;
+  const chains = indexes.map((index) => path.chainAt(index) ?? "").join("\0");
+  const entry = entryFor(making, found.source, chains, bytesOf(found.source, indexes.length));
+  const tokens = indexes.reduce(
+    (sum, index) => sum + path.sumOf({ first: index, last: index }).tokens,
+    0,
+  );
+  return { entry, wordings: found.wordings, messages: indexes.length, tokens };
+}
+
+function stretchFor(seen: readonly number[], first: number, last: number): Stretch {
+  return { first: seen[first] ?? 0, last: seen[last] ?? -1 };
+}
+
+interface MadeAction {
+  readonly wordings?: readonly Wording[];
+  readonly action: EditAction;
+  readonly entry?: ArchiveRecord;
+  readonly tokens: number;
+}
+
+function actionFor(
+  making: EditMaking,
+  proposal: Proposal,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
+  const { seen, path } = making;
+  switch (proposal.kind) {
+    case "summary":
+      return summaryAction(making, proposal, shared);
+    case "insert": {
+      const after = path.chainAt(seen[proposal.after] ?? -1);
+      if (after === undefined || proposal.text.trim() === "") return undefined;
+      return { action: { kind: "insert", after, text: proposal.text }, tokens: 0 };
+    }
+    case "replace":
+      return replaceAction(making, proposal, sharedFor(proposal, shared));
+    case "remove":
+    case "fold":
+      return rangeAction(making, proposal, sharedFor(proposal, shared));
+  }
+}
+
+function sharedFor(
+  { handle }: { readonly handle?: HandleUse },
+  shared: SharedEntry | undefined,
+): SharedEntry | undefined {
+  return handle === "shared" ? shared : undefined;
+}
+
+function summaryAction(
+  { path, seen, hasArchive }: EditMaking,
+  proposal: Extract<Proposal, { kind: "summary" }>,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
+  const after = path.chainAt(seen[proposal.after] ?? -1);
+  if (after === undefined || shared === undefined) return undefined;
+  const { entry, messages, tokens } = shared;
+  const handle = hasArchive ? entry.handle : "";
+  const text = proposal.textFor({ handle, messages, tokens });
+  if (text === "" && !hasArchive) return undefined;
+  return {
+    action: {
+      kind: "insert",
+      after,
+      text: hasArchive ? withHandle(text, entry) : text,
+      handle: entry.handle,
+    },
+    tokens: 0,
+  };
+}
+
+function replaceAction(
+  making: EditMaking,
+  proposal: Extract<Proposal, { kind: "replace" }>,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
+  const { path, seen } = making;
+  const index = seen[proposal.message] ?? -1;
+  const chain = path.chainAt(index);
+  const seq = path.seqAt(index);
+  if (chain === undefined || seq === undefined) return undefined;
+  const { part, inner } = proposal;
+  const source = { kind: "part", seq, part, ...(inner === undefined ? {} : { inner }) } as const;
+  const node = making.log.nodes.get(seq);
+  const isStored = node === undefined || making.wordings.has(seq);
+  const wording = isStored ? undefined : wordingOf(making, index, node);
+  const { tokens } = path.sumOf({ first: index, last: index });
+  const place = { part, ...(inner === undefined ? {} : { inner }) };
+  const content = partContent(making.wire, path.contentAt(index), place);
+  if (content === undefined) return undefined;
+  if (shared !== undefined) {
+    const { handle } = shared.entry;
+    const text = proposal.textFor({ handle, messages: 1, tokens });
+    return { action: { kind: "replace", chain, ...place, text, handle }, tokens };
+  }
+  const entry = entryFor(making, source, `${chain}\0${part}\0${inner ?? ""}`, content.length);
+  const text = ownText(making, proposal, { entry, messages: 1, tokens });
+  return {
+    action: { kind: "replace", chain, ...place, text, handle: entry.handle },
+    entry,
+    wordings: wording === undefined ? [] : [wording],
+    tokens,
+  };
+}
+
+function rangeAction(
+  making: EditMaking,
+  proposal: Extract<Proposal, { kind: "remove" | "fold" }>,
+  shared: SharedEntry | undefined,
+): MadeAction | undefined {
+  const { path } = making;
+  const stretch = withGaps(making, proposal);
+  if (stretch === undefined) return undefined;
+  const first = path.chainAt(stretch.first);
+  const last = path.chainAt(stretch.last);
+  if (first === undefined || last === undefined) return undefined;
+  const messages = stretch.last - stretch.first + 1;
+  const { tokens } = path.sumOf(stretch);
+  if (shared !== undefined) {
+    const { handle } = shared.entry;
+    const text = proposal.textFor({ handle, messages, tokens });
+    return { action: { kind: proposal.kind, first, last, text, handle }, tokens };
+  }
+  const indexes = Array.from({ length: messages }, (_, offset) => stretch.first + offset);
+  const found = sourceOf(making, indexes);
+  if (found === undefined) return undefined;
+  const { source, wordings } = found;
+  const entry = entryFor(making, source, `${first}\0${last}`, bytesOf(source, messages));
+  const text = ownText(making, proposal, { entry, messages, tokens });
+  return {
+    action: { kind: proposal.kind, first, last, text, handle: entry.handle },
+    entry,
+    wordings,
+    tokens,
+  };
+}
+
+/** A gap right before or behind becomes part of the new one: one notice in one place. */
+function withGaps(
+  { seen, view }: EditMaking,
+  proposal: { readonly first: number; readonly last: number },
+): Stretch | undefined {
+  const [first, last] = [seen[proposal.first], seen[proposal.last]];
+  if (first === undefined || last === undefined || first > last) return undefined;
+  const stretch = { first, last };
+  const before = view.gaps.find(({ last }) => last === stretch.first - 1);
+  const behind = view.gaps.find(({ first }) => first === stretch.last + 1);
+  return { first: before?.first ?? stretch.first, last: behind?.last ?? stretch.last };
+}
+
+/** Only what is in the log can be read again: without a number for each message there is no edit. */
+function sourceOf(
+  making: EditMaking,
+  indexes: readonly number[],
+):
+  | {
+      readonly source: Extract<ArchiveSource, { kind: "messages" }>;
+      readonly wordings: readonly Wording[];
+    }
+  | undefined {
+  const { path, log, wordings: known } = making;
+  const wordings: Wording[] = [];
+  const runs: [number, number, number][] = [];
+  for (const index of indexes) {
+    const seq = path.seqAt(index);
+    const node = log.nodes.get(seq ?? -1);
+    if (seq === undefined || node === undefined) return undefined;
+    const wording = known.has(seq) ? undefined : wordingOf(making, index, node);
+    if (wording !== undefined) wordings.push(wording);
+    const bytes = known.get(seq) ?? wording?.bytes.length ?? node.bytes;
+    const run = runs.at(-1);
+    const isNext = run !== undefined && run[1] === seq - 1 && seq - run[0] < messagesPerRun;
+    if (isNext) {
+      run[1] = seq;
+      run[2] += bytes;
+    } else runs.push([seq, seq, bytes]);
+  }
+  return { source: { kind: "messages", runs }, wordings };
+}
+
+/** With brackets, and a comma between each two. */
+function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, messages: number): number {
+  return runs.reduce((sum, [, , size]) => sum + size, messages + 1);
+}
+
+/** Only answers can differ: everything else is in the log as the client sent it. */
+function wordingOf({ path }: EditMaking, index: number, node: NodeRecord): Wording | undefined {
+  if (node.source !== "answer") return undefined;
+  const bytes = path.bytesAt(index);
+  const hash = sha256(bytes);
+  return bytes.length === 0 || hash === node.hash ? undefined : { seq: node.seq, hash, bytes };
+}
+
+function ownText(
+  { hasArchive }: EditMaking,
+  { textFor }: { readonly textFor: (taken: TakenOut) => string },
+  { entry, ...taken }: { readonly entry: ArchiveRecord } & Omit<TakenOut, "handle">,
+): string {
+  if (!hasArchive) return textFor({ handle: "", ...taken });
+  return withHandle(textFor({ handle: entry.handle, ...taken }), entry);
+}
+
+/** What was taken out must be within the model's reach, whatever a strategy says of it. */
+function withHandle(text: string, { handle }: ArchiveRecord): string {
+  return text.includes(handle) ? text : `${text} [Plimsoll: kept under ${handle}.]`.trim();
+}
+
+function entryFor(
+  { log, sign, at }: EditMaking,
+  source: ArchiveSource,
+  name: string,
+  bytes: number,
+): ArchiveRecord {
+  const { tenant, id: session } = log.record;
+  // The chain is a hash of the content and all before it: the same content has the same handle.
+  const handle = makeHandle(sign, { tenant, session, contentHash: sha256(name) });
+  return { handle, tenant, session, bytes, at, source };
+}

@@ -1,0 +1,260 @@
+/**
+ * The load line: what is done to a request so that it fits, and is valid.
+ *
+ *   tools held back ─► view ─► results on arrival ─► guard ─► strategies ─► validator ─► commit ─► what is sent
+ *
+ * Each step may fail, and then the next lower rung is taken: the last valid view; truncation, if the store can
+ * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
+ */
+
+import { effectiveLimit, judgeAfter, type Verdict } from "../../budget/guard.ts";
+import { compactTurn } from "./compact-turn.ts";
+import { debugGuard } from "./debug.ts";
+import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
+import { addNote, reportDegraded, reportWarning } from "../log/commit-edits.ts";
+import { offloadFresh } from "./offload-fresh-results.ts";
+import { deferTools } from "./defer-tools.ts";
+import { judge, judgeAgain } from "../draft/validate-view.ts";
+import {
+  addedTokens,
+  type Fitted,
+  type FitWorld,
+  fitted,
+  isBegun,
+  outcomeOf,
+  outputToSend,
+} from "./last-resort.ts";
+import type { BranchState } from "../log/log.ts";
+import { viewOf } from "../log/path.ts";
+import { prepareSummary } from "./prepare-summary.ts";
+import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
+import { mustRecover } from "./when-to-recover.ts";
+import { type Timing, timingOf, waits } from "./when-to-compact.ts";
+import { countOfEdits, type View, wholeView } from "../log/view.ts";
+
+/** Nothing was found to take out: not tried again before the request has grown by this. */
+const growthBeforeRetry = 1.03;
+
+/** An answer that was cut off for lack of room gets this much more. */
+const afterCutOff = 0.7;
+
+export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
+  await deferTools(world, draft);
+  const start = await offloadFresh(world, draft, await lastValidView(world, draft));
+  const guard = guardOf(world, draft);
+  const before = judged(world, draft, start, guard);
+  debugGuard(world.debug, draft, { ...before, own: guard.own });
+  const { verdict } = before;
+  if (verdict.kind === "skip") {
+    const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
+    const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
+    const there = { ...before, limit, isBesideHead: false };
+    return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
+  }
+  const isOverMedia = hasTooMuchMedia(draft, start);
+  const { branch, log } = draft;
+  if (branch.compacted !== undefined)
+    branch.compacted = { ...branch.compacted, turns: branch.compacted.turns + 1 };
+  const isCut = branch.mustCompact === true;
+  const isAfresh = mustRecover(log, branch, world.now()) !== undefined;
+  if (isCut || isOverMedia || isAfresh) {
+    const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
+    const goal = mostTokens === undefined ? {} : { mostTokens };
+    return compactTurn(world, draft, start, { guard, before, isOverMedia, ...goal });
+  }
+  const isStuck =
+    isLetGo(guard, before) ||
+    isExhausted(draft, verdict, before) ||
+    isWaiting(draft, guard, before);
+  const timing = isStuck ? waits : timingOf(world, draft, start, { guard, before });
+  if (timing.kind === "wait") return settle(world, draft, start, before);
+  return compactTurn(world, draft, start, {
+    guard,
+    before,
+    isOverMedia,
+    timing,
+    ...mostOf(timing),
+  });
+}
+
+function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
+  return mostTokens === undefined ? {} : { mostTokens };
+}
+
+/** As the client sent it, whatever it comes to. */
+export async function untouched(world: FitWorld, draft: Draft): Promise<Fitted> {
+  const sized = await sizeView(world.facts, draft, wholeView);
+  const before = judged(world, draft, sized, guardOf(world, draft));
+  return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
+}
+
+/** Rung one: what was sent last time, and what is new. An undo or another branch may have made it another view. */
+async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
+  const { log, branch, path } = draft;
+  const view = viewOf(log, branch, path);
+  if (view === wholeView) return sizeView(world.facts, draft, view);
+  const sized = await sizeView(world.facts, draft, view);
+  const isKnown = isSameView(branch.judged?.view, view);
+  if (!mustJudge(branch, view)) return sized;
+  const judgement = await (isKnown ? judgeAgain : judge)(world, draft, sized);
+  if (judgement.kind !== "invalid") return sized;
+  // It is looked at again with the next turn, whatever becomes of this one.
+  delete branch.judged;
+  const whole = await sizeView(world.facts, draft, asSaid(view));
+  const { verdict } = judged(world, draft, whole, guardOf(world, draft));
+  if (verdict.kind !== "fits") {
+    // It was valid once, and nothing else would go: perhaps another cut mends it.
+    reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
+    branch.mustCompact = true;
+    return sized;
+  }
+  reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
+  return whole;
+}
+
+/** Nothing taken out; what the model said and was told is no edit. */
+function asSaid({ edits, expansions, contractions }: View): View {
+  const said = edits.filter(({ action }) => action.kind === "expand");
+  return { ...wholeView, edits: said, expansions, contractions };
+}
+
+/** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
+function mustJudge(branch: BranchState, view: View): boolean {
+  const turns = isSameView(branch.judged?.view, view) ? (branch.judged?.turns ?? 0) + 1 : 0;
+  branch.judged = { view, turns };
+  return Number.isInteger(Math.log2(turns)) || turns === 0;
+}
+
+/** But for what the model has looked up since: that is what was said, and no choice of ours. */
+function isSameView(known: View | undefined, view: View): boolean {
+  if (known === undefined || known === view) return known === view;
+  const last = (one: View): number =>
+    one.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
+  return countOfEdits(known) === countOfEdits(view) && last(known) === last(view);
+}
+
+/** The head alone is too much by our count, and the window may hold it all the same. */
+function isLetGo(guard: Guard, { verdict, projection }: JudgedView): boolean {
+  return verdict.kind === "head" && judgeAfter({ ...guard, projection }).kind === "fits";
+}
+
+/** A budget that the head leaves no room in cannot be kept: for its sake alone one compaction in so many turns is enough. */
+const turnsForBudget = 5;
+
+function isWaiting(
+  { branch }: Draft,
+  { own, targets, limit: budget }: Guard,
+  { verdict, projection, limit }: JudgedView,
+): boolean {
+  if (verdict.kind !== "compact" || (branch.compacted?.turns ?? turnsForBudget) >= turnsForBudget)
+    return false;
+  const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
+  const ofWindow = effectiveLimit(targets[0], {}, projection.head);
+  return hasBudget && limit > budget && projection.tokens < ofWindow;
+}
+
+function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
+  return (
+    (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
+    branch.exhaustedTokens !== undefined &&
+    projection.tokens < branch.exhaustedTokens * growthBeforeRetry
+  );
+}
+
+function hasTooMuchMedia({ targets: [{ media }] }: Draft, sized: Sized): boolean {
+  return sized.media > media.maxCount || (sized.media > 0 && sized.bytes > media.maxBytes);
+}
+
+/** It fits as it is. From the warning on the model is told, once per crossing. */
+async function settle(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  before: JudgedView,
+): Promise<Fitted> {
+  const { verdict } = before;
+  const isWarning = verdict.kind === "fits" && verdict.isWarning;
+  const [target] = draft.targets;
+  const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
+  if (isWarning) prepareSummary(world, draft, start);
+  // All tools are told this once: that says nothing of the turns to come.
+  const isOnce = start.view.tools !== undefined && draft.offer === undefined;
+  const isQuiet = draft.isHeld === true || isOnce || world.config.agent?.warning_note === false;
+  if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
+    return fitted(draft, plain);
+  reportWarning(draft, verdict.filled, before.limit);
+  const guard = guardOf(world, draft);
+  const isRoomy = (sized: Sized): boolean =>
+    before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
+  const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
+  if (noted === undefined) return fitted(draft, plain);
+  const after = judged(world, draft, noted, guard);
+  return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
+}
+
+/** Since the last time that something was taken out. */
+function isWarned({ branch }: Draft, { view }: Sized): boolean {
+  const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
+  return last?.action.kind === "insert" || branch.warnedEdits === countOfEdits(view);
+}
+
+const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
+
+/** After a provider's own "too long": smaller by at least a tenth, or with a shorter answer, or not at all. */
+export async function refit(
+  world: FitWorld,
+  draft: Draft,
+  sent: Fitted,
+  { isBytes, lookedUpTokens }: { readonly isBytes: boolean; readonly lookedUpTokens: number },
+): Promise<Fitted | undefined> {
+  const start = await lastValidView(world, draft);
+  const guard = guardOf(world, draft);
+  const before = judged(world, draft, start, guard);
+  const [target] = draft.targets;
+  // There was room for the request, and not for as long an answer as it asked for.
+  const { tokens, least } = before.projection;
+  const projection = {
+    ...before.projection,
+    tokens: tokens + lookedUpTokens,
+    least: least + lookedUpTokens,
+  };
+  const isHeld = judgeAfter({ ...guard, projection }).kind !== "refuse";
+  const again = { target, projection: before.projection };
+  const shorter =
+    isBytes || !isHeld ? undefined : shorterAnswer(draft, sent, again, lookedUpTokens);
+  const isShorter = shorter !== undefined;
+  const isCounted = draft.branch.basis?.inputTokens === before.projection.tokens;
+  const isLong = isCounted && (shorter ?? 0) >= target.limit.reserve * answerShare;
+  if (isShorter && !sent.isFinal && (isLong || before.verdict.kind === "fits"))
+    return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
+  const mostTokens = Math.floor(sent.measured.total * smallerShare);
+  const next = await compactTurn(world, draft, start, {
+    guard,
+    before,
+    isOverMedia: false,
+    isRefused: !isShorter,
+    mostTokens,
+    ...(isBytes ? { mostBytes: Math.floor(start.bytes * smallerShare) } : {}),
+  });
+  if (next.refusal !== undefined) return undefined;
+  const isSmaller = next.measured.total <= mostTokens && !next.isFinal;
+  if (!isShorter && !isSmaller) return undefined;
+  // Nothing more was taken out than this turn took out before.
+  return next.outcome === "edited" ? { ...next, outcome: sent.outcome } : next;
+}
+
+const smallerShare = 0.9;
+
+/** Where the provider has counted the request, an answer of so much of the reserve is worth more than what a compaction takes out. */
+const answerShare = 0.5;
+
+function shorterAnswer(
+  draft: Draft,
+  sent: Fitted,
+  again: Pick<Fitted, "target" | "projection">,
+  lookedUpTokens: number,
+): number | undefined {
+  const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
+  const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;
+  return after < before ? after : undefined;
+}

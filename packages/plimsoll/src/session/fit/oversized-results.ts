@@ -1,0 +1,187 @@
+/** Results that the model has not answered to yet: which are too large to be seen even once, and which give way last. */
+
+import type { Message, Part } from "../../message/message.ts";
+import { utf8Bytes } from "../../offload/reference-text.ts";
+import { parseJson } from "../../wire/format/slices.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import type { FitWorld } from "./last-resort.ts";
+import { guardOf } from "../draft/projection.ts";
+import { isInside, type View } from "../log/view.ts";
+
+/** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
+const large = { bytes: 50 * 1024, ofLimit: 0.15 };
+/** A text of some size never has more bytes per token: what is larger by this need not be counted. */
+const tokenBytesMax = 16;
+/** On arrival, what is smaller than this is left to compaction. */
+const usualLeast = 4096;
+/** Providers take no more calls in one message than 128; several messages of results may be new. */
+const mostResults = 512;
+
+export interface ArrivingResult {
+  readonly bytes: number;
+  /** As the guard counts; asked for only where it matters. */
+  readonly tokens: () => number;
+}
+
+export interface ArrivalRules {
+  readonly limit: number;
+  /** `toolResponseMaxBytes`. */
+  readonly maxBytes: number | undefined;
+}
+
+/** Too large to be seen even once, however much room there is. */
+export function isTooLarge(
+  { bytes, tokens }: ArrivingResult,
+  { limit, maxBytes }: ArrivalRules,
+): boolean {
+  if (maxBytes !== undefined) return bytes > maxBytes;
+  const most = limit * large.ofLimit;
+  return bytes > large.bytes && (bytes > most * tokenBytesMax || tokens() > most);
+}
+
+interface FreshResult {
+  /** On the path. */
+  readonly index: number;
+  readonly part: number;
+  readonly inner: number;
+  readonly callId: string;
+  readonly text: string;
+  readonly bytes: number;
+  /** Its share of what its message takes. */
+  readonly tokens: number;
+}
+
+export interface OversizedResult extends FreshResult {
+  readonly reason: string;
+}
+
+/** On arrival: those that are too large however much room there is. */
+export async function oversizedResults(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+): Promise<readonly OversizedResult[]> {
+  const { toolResponseMaxBytes: maxBytes } = world.config.defaults ?? {};
+  const least = leastBytes(world);
+  const fresh = await freshResults(draft, start.view, Math.min(least, maxBytes ?? least));
+  if (fresh.length === 0) return [];
+  const { limit, scale } = roomOf(world, draft);
+  const isLarge = ({ bytes, tokens }: FreshResult): boolean =>
+    isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
+  return fresh.filter(isLarge).map((result) => ({
+    ...result,
+    reason: `A result of ${result.bytes} bytes, over ${maxBytes ?? large.bytes}, before the model has seen it.`,
+  }));
+}
+
+/** When nothing else can be taken out: the largest, until so much is saved, however small they are beside their reference. */
+export async function resultsInTheWay(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+  overTokens: number,
+): Promise<readonly OversizedResult[]> {
+  const { scale } = roomOf(world, draft);
+  const { window } = draft.targets[0].limit;
+  const fresh = await freshResults(draft, start.view, 0);
+  const taken: OversizedResult[] = [];
+  let saved = 0;
+  for (const result of fresh.toSorted((one, other) => other.tokens - one.tokens)) {
+    const saves = result.tokens * scale - referenceTokens;
+    if (saved >= overTokens || saves <= 0) break;
+    saved += saves;
+    const reason = `A result of ${result.bytes} bytes: with it the window of ${window} tokens has no room for an answer, and nothing older can be taken out.`;
+    taken.push({ ...result, reason });
+  }
+  return taken;
+}
+
+function leastBytes({ config }: FitWorld): number {
+  return config.agent?.result_offload_threshold ?? usualLeast;
+}
+
+interface Room {
+  readonly limit: number;
+  /** From our tokens to the provider's. */
+  readonly scale: number;
+}
+
+function roomOf(world: FitWorld, draft: Draft): Room {
+  const { conversation } = world.calibrations.factors(draft.log, draft.targets[0]);
+  return { limit: guardOf(world, draft).limit, scale: conversation };
+}
+
+/** Texts of results behind the model's last word. */
+async function freshResults(
+  { path, log, wire }: Draft,
+  view: View,
+  leastBytes: number,
+): Promise<readonly FreshResult[]> {
+  const from = startOfNew({ path, log });
+  const fixed = [...view.gaps, ...view.pins, ...view.expansions];
+  const found: FreshResult[] = [];
+  for (let index = path.length - 1; index >= from && found.length < mostResults; index--) {
+    const { bytes, tokens } = path.sumOf({ first: index, last: index });
+    if (bytes <= leastBytes || isInside(fixed, index)) continue;
+    await path.load();
+    const parts = messageAt({ path, wire }, index)?.parts ?? [];
+    const texts = parts.flatMap((part, at) => textsOf(part, { index, part: at }));
+    const all = texts.reduce((sum, text) => sum + text.bytes, 0);
+    const replaced = view.replacements.get(index) ?? [];
+    const wanted = texts.filter(
+      (text) =>
+        text.bytes > leastBytes &&
+        !replaced.some(
+          ({ part, inner = text.inner }) => part === text.part && inner === text.inner,
+        ),
+    );
+    found.push(...wanted.map((text) => ({ ...text, tokens: (tokens * text.bytes) / all })));
+  }
+  return found;
+}
+
+function messageAt(
+  { path, wire }: Pick<Draft, "path" | "wire">,
+  index: number,
+): Message | undefined {
+  const bytes = path.contentAt(index);
+  const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
+  return json && wire.decode(json);
+}
+
+/** Everything from here on the model has not answered to. */
+export function startOfNew({ path, log }: Pick<Draft, "path" | "log">): number {
+  let from = path.length;
+  while (from > 0 && log.nodes.get(path.seqAt(from - 1) ?? -1)?.role !== "assistant") from--;
+  return from;
+}
+
+function textsOf(
+  part: Part,
+  place: { readonly index: number; readonly part: number },
+): readonly Omit<FreshResult, "tokens">[] {
+  if (part.kind !== "tool-result") return [];
+  const { callId } = part;
+  return part.content.flatMap((content, inner) =>
+    content.kind === "text"
+      ? [{ ...place, inner, callId, text: content.text, bytes: utf8Bytes(content.text) }]
+      : [],
+  );
+}
+
+/** What a reference takes, about. */
+const referenceTokens = 160;
+
+/** The call stands in the model's last words: not far before the result. */
+const callsLookedAt = 64;
+
+export function toolOf({ path, wire, log }: Draft, callId: string): string | undefined {
+  const from = startOfNew({ path, log });
+  for (let index = from - 1; index >= Math.max(0, from - callsLookedAt); index--) {
+    const call = messageAt({ path, wire }, index)?.parts.find(
+      (part) => part.kind === "tool-call" && part.id === callId,
+    );
+    if (call?.kind === "tool-call") return call.name;
+  }
+  return undefined;
+}

@@ -1,0 +1,137 @@
+/** Where a compaction is, said while it runs: nine phases, for whoever watches. Live only; what came of it is an event of its own. */
+
+import { setImmediate as nextTick } from "node:timers/promises";
+import type { SeenConversation } from "../../message/strategy.ts";
+import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
+import { messageText } from "../../message/message.ts";
+import type { PriorityArea } from "../../message/unit.ts";
+import type { Draft } from "../draft/draft.ts";
+import type { EventBus } from "../log/event-bus.ts";
+
+export interface PhaseReport {
+  readonly phase: CompactionPhase;
+  /** As the provider counts, and its limit. */
+  readonly tokens: number;
+  readonly limit: number;
+  /** What it shall come to. */
+  readonly goal?: number;
+  readonly strategy?: string;
+  readonly priority?: ContextBreakingUpdateEvent["priority"];
+  /** It has ended, and nothing was taken out. */
+  readonly isSame?: boolean;
+  /** Somebody asked for it. */
+  readonly isByHand?: boolean;
+}
+
+/** Contract: resolves when the report is on its way, so that long work behind it does not hold it up. */
+export type WatchPhases = (draft: Draft, report: PhaseReport) => Promise<void>;
+
+export function createPhaseWatch(bus: Pick<EventBus, "emit">, now: () => number): WatchPhases {
+  return async ({ log, branch, turn }, report) => {
+    const { phase, tokens, limit, strategy, priority } = report;
+    const share = Math.round((tokens / Math.max(1, limit)) * 100);
+    bus.emit({
+      tenant: log.record.tenant,
+      event: {
+        type: "context-breaking-update",
+        session: log.record.id,
+        at: now(),
+        turn: turn.id,
+        branch: branch.record.id,
+        phase,
+        progress: phase === "recovery" ? -1 : Math.min(100, share),
+        message: sentenceFor(report),
+        tokens,
+        limit,
+        ...(strategy === undefined ? {} : { strategy }),
+        ...(priority === undefined ? {} : { priority }),
+      },
+    });
+    // What was written goes out with the next turn of the loop.
+    await nextTick();
+  };
+}
+
+/** Of each strategy; undefined: it has no phase of its own. */
+export function phaseOf(strategy: string): CompactionPhase | undefined {
+  if (strategy.startsWith("hybrid:")) return "hybrid";
+  return phases.get(strategy);
+}
+
+const phases: ReadonlyMap<string, CompactionPhase> = new Map([
+  ["summarize_old", "summarize-old"],
+  ["prioritize_recent", "prioritize-recent"],
+  ["content_type_chunking", "content-chunking"],
+  ["discard_low_rel", "discard-low-rel"],
+  ["offload_results", "content-chunking"],
+  ["media_to_handles", "content-chunking"],
+  ["duplicate_reads", "content-chunking"],
+  ["excerpt", "hybrid"],
+  ["truncate", "discard-low-rel"],
+]);
+
+const ofStrategies: ReadonlyMap<string, string> = new Map([
+  ["offload_results", "Moving answered results behind handles…"],
+  ["media_to_handles", "Moving old images and documents behind handles…"],
+  ["duplicate_reads", "Pointing repeated reads at the newest…"],
+  ["excerpt", "Choosing the lines that later turns need…"],
+  ["truncate", "Cutting the oldest units…"],
+]);
+
+function sentenceFor({
+  phase,
+  tokens,
+  limit,
+  goal,
+  strategy = "",
+  isSame = false,
+  isByHand = false,
+}: PhaseReport): string {
+  const own = ofStrategies.get(strategy);
+  if (own !== undefined) return own;
+  const filled = `${tokens.toLocaleString("en-US")} / ${limit.toLocaleString("en-US")} tokens`;
+  switch (phase) {
+    case "detection":
+      return "Checking context length…";
+    case "summarize-old":
+      return `Summarizing old context…${goal === undefined ? "" : ` (est. ${short(tokens)} → ${short(goal)} tokens)`}`;
+    case "prioritize-recent":
+      return "Prioritizing P1 units & recent messages…";
+    case "content-chunking":
+      return "Chunking code & plan references…";
+    case "discard-low-rel":
+      return "Removing low-relevance units…";
+    case "hybrid":
+      return "Applying hybrid compression…";
+    case "success":
+      return isSame ? `Nothing was taken out: ${filled}` : `Context reduced to ${filled}`;
+    case "recovery":
+      return isByHand
+        ? "Starting a fresh conversation…"
+        : "Overflow detected – starting fresh conversation";
+    case "handover":
+      return "Resumed from summary. Continuing task…";
+  }
+}
+
+function short(tokens: number): string {
+  return tokens < 1000 ? String(tokens) : `${(tokens / 1000).toFixed(1)}k`;
+}
+
+/** Of a text, as much as is looked at for the name of an area. */
+const looksAt = 100_000;
+
+/** The highest area that the conversation mentions. */
+export function highestArea(
+  { messages }: SeenConversation,
+  areas: readonly PriorityArea[],
+): ContextBreakingUpdateEvent["priority"] {
+  if (areas.length === 0) return undefined;
+  const texts = messages.map(({ message }) => messageText(message).slice(0, looksAt).toLowerCase());
+  const found = areas
+    .toSorted((one, other) => one.priority - other.priority)
+    .find(({ patterns }) =>
+      patterns.some((pattern) => texts.some((text) => text.includes(pattern.toLowerCase()))),
+    );
+  return found && { level: found.priority, area: found.name };
+}

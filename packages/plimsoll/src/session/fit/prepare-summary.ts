@@ -1,0 +1,73 @@
+/** A summary by a model, made ready in the background before it is needed, and held to its source before anyone sees it. */
+
+import { readEvidence } from "../../compact/evidence/evidence.ts";
+import { speechOf } from "../../compact/evidence/speech.ts";
+import { summaryBody } from "../../compact/units/notices.ts";
+import { type GateTask, judgeSummary } from "../../compact/summary/survival.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import type { FitWorld } from "./last-resort.ts";
+import { announce } from "../log/append.ts";
+import { see } from "../draft/conversation-for-strategies.ts";
+import type { ModelSummary } from "../models/summariser.ts";
+
+/** The newest part stays as it is, and is not summed up. */
+const oldShare = 0.8;
+const summaryTokens = 1000;
+
+/** From the warning on, once until the next compaction. Without a configured model nothing is done. */
+export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
+  const { summariser } = world;
+  const { branch, path } = draft;
+  if (summariser === undefined || branch.prepared !== undefined) return;
+  branch.prepared = { kind: "under-way" };
+  world.background.run(async () => {
+    const { conversation, seen } = await see(world, draft, start);
+    const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
+    const chain = path.chainAt(seen[old.length - 1] ?? -1);
+    const source = speechOf(old);
+    if (chain === undefined || source.length === 0) return;
+    const earlier = summaryBody(conversation.summary);
+    const task = {
+      source,
+      ...(earlier === undefined ? {} : { earlier }),
+      maxTokens: summaryTokens,
+    };
+    // Nobody waits for a model, not even others in the background.
+    void summariser
+      .summarise({ ...task, signal: world.closing })
+      .then((made) =>
+        world.background.run(() =>
+          hold(world, draft, { made, task, evidence: readEvidence(old), chain }),
+        ),
+      );
+  });
+}
+
+interface Written {
+  readonly made: ModelSummary;
+  readonly task: Pick<GateTask, "source" | "earlier" | "maxTokens">;
+  readonly evidence: GateTask["evidence"];
+  readonly chain: string;
+}
+
+/** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
+async function hold(
+  world: FitWorld,
+  { branch, log, turn }: Draft,
+  { made, task, evidence, chain }: Written,
+): Promise<void> {
+  const summary = made.kind === "text" ? made.text : "";
+  const verdict = judgeSummary({ ...task, summary, evidence, count: world.count });
+  const text = verdict.kind === "passes" ? summary : verdict.summary;
+  branch.prepared = { kind: "ready", chain, text };
+  announce(log, {
+    type: "summary-prepared",
+    session: log.record.id,
+    at: world.now(),
+    turn: turn.id,
+    verdict: verdict.kind,
+    ...(made.kind === "failed" ? { reason: made.reason } : {}),
+    ...(verdict.kind === "replaced" ? { reason: verdict.reason } : {}),
+  });
+  await world.saver.save(log);
+}

@@ -1,0 +1,151 @@
+/** A provider said that a turn is too long: what is learned from it, and what is sent instead. */
+
+import { errorMessage } from "../../message/error.ts";
+import type { Overflow } from "../../wire/overflow.ts";
+import { takeBasis } from "../measure/calibrations.ts";
+import type { Draft } from "../draft/draft.ts";
+import { recordError, reportDegraded } from "../log/commit-edits.ts";
+import { refit } from "./fit.ts";
+import { type Fitted, outputToSend } from "./last-resort.ts";
+import type { TakenTokens } from "../log/log.ts";
+import { announce } from "../log/append.ts";
+import { noteOverflow } from "./when-to-recover.ts";
+import type { Target } from "../measure/target.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+/** A turn is sent at most three times. */
+const maxRetries = 2;
+
+export interface Overflowed {
+  readonly fitted: Fitted;
+  readonly overflow: Overflow;
+  /** How often the turn was sent. */
+  readonly attempt: number;
+  readonly isOff: boolean;
+  /** What the model has looked up in this turn stood behind the request, in our tokens: it is no part of the view. */
+  readonly lookedUpTokens?: number | undefined;
+}
+
+export async function fitAgain(
+  context: TurnContext,
+  draft: Draft,
+  { fitted, overflow, attempt, isOff, lookedUpTokens = 0 }: Overflowed,
+): Promise<Fitted | undefined> {
+  const { branch, log } = draft;
+  // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
+  if (overflow.kind !== "input+output") noteOverflow(log, context.now());
+  const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
+  let smaller: Fitted | undefined;
+  if (!isOff && attempt <= maxRetries) {
+    try {
+      smaller = await refit(context, { ...draft, targets: [target] }, fitted, {
+        isBytes: overflow.kind === "bytes",
+        lookedUpTokens,
+      });
+    } catch (error) {
+      reportDegraded(draft, "overflow", `Plimsoll failed: ${errorMessage(error)}`);
+    }
+  }
+  if (smaller === undefined) branch.mustCompact = true;
+  const isRetried = smaller !== undefined;
+  announceOverflow(context, draft, { fitted, overflow, attempt, isRetried });
+  return smaller;
+}
+
+type Said = Omit<Overflowed, "isOff" | "lookedUpTokens">;
+
+/** For whoever watches, and for the table of errors. */
+export function announceOverflow(
+  context: Pick<TurnContext, "now">,
+  draft: Draft,
+  { fitted, overflow, attempt, isRetried }: Said & { readonly isRetried: boolean },
+): void {
+  const { needTokens, limitTokens } = overflow;
+  const { log, turn } = draft;
+  announce(log, {
+    type: "overflow",
+    session: log.record.id,
+    at: context.now(),
+    turn: turn.id,
+    attempt,
+    isRetried,
+    ...(limitTokens === undefined ? {} : { limitTokens }),
+    ...(needTokens === undefined ? {} : { needTokens }),
+  });
+  const what =
+    overflow.kind === "input+output" ? "the request and its answer are" : "the request is";
+  recordError(draft, "TOKEN_LIMIT_EXCEEDED", `The provider said that ${what} too long.`, {
+    attempt,
+    sent: fitted.tokensAfter,
+    ...(limitTokens === undefined ? {} : { limit: limitTokens }),
+  });
+}
+
+const belowTooMuch = 0.95;
+
+type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTokens: number };
+
+/** What a provider says of itself is better than what we thought: its window, and how it counts. */
+function learnFrom(
+  context: TurnContext,
+  draft: Draft,
+  fitted: Fitted,
+  { overflow, attempt, lookedUpTokens }: Learning,
+): Target {
+  const { limitTokens, kind } = overflow;
+  const { log, wire, branch } = draft;
+  const { target, measured } = fitted;
+  const answer = outputToSend(draft, fitted, lookedUpTokens)?.maxTokens ?? target.limit.reserve;
+  const input = inputOf(overflow, answer);
+  if (input !== undefined) {
+    // What is projected next is the view alone, and what was measured, too.
+    const { conversation } = context.calibrations.factors(log, target);
+    const ofView = Math.max(1, input - Math.ceil(lookedUpTokens * conversation));
+    if (lookedUpTokens === 0) context.calibrations.observe(log, target, measured, input);
+    takeBasis(branch, fitted, ofView);
+  }
+  if (limitTokens !== undefined) {
+    context.targets.learnWindow(target, limitTokens);
+    log.taken.delete(target.key);
+  }
+  // Without a figure we know only that this was too much; said of a second try it tells nothing more.
+  const isTooMuch = kind === "input" || kind === "input+output";
+  if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
+    log.windows.set(
+      target.key,
+      windowBelow(overflow, fitted.tokensAfter + lookedUpTokens, answer, log.taken.get(target.key)),
+    );
+  const known = context.targets.resolve(target.provider, wire, {
+    model: target.model,
+    tenant: target.tenant,
+    ...(target.facts === undefined ? {} : { facts: target.facts }),
+    ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
+  });
+  return context.targets.narrowed(known, log.windows.get(target.key));
+}
+
+/**
+ * Half-way between the most that the provider took and what it refused. Where nothing is known of the former, and the answer
+ * was too long and not the request, half of the answer is tried next.
+ */
+function windowBelow(
+  { kind }: Overflow,
+  tokens: number,
+  answer: number,
+  taken: TakenTokens | undefined,
+): number {
+  const isAnswer = kind === "input+output";
+  const refused = isAnswer ? tokens + answer : tokens;
+  if (taken !== undefined && taken.total < refused) return Math.floor((taken.total + refused) / 2);
+  return Math.floor(isAnswer ? tokens + answer / 2 : (tokens + answer) * belowTooMuch);
+}
+
+/** What the provider counted of the request alone. */
+function inputOf(
+  { kind, inputTokens, needTokens }: Overflow,
+  answerTokens: number,
+): number | undefined {
+  if (kind === "bytes" || inputTokens !== undefined) return inputTokens;
+  if (needTokens === undefined) return undefined;
+  return kind === "input+output" ? Math.max(1, needTokens - answerTokens) : needTokens;
+}

@@ -1,0 +1,125 @@
+/** What a compaction did, said afterwards: the event with its receipt. Made while the request is already on its way. */
+
+import type { Seen } from "../../compact/evidence/coherence.ts";
+import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
+import { type Message, messageText } from "../../message/message.ts";
+import type { Receipt } from "../../message/receipt.ts";
+import type { Worth } from "../../prompt/compaction-payoff.ts";
+import type { Background } from "./background.ts";
+import type { Compaction, CompactionWorld } from "./run-strategies.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { announce } from "../log/append.ts";
+import type { LogSaver } from "../log/save.ts";
+import { see } from "../draft/conversation-for-strategies.ts";
+import { told } from "../measure/provider-tokens.ts";
+
+export interface ReportWorld extends CompactionWorld {
+  readonly saver: LogSaver;
+  readonly background: Background;
+}
+
+export interface CompactionReport {
+  readonly reason: string;
+  /** The view before. */
+  readonly start: Sized;
+  readonly milliseconds: number;
+  readonly worth?: Worth;
+  /** The provider's tokens for one of ours: figures are told in its. */
+  readonly scale: number;
+}
+
+export function reportCompaction(
+  world: ReportWorld,
+  draft: Draft,
+  compaction: Compaction,
+  report: CompactionReport,
+): void {
+  world.background.run(async () => {
+    const { log, branch, turn } = draft;
+    const { edits, archive, strategies, sized } = compaction;
+    announce(log, {
+      type: "compaction-end",
+      session: log.record.id,
+      at: turn.at,
+      turn: turn.id,
+      branch: branch.record.id,
+      reason: report.reason,
+      strategies,
+      edits: edits.map(({ seq }) => seq),
+      handles: archive.map(({ handle }) => handle),
+      tokensBefore: told(report.start.measured.total, report.scale),
+      tokensAfter: told(sized.measured.total, report.scale),
+      messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
+      ...(report.worth === undefined ? {} : { worth: report.worth }),
+      receipt: await receiptOf(world, draft, compaction, report),
+    });
+    await world.saver.save(log);
+  });
+}
+
+export async function receiptOf(
+  world: CompactionWorld,
+  draft: Draft,
+  { archive, strategies, sized }: Compaction,
+  { start, milliseconds, scale }: CompactionReport,
+): Promise<Receipt> {
+  const { conversation: before } = await see(world, draft, start);
+  const { conversation: after } = await see(world, draft, sized);
+  const make = world.makeReceipt ?? (async (work: ReceiptWork) => receiptFrom(work));
+  return make({
+    before: before.messages.map(readable),
+    seenBefore: seenIn(before),
+    shown: [...seenIn(after), ...ownTexts(draft, sized)],
+    figures: {
+      tokensBefore: told(start.measured.total, scale),
+      tokensAfter: told(sized.measured.total, scale),
+      milliseconds,
+      strategies,
+      handles: archive.map(({ handle }) => handle),
+    },
+  });
+}
+
+/** Of one text, as much as a person would look at. */
+const longestText = 65_536;
+
+function readable({ message, number }: SeenConversation["messages"][number]): {
+  readonly message: Message;
+  readonly number: number;
+} {
+  const parts = message.parts.map((part) => {
+    if (part.kind === "text") return { ...part, text: part.text.slice(0, longestText) };
+    if (part.kind !== "tool-result") return part;
+    const content = part.content.map((inner) =>
+      inner.kind === "text" ? { ...inner, text: inner.text.slice(0, longestText) } : inner,
+    );
+    return { ...part, content };
+  });
+  return { message: { ...message, parts }, number };
+}
+
+function seenIn({ messages }: SeenConversation): readonly Seen[] {
+  return messages.map(({ message, number }) => ({
+    number,
+    text: messageText(message).slice(0, longestText),
+    kind: "kept",
+  }));
+}
+
+/** Where the texts of ours stand, and whether they say something or only where it is. */
+function ownTexts({ path }: Draft, { view }: Sized): readonly Seen[] {
+  const at = (index: number): number => path.seqAt(Math.max(0, index)) ?? 0;
+  return [
+    ...view.gaps.map(
+      ({ first, text, edit }): Seen => ({
+        number: at(first),
+        text,
+        kind: edit.action.kind === "fold" ? "summary" : "handle",
+      }),
+    ),
+    ...[...view.notes].flatMap(([index, texts]) =>
+      texts.map((text): Seen => ({ number: at(index) + 0.5, text, kind: "summary" })),
+    ),
+  ];
+}

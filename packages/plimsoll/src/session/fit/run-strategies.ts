@@ -1,0 +1,325 @@
+/**
+ * A compaction: strategies propose, one after the other, until the goal is met. What a strategy proposes is taken
+ * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
+ */
+
+import { takesUnknown } from "../../compact/units/fixed-units.ts";
+import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Edit } from "../../message/edit.ts";
+import { errorMessage } from "../../message/error.ts";
+import type { Sign } from "../../message/handle.ts";
+import type { Receipt } from "../../message/receipt.ts";
+import type { PriorityArea } from "../../message/unit.ts";
+import type { ArchiveRecord, Store } from "../../store/store.ts";
+import type { Finding, Judged, JudgedTexts } from "../../wire/validate/validate.ts";
+import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
+import { judge } from "../draft/validate-view.ts";
+import { nextEditSeq } from "../log/log.ts";
+import { withoutLookups } from "./drop-lookups.ts";
+import { makeEdits, type Wording } from "./edits-from-proposals.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { anchoredTogether, anchorOf, indexOn } from "../log/path.ts";
+import { highestArea, type PhaseReport, phaseOf, type WatchPhases } from "./phases.ts";
+import { see } from "../draft/conversation-for-strategies.ts";
+import { foldView } from "../log/view.ts";
+
+/** The strategy of notes that the window fills. */
+export const warning = "warning";
+
+export interface CompactionWorld {
+  readonly facts: FactsReader;
+  /** False where nothing is kept: then there are no handles. */
+  readonly hasArchive?: boolean;
+  readonly sign: Sign;
+  readonly validate: (judged: Judged) => readonly Finding[];
+  /** The same in another thread, where a body is large; absent: all of them are judged here. */
+  readonly validateAside?: (judged: JudgedTexts) => Promise<readonly Finding[]>;
+  readonly areas: readonly PriorityArea[];
+  readonly store: Pick<Store, "wordingSizes">;
+  /** Where receipts are made; absent: here. */
+  readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
+  /** Whoever watches; nobody does where nothing is recorded. */
+  readonly watch?: WatchPhases | undefined;
+}
+
+export interface Compaction {
+  readonly edits: readonly Edit[];
+  readonly archive: readonly ArchiveRecord[];
+  readonly wordings: readonly Wording[];
+  readonly strategies: readonly string[];
+  readonly sized: Sized;
+  /** What failed on the way; the request is none the worse for it. */
+  readonly failures: readonly string[];
+}
+
+export interface CompactionTask {
+  readonly draft: Draft;
+  readonly start: Sized;
+  readonly strategies: readonly Strategy[];
+  /** In tokens as we count them, before correction. */
+  readonly goal: Goal;
+  /** How people are told of it: against this limit, and in how many of the provider's tokens for one of ours. */
+  readonly told?: Told;
+}
+
+export interface Told {
+  readonly limit: number;
+  readonly scale: number;
+}
+
+export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
+  const announce = announcer(world, task);
+  let state = await withoutLookups(world, task, {
+    edits: [],
+    archive: [],
+    wordings: [],
+    strategies: [],
+    sized: task.start,
+    failures: [],
+  });
+  for (const strategy of task.strategies) {
+    const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
+    if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
+    state = await tryStrategy(world, task, { strategy, announce }, state);
+  }
+  return { ...state, edits: anchoredTogether(task.draft, state.edits) };
+}
+
+/** Nothing is truncated when a lesser loss has saved this share, and there is room for a while. */
+const enough = { savedShare: 0.3, filledShare: 0.8 };
+
+function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
+  const saved = 1 - measured.total / Math.max(1, start.measured.total);
+  return saved >= enough.savedShare && measured.total <= goal.limitTokens * enough.filledShare;
+}
+
+async function tryStrategy(
+  world: CompactionWorld,
+  task: CompactionTask,
+  { strategy, announce }: { readonly strategy: Strategy; readonly announce: Announce },
+  state: Compaction,
+): Promise<Compaction> {
+  const failed = (reason: string): Compaction => ({
+    ...state,
+    failures: [...state.failures, `${strategy.name}: ${reason}`],
+  });
+  const { draft, goal } = task;
+  let proposed: Compaction;
+  try {
+    const { conversation, seen } = await see(world, draft, state.sized);
+    await announce(strategy, state, conversation);
+    const work = strategy.propose(conversation, goal);
+    const wanted = await (strategy.keepsTime === true ? work : inTime(work));
+    const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
+    if (proposals.length === 0) return state;
+    proposed = await propose(world, task, state, { strategy, seen, proposals });
+  } catch (error) {
+    return failed(errorMessage(error));
+  }
+  if (!isSmaller(goal, proposed.sized, state.sized)) return state;
+  const judgement = await judge(world, draft, proposed.sized);
+  // Truncation in whole units needs no second opinion when there is none to be had.
+  if (judgement.kind === "unknown" && strategy.isLastResort) {
+    return { ...proposed, failures: [...state.failures, judgement.reason] };
+  }
+  return judgement.kind === "valid" ? proposed : failed(judgement.reason);
+}
+
+type Announce = (
+  strategy: Strategy,
+  state: Compaction,
+  conversation: SeenConversation,
+) => Promise<void>;
+
+/** The area is looked for once: it takes as long as all words of the conversation. */
+function announcer(
+  { watch, areas }: CompactionWorld,
+  { draft, goal, told = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
+): Announce {
+  let named: Pick<PhaseReport, "priority"> | undefined;
+  return async (strategy, { sized }, conversation) => {
+    const phase = phaseOf(strategy.name);
+    if (watch === undefined || phase === undefined) return;
+    named ??= namedArea(conversation, areas);
+    await watch(draft, {
+      phase,
+      tokens: Math.round(sized.measured.total * told.scale),
+      limit: told.limit,
+      goal: Math.round(goal.tokens * told.scale),
+      strategy: strategy.name,
+      ...named,
+    });
+  };
+}
+
+function namedArea(
+  conversation: SeenConversation,
+  areas: readonly PriorityArea[],
+): Pick<PhaseReport, "priority"> {
+  const priority = highestArea(conversation, areas);
+  return priority === undefined ? {} : { priority };
+}
+
+/** A request must not wait for ever. */
+const proposalTimeoutMs = 10_000;
+
+async function inTime<T>(work: T | Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("it took too long")), proposalTimeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** In tokens; where media are the trouble, in media. */
+function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
+  const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
+  return hasFewer || one.measured.total < other.measured.total;
+}
+
+/** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
+function spentTexts(
+  { log, branch, path, turn }: Draft,
+  { view }: Sized,
+  proposals: readonly Proposal[],
+): readonly Edit[] {
+  const isReplaced = proposals.some(({ kind }) => kind === "summary");
+  const from = nextEditSeq(log);
+  return view.edits
+    .filter(({ action, strategy }) => {
+      if (action.kind !== "insert") return false;
+      return strategy === warning || (isReplaced && action.handle !== undefined);
+    })
+    .map(({ seq, strategy }, index) => ({
+      seq: from + index,
+      branch: branch.record.id,
+      step: turn.id,
+      anchor: anchorOf(log, path, branch),
+      at: turn.at,
+      action: { kind: "revert", edit: seq },
+      place: "undefined",
+      strategy,
+      reason:
+        strategy === warning ? "What the note announced has come." : "A newer summary says it.",
+      tokensBefore: 0,
+      tokensAfter: 0,
+    }));
+}
+
+interface Proposed {
+  readonly strategy: Strategy;
+  readonly seen: readonly number[];
+  readonly proposals: readonly Proposal[];
+}
+
+async function propose(
+  world: CompactionWorld,
+  { draft, goal }: CompactionTask,
+  state: Compaction,
+  { strategy, seen, proposals }: Proposed,
+): Promise<Compaction> {
+  const { log, branch, path, wire, turn } = draft;
+  const before = pending(draft, state, proposals);
+  const from = nextEditSeq(log) + before.length;
+  const made = await makeEdits(
+    {
+      log,
+      branch: branch.record.id,
+      wire,
+      path,
+      view: state.sized.view,
+      seen,
+      sign: world.sign,
+      step: turn.id,
+      strategy: strategy.name,
+      at: turn.at,
+      from,
+      wordings: await world.store.wordingSizes(log.record.id),
+      hasArchive: world.hasArchive !== false,
+    },
+    proposals,
+  );
+  const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
+  const all =
+    edits.length === 0 ? state.edits : [...underNewHandle(state, before, edits), ...edits];
+  const handles = new Set(all.map(({ action }) => ("handle" in action ? action.handle : "")));
+  const view = foldView(indexOn(path, log), [...log.edits, ...all]);
+  return {
+    ...state,
+    edits: all,
+    archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
+    wordings: [...state.wordings, ...made.wordings],
+    strategies: [...state.strategies, strategy.name],
+    sized: await sizeView(world.facts, draft, view),
+  };
+}
+
+/** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
+function underNewHandle(
+  { edits }: Compaction,
+  before: readonly Edit[],
+  made: readonly Edit[],
+): readonly Edit[] {
+  const [shown, now] = [summaryHandle(edits), summaryHandle(made)];
+  if (shown === undefined || now === undefined) return before;
+  return before.map((edit) => {
+    const { action } = edit;
+    const isCovered = "handle" in action && action.handle === shown;
+    return isCovered ? { ...edit, action: { ...action, handle: now } } : edit;
+  });
+}
+
+function summaryHandle(edits: readonly Edit[]): string | undefined {
+  return edits.flatMap(({ action }) => (action.kind === "insert" ? (action.handle ?? []) : []))[0];
+}
+
+/** What this step has made so far, and takes back: a new summary takes the place of the last one, also of this very step. */
+function pending(
+  draft: Draft,
+  { edits, sized }: Compaction,
+  proposals: readonly Proposal[],
+): readonly Edit[] {
+  const isReplaced = proposals.some(({ kind }) => kind === "summary");
+  const made = edits.filter(
+    ({ action }) => !(isReplaced && action.kind === "insert" && action.handle !== undefined),
+  );
+  const known = new Set(draft.log.edits.map(({ seq }) => seq));
+  const reverted = new Set(
+    made.flatMap(({ action }) => (action.kind === "revert" ? action.edit : [])),
+  );
+  const spent = spentTexts(draft, sized, proposals).filter(
+    ({ action }) =>
+      action.kind === "revert" && known.has(action.edit) && !reverted.has(action.edit),
+  );
+  const from = nextEditSeq(draft.log);
+  return [...made, ...spent].map((edit, index) => ({ ...edit, seq: from + index }));
+}
+
+/** What is shorter than the notice in its place stays. */
+function worthwhile({ media }: Goal, edits: readonly Edit[]): readonly Edit[] {
+  const [first] = edits;
+  const isKept = ({ action, tokensBefore, tokensAfter }: Edit): boolean =>
+    action.kind === "insert" ||
+    (action.kind === "replace" && media !== undefined) ||
+    tokensAfter < tokensBefore;
+  return edits.filter(isKept).map((edit, index) => ({ ...edit, seq: (first?.seq ?? 0) + index }));
+}
+
+/** What the text of each edit costs. */
+async function withSizes(
+  { facts }: CompactionWorld,
+  { wire, targets }: Draft,
+  edits: readonly Edit[],
+): Promise<readonly Edit[]> {
+  const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
+  const messages = texts.map((text) =>
+    new TextEncoder().encode(JSON.stringify(wire.ownMessage({ text }))),
+  );
+  const sizes = await facts.learn(wire, messages, targets[0].ruler);
+  return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));
+}

@@ -1,0 +1,59 @@
+/** The chain of strategies as the configuration wants it, with what it is given of this process. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { strategiesFor } from "../../compact/chain.ts";
+import type { Strategy } from "../../message/strategy.ts";
+import { answeredResults } from "../../offload/answered-results.ts";
+import type { Embedder } from "../../search/embed.ts";
+import type { WordVectors } from "../../search/vectors.ts";
+import type { Config } from "../../config/schema.ts";
+import { loadMiniLm } from "../models/minilm.ts";
+import type { SessionTokenCounter } from "../measure/token-counter.ts";
+
+export const usualTokenizer = "tiktoken:o200k_base";
+
+export interface ChainGiven {
+  readonly count: (text: string) => number;
+  readonly vectors: WordVectors | undefined;
+  readonly excerpt: Strategy;
+}
+
+export function usualChain(
+  config: Config,
+  { count, vectors, excerpt }: ChainGiven,
+): readonly Strategy[] {
+  const chosen = strategiesFor(config.context_config?.breaking_strategy, {
+    count,
+    excerpt,
+    pause: () => nextTurn(),
+    now: () => performance.now(),
+    ...(vectors === undefined ? {} : { vectors }),
+    ...embedderOf(config),
+  });
+  return [offloadFirst(config), ...chosen];
+}
+
+/** Loaded with its first use: a model that is not there is said then, and word vectors take its place. */
+function embedderOf({ embedder: place }: Config): { readonly embedder?: Embedder } {
+  if (place === undefined) return {};
+  let loading: Promise<Embedder> | undefined;
+  const load = (): Promise<Embedder> => {
+    loading ??= loadMiniLm("folder" in place ? { folder: place.folder } : { model: place.model });
+    return loading;
+  };
+  return { embedder: { name: "minilm", embed: async (texts) => (await load()).embed(texts) } };
+}
+
+function offloadFirst({ agent, context_config }: Config): Strategy {
+  const order = context_config?.breaking_strategy?.chain_order ?? [];
+  return answeredResults({
+    threshold: agent?.result_offload_threshold,
+    // Excerpts, the default, are chosen from the originals.
+    isAllOrNothing: order.length === 0,
+  });
+}
+
+/** Exact where that is quick, else by the usual ratio: for texts that are compared, not sent. */
+export function countWith(counter: SessionTokenCounter): (text: string) => number {
+  return (text) => counter.countNow(usualTokenizer, text)?.tokens ?? Math.ceil(text.length / 4);
+}

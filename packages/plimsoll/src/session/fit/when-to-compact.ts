@@ -1,0 +1,274 @@
+/** When a compaction is made: when it must be, and before that only when it pays. */
+
+import type { Usage } from "../../message/message.ts";
+import { type CacheRule, type PriceList, priceListOf } from "../../prompt/prices.ts";
+import { readingCost, type Worth, withPrice, withSaved, worthOf } from "../../prompt/compaction-payoff.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import type { Fitted } from "./last-resort.ts";
+import type { BranchState } from "../log/log.ts";
+import type { Guard, JudgedView } from "../draft/projection.ts";
+import type { Target } from "../measure/target.ts";
+
+export type PricesOf = (target: Pick<Target, "provider" | "model">) => PriceList;
+
+export function createPrices(config: Config): PricesOf {
+  return ({ provider, model }) => {
+    const settings = config.providers?.[provider];
+    return priceListOf(settings?.wire ?? provider, model, settings?.models?.[model]?.prices);
+  };
+}
+
+/**
+ * wait: it goes as it is. compact: it is made smaller; for money's sake alone (`isVoluntary`), or because it is full, which
+ * may wait for a while, or because it must be.
+ */
+export type Timing =
+  | { readonly kind: "wait" }
+  | {
+      readonly kind: "compact";
+      readonly reason: "compact" | "forced" | "cold" | "pays";
+      readonly isVoluntary: boolean;
+      readonly worth?: Worth;
+      /** What the next request costs more than without it, once it is known how large it is. */
+      readonly priceOf?: (tokensAfter: number) => number;
+      /** Before correction: nothing larger is worth it. */
+      readonly mostTokens?: number;
+    };
+
+interface World {
+  readonly config: Config;
+  readonly pricesOf: PricesOf;
+  readonly now: () => number;
+}
+
+/** A compaction goes this deep, so that it is rare. */
+const depth = 0.5;
+/** And leaves so much of the room beside the head. */
+const restLeft = 0.4;
+
+/** The size to aim at. The head cannot be taken out: of the rest, enough is left to be worth something. */
+export function usualGoal(limit: number, head: number): number {
+  return Math.max(limit * depth, head + (limit - head) * restLeft);
+}
+
+/** As many turns are expected as there were (what has lasted, lasts), within these. */
+const expected = { least: 3, most: 100 };
+export const waits: Timing = { kind: "wait" };
+
+export function timingOf(
+  world: World,
+  draft: Draft,
+  start: Sized,
+  { guard, before }: { readonly guard: Guard; readonly before: JudgedView },
+): Timing {
+  const { verdict } = before;
+  if (verdict.kind === "fits") return earlyTiming(world, draft, start, { guard, before });
+  if (verdict.kind !== "compact") return { kind: "compact", reason: "compact", isVoluntary: false };
+  const isForced = verdict.isForced || verdict.overTokens > 0;
+  const worth = worthNow(world, draft, start, { guard, before, share: 1 });
+  // Limits of agents are for what a model can bear, and not for money.
+  const mayWait = !isForced && guard.own.agentLimit === undefined && !isCold(world, draft);
+  if (mayWait && worth !== undefined && worth.savedUsd <= 0) return waits;
+  return {
+    kind: "compact",
+    reason: isForced ? "forced" : "compact",
+    isVoluntary: false,
+    ...(worth === undefined ? {} : { worth }),
+  };
+}
+
+/** Below the line at which a compaction is due: only where it is cheaper, and the last one has paid. */
+function earlyTiming(
+  world: World,
+  draft: Draft,
+  start: Sized,
+  { guard, before }: { readonly guard: Guard; readonly before: JudgedView },
+): Timing {
+  const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
+  const { branch, isHeld } = draft;
+  // Nobody knows how full a window is whose size nobody has named.
+  const isGuess = draft.targets[0].limit.windowSource === "fallback";
+  const isFull = !isGuess && before.projection.tokens >= before.limit * from;
+  if (!isFull || when === "forced" || isHeld === true) return waits;
+  const cold = isCold(world, draft);
+  if (when === "cold" && !cold) return waits;
+  if ((branch.record.counters?.debtUsd ?? 0) > 0) return waits;
+  const mostTokens = Math.floor(start.measured.total * depth);
+  const worth = worthNow(world, draft, start, { guard, before, share: depth });
+  const saves = worth !== undefined && (cold ? worth.priceUsd < 0 : worth.savedUsd > 0);
+  if (!saves) return waits;
+  return {
+    kind: "compact",
+    reason: cold ? "cold" : "pays",
+    isVoluntary: true,
+    worth,
+    mostTokens,
+    priceOf: (afterTokens) =>
+      priceAt(world, draft, { before, afterTokens, prefixTokens: headOf(start, before) }),
+  };
+}
+
+/** System prompt and tools: what no compaction touches. */
+function headOf({ measured }: Sized, { projection }: JudgedView): number {
+  return ((measured.system + measured.tools) * projection.tokens) / Math.max(1, measured.total);
+}
+
+interface Pricing {
+  readonly before: JudgedView;
+  readonly afterTokens: number;
+  readonly prefixTokens: number;
+}
+
+function priceAt(
+  world: World,
+  draft: Draft,
+  { before, afterTokens, prefixTokens }: Pricing,
+): number {
+  const { prices } = listFor(world, draft);
+  if (prices === undefined) return 0;
+  const cached = cachedNow(world, draft);
+  return (
+    readingCost(prices, afterTokens, Math.min(cached, prefixTokens)) -
+    readingCost(prices, before.projection.tokens, cached)
+  );
+}
+
+interface Weighing {
+  readonly guard: Guard;
+  readonly before: JudgedView;
+  /** What is left of the request at most. */
+  readonly share: number;
+}
+
+/** Undefined: prices or the state of the cache are not known. */
+function worthNow(
+  world: World,
+  draft: Draft,
+  start: Sized,
+  { guard, before, share }: Weighing,
+): Worth | undefined {
+  const { branch } = draft;
+  const { caches, pace } = branch;
+  if (caches === undefined) return undefined;
+  const { tokens } = before.projection;
+  const turns = Math.max(1, pace?.turns ?? 1);
+  const grown = (tokens - (pace?.tokens ?? 0)) / turns;
+  const lasted = Math.max(expected.least, Math.min(expected.most, branch.turns ?? turns));
+  return worthOf(
+    {
+      tokens,
+      cachedTokens: cachedNow(world, draft),
+      afterTokens: Math.min(before.limit * depth, tokens * share),
+      prefixTokens: headOf(start, before),
+      growthTokens: Math.max(1, grown),
+      forcedTokens: before.limit * guard.thresholds.block,
+      turnsToCome: world.config.cost?.expected_turns ?? lasted,
+    },
+    listFor(world, draft),
+  );
+}
+
+/** A cache that lives long is dearer to write. */
+function listFor({ pricesOf }: World, { targets, hasLongMarks }: Draft): PriceList {
+  const list = pricesOf(targets[0]);
+  const { prices } = list;
+  if (hasLongMarks !== true || prices?.cacheWriteLong === undefined) return list;
+  return { ...list, prices: { ...prices, cacheWrite: prices.cacheWriteLong } };
+}
+
+function cachedNow(world: World, draft: Draft): number {
+  const known = draft.branch.caches?.get(draft.targets[0].key);
+  return known === undefined || isCold(world, draft) ? 0 : known.tokens;
+}
+
+/** Caches that keep what they like may keep it longer than they say: an assumption on the long side, for who is wrong here pays. */
+const automaticSeconds = 3600;
+
+/** What the provider had of this conversation is gone by now. A clock that went back says nothing. */
+function isCold({ pricesOf, now }: World, { branch, targets, hasLongMarks }: Draft): boolean {
+  const rule = pricesOf(targets[0]).cache;
+  const seconds = secondsOf(rule, hasLongMarks === true);
+  if (branch.caches === undefined || seconds === undefined) return false;
+  const cache = branch.caches.get(targets[0].key);
+  // What one model has read is nothing to another.
+  return cache === undefined || now() - cache.at > seconds * 1000;
+}
+
+function secondsOf(rule: CacheRule, hasLongMarks: boolean): number | undefined {
+  switch (rule.kind) {
+    case "marks":
+      return hasLongMarks ? rule.longTtlSeconds : rule.ttlSeconds;
+    case "automatic":
+      return Math.max(rule.ttlSeconds, automaticSeconds);
+    case "unknown":
+      return undefined;
+  }
+}
+
+/** What a turn leaves behind for the next decision: what the provider has now, how fast the conversation grows. */
+export function noteTurn(
+  { pricesOf, now }: Omit<World, "config">,
+  branch: BranchState,
+  fitted: Fitted,
+  usage: Usage | undefined,
+): void {
+  const { target, tokensAfter, tokensBefore, outcome } = fitted;
+  const list = pricesOf(target);
+  branch.turns = (branch.turns ?? 0) + 1;
+  const isSmaller = outcome === "compacted" || outcome === "recovered";
+  branch.pace =
+    branch.pace === undefined || isSmaller
+      ? { turns: 0, tokens: tokensAfter }
+      : { ...branch.pace, turns: branch.pace.turns + 1 };
+  noteCache(branch, target.key, { at: now(), tokens: usage && cachedTokens(list.cache, usage) });
+  // What the turn of a compaction itself saves is in its price.
+  if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
+}
+
+/** Models that one conversation goes to and fro between. */
+const cachesMax = 4;
+
+/** A provider that reports nothing has read it all the same: what it has lives on. */
+function noteCache(
+  branch: BranchState,
+  target: string,
+  { at, tokens }: { readonly at: number; readonly tokens: number | undefined },
+): void {
+  const now = tokens ?? branch.caches?.get(target)?.tokens;
+  if (now === undefined) return;
+  const others = [...(branch.caches ?? [])].filter(([key]) => key !== target);
+  branch.caches = new Map([...others.slice(1 - cachesMax), [target, { at, tokens: now }]]);
+}
+
+/** At the price of the cache, which is the least that it would have cost to send it all. */
+function payBack(branch: BranchState, { prices }: PriceList, keptTokens: number): void {
+  const { counters } = branch.record;
+  const debt = counters?.debtUsd ?? 0;
+  if (debt === 0 || counters === undefined || prices === undefined) return;
+  const { usd } = withSaved({ usd: debt }, readingCost(prices, keptTokens, keptTokens));
+  branch.record = { ...branch.record, counters: { ...counters, debtUsd: usd } };
+}
+
+/** What the provider has after a turn; undefined: nothing is known. */
+function cachedTokens(rule: CacheRule, usage: Usage): number | undefined {
+  const { cacheReadTokens: read, cacheWriteTokens: written, inputTokens } = usage;
+  const isReported = read !== undefined || written !== undefined;
+  switch (rule.kind) {
+    case "marks":
+      return isReported ? (read ?? 0) + (written ?? 0) : undefined;
+    case "automatic":
+      return inputTokens >= rule.minTokens ? inputTokens : 0;
+    case "unknown":
+      return undefined;
+  }
+}
+
+/** A compaction for money's sake was made: no other one before this one has paid. */
+export function owe(branch: BranchState, priceUsd: number): void {
+  const { counters } = branch.record;
+  if (counters === undefined) return;
+  const { usd } = withPrice({ usd: counters.debtUsd ?? 0 }, { priceUsd });
+  branch.record = { ...branch.record, counters: { ...counters, debtUsd: usd } };
+  branch.isChanged = true;
+}

@@ -1,0 +1,299 @@
+/** Finds the session of a request: by name, or by the history that it shares; in memory, then in the store. */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { SessionRecord, Store } from "../../store/store.ts";
+import { bringsAnswers, recallAnswers } from "./echoes.ts";
+import {
+  answeredTalks,
+  type Continuation,
+  continuationOf,
+  hasWordsInCommon,
+  type RequestShape,
+  type SessionHints,
+} from "./place-request.ts";
+import { newId } from "../log/ids.ts";
+import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "../log/log.ts";
+import { mayGoOn, sharedWith } from "./refreshed.ts";
+import { createSessionShelf, type SessionShelf } from "./sessions-in-memory.ts";
+
+export interface SessionCache {
+  /** Contract: calls for one client key, or for one tenant without any, must not overlap. */
+  find(query: SessionLookup): Promise<{ readonly log: SessionLog; readonly isNew: boolean }>;
+  byId(id: string): Promise<SessionLog | undefined>;
+  /** The session that a request continues; undefined when it would be a new one. */
+  lookup(query: SessionLookup): Promise<SessionLog | undefined>;
+  create(record: Omit<SessionRecord, "id" | "createdAt" | "updatedAt">): SessionLog;
+  /** Tells the cache that messages were added or a turn has ended, so that the session is found by what it answered. */
+  noteAnswers(log: SessionLog): void;
+  /** The next request for this session reads it from the store. */
+  forget(log: SessionLog): void;
+  /** What is in memory of these sessions is given up, with what was not stored of it: the store has them no more. */
+  abandon(sessions: readonly string[]): void;
+}
+
+export interface SessionLookup {
+  readonly tenant: string;
+  readonly wire: string;
+  readonly request: RequestShape;
+  readonly hints: SessionHints;
+  /** Its tenant is a credential on this machine, and may be the same client's with a refreshed one. */
+  readonly isRefreshable?: boolean;
+  /** Without a name it is a new session, whatever its history proves. */
+  readonly isAnew?: boolean;
+}
+
+const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
+/** Of the sessions that were given the same answers, only so many are looked into. */
+const maxCandidates = 16;
+const candidatesPerTalk = 4;
+
+export function createSessionCache(store: Store, now: () => number): SessionCache {
+  const shelf = createSessionShelf(shelfLimits);
+  const byId = (id: string): Promise<SessionLog | undefined> => loadSession(shelf, store, id);
+  const create: SessionCache["create"] = (record) => {
+    const at = now();
+    const log = emptyLog({ ...record, id: newId("ses"), createdAt: at, updatedAt: at });
+    log.recalled = Promise.resolve();
+    shelf.put(log);
+    return log;
+  };
+  const lookup: SessionCache["lookup"] = async (query) => {
+    const { tenant, wire, hints } = query;
+    const { clientKey, sessionId } = hints;
+    const named = sessionId === undefined ? undefined : await byId(sessionId);
+    if (named?.record.tenant === tenant && named.record.wire === wire) return named;
+    if (clientKey !== undefined) return findByName(shelf, store, { ...query, clientKey });
+    return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
+  };
+  return {
+    byId,
+    create,
+    noteAnswers: shelf.noteAnswers,
+    forget: shelf.remove,
+    abandon: (sessions) => {
+      for (const id of sessions) {
+        const log = shelf.get(id);
+        if (log === undefined) continue;
+        log.isAbandoned = true;
+        log.unsaved = [];
+        shelf.remove(log);
+      }
+    },
+    lookup,
+    find: async (query) => {
+      const { tenant, wire, hints } = query;
+      const { clientKey, agent } = hints;
+      const known = await lookup(query);
+      if (known !== undefined) return { log: known, isNew: false };
+      const log = create({
+        tenant,
+        wire,
+        ...(agent === undefined ? {} : { agent }),
+        ...(clientKey === undefined ? {} : { clientKey }),
+      });
+      return { log, isNew: true };
+    },
+  };
+}
+
+async function loadSession(
+  shelf: SessionShelf,
+  store: Store,
+  id: string,
+): Promise<SessionLog | undefined> {
+  const held = shelf.get(id);
+  if (held !== undefined) return held;
+  const snapshot = await store.snapshot(id);
+  const log = snapshot && restoreLog(snapshot);
+  // What says an answer again is shown with what was looked up for that answer.
+  const hasEchoes = snapshot?.nodes.some(({ source }) => source === "echo") === true;
+  if (log !== undefined && hasEchoes) await recallAnswers(store, log);
+  // Another caller may have loaded it while this one waited: there must be only one of it.
+  const meanwhile = shelf.get(id);
+  if (meanwhile !== undefined || log === undefined) return meanwhile;
+  shelf.put(log);
+  return log;
+}
+
+interface NamedLookup extends SessionLookup {
+  readonly clientKey: string;
+}
+
+/**
+ * The tenant's own session of that name, or the one that its client began under an earlier credential. A title or a sub-agent
+ * may have been asked for first with the new one, and has a session of its own then: it says nothing of the conversation.
+ */
+async function findByName(
+  shelf: SessionShelf,
+  store: Store,
+  query: NamedLookup,
+): Promise<SessionLog | undefined> {
+  const { tenant, wire, clientKey, request } = query;
+  const id =
+    shelf.byClientKey(tenant, wire, clientKey) ??
+    (await store.sessionByClientKey(tenant, wire, clientKey))?.id;
+  const own = id === undefined ? undefined : await loadSession(shelf, store, id);
+  if (query.isRefreshable !== true || !uuid.test(clientKey)) return own;
+  const shared = own && sharedWith(own, request);
+  if (shared?.isAnswered === true && shared.hasLastAnswer) return own;
+  const refreshed = await findRefreshed(shelf, store, query);
+  if (refreshed === undefined) return own;
+  const isLonger =
+    shared?.isAnswered !== true || sharedWith(refreshed, request).common > shared.common;
+  return isLonger ? refreshed : own;
+}
+
+const uuid = /:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The same conversation under another credential: its client names it by a UUID, which nobody guesses, and sends every word of
+ * it. It stays its first tenant's.
+ */
+async function findRefreshed(
+  shelf: SessionShelf,
+  store: Store,
+  query: NamedLookup,
+): Promise<SessionLog | undefined> {
+  const { clientKey, wire, request } = query;
+  // Without an answer in it, a request shows nothing.
+  if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
+  const namesakes = await store.sessionsNamed(wire, clientKey).catch(noneUnlessSpoilt);
+  for (const { id, tenant } of namesakes) {
+    if (!isCredential(tenant) || tenant === query.tenant) continue;
+    const log = await loadSession(shelf, store, id);
+    if (log === undefined) continue;
+    if (bringsAnswers(log, request)) await recallAnswers(store, log);
+    if (mayGoOn(log, query)) return log;
+  }
+  return undefined;
+}
+
+/** Not a token that Plimsoll gave to somebody. */
+function isCredential(tenant: string): boolean {
+  return tenant.startsWith("key:");
+}
+
+/** A session that a request may continue, and what it shows of it. */
+interface Candidate {
+  readonly log: SessionLog;
+  readonly shown: Exclude<Continuation, { readonly kind: "stranger" }>;
+}
+
+/** What is at hand in memory first: it is nearly always there. */
+async function findByHistory(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup,
+): Promise<SessionLog | undefined> {
+  const { wire, request } = query;
+  // A conversation that has no answer in it yet continues none.
+  if (!request.messages.some(({ role }) => role === "assistant")) return undefined;
+  const talks = request.links.map(({ talk }) => talk);
+  const found = await findByTalks(shelf, store, query, talks);
+  return found ?? findByTalks(shelf, store, query, oldTalksOf(wire, request.messages));
+}
+
+async function findByTalks(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup,
+  talks: readonly string[],
+): Promise<SessionLog | undefined> {
+  const { tenant, wire, request } = query;
+  const answered = answeredTalks(request, talks);
+  const held = shelf.byAnswers({ tenant, talks: answered, max: maxCandidates });
+  const found = await choose(shelf, store, query, { talks, ids: held });
+  if (found !== undefined) return found;
+  const matches = await store.answers({ tenant, wire, talks: answered, limit: candidatesPerTalk });
+  const stored = new Set(matches.map(({ session }) => session).filter((id) => !held.has(id)));
+  const ids = [...stored].slice(0, maxCandidates);
+  return choose(shelf, store, query, { talks, ids });
+}
+
+interface Choosing {
+  readonly talks: readonly string[];
+  readonly ids: Iterable<string>;
+}
+
+async function choose(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup,
+  choosing: Choosing,
+): Promise<SessionLog | undefined> {
+  const { talks } = choosing;
+  const candidates = await candidatesAmong(shelf, store, query, choosing);
+  // Most in common first; whoever knows all of a branch before whoever went back in one.
+  const ordered = candidates.toSorted(
+    (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
+  );
+  for (const candidate of ordered)
+    if (await isOnly(shelf, store, { ...query, talks }, candidate)) return candidate.log;
+  return undefined;
+}
+
+function rank({ kind }: Candidate["shown"]): number {
+  return kind === "goes-on" ? 0 : 1;
+}
+
+async function candidatesAmong(
+  shelf: SessionShelf,
+  store: Store,
+  { wire, request, hints: { agent } }: SessionLookup,
+  { talks, ids }: Choosing,
+): Promise<readonly Candidate[]> {
+  const candidates: Candidate[] = [];
+  for (const id of ids) {
+    const log = await loadSession(shelf, store, id);
+    if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
+    const shown = continuationOf(log, request, { talks, agent });
+    if (shown.kind !== "stranger" && (await isInItsWords(store, log, { request, talks })))
+      candidates.push({ log, shown });
+  }
+  return candidates;
+}
+
+/** A store that cannot be read now must not end a conversation that is in memory. */
+function noneUnlessSpoilt(error: unknown): readonly never[] {
+  if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
+  return [];
+}
+
+interface Talking {
+  readonly request: RequestShape;
+  readonly talks: readonly string[];
+}
+
+async function isInItsWords(
+  store: Store,
+  log: SessionLog,
+  { request, talks }: Talking,
+): Promise<boolean> {
+  if (!isNumbered(request)) return true;
+  if (bringsAnswers(log, request)) await recallAnswers(store, log);
+  return hasWordsInCommon(log, request, talks);
+}
+
+function isNumbered({ messages }: RequestShape): boolean {
+  return messages.some(({ marks }) => marks?.isNumbered === true);
+}
+
+/** An answer that two conversations were given does not say which of them goes on. */
+async function isOnly(
+  shelf: SessionShelf,
+  store: Store,
+  query: SessionLookup & Talking,
+  { log, shown: { proof } }: Candidate,
+): Promise<boolean> {
+  const { tenant, wire, request } = query;
+  const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
+  const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
+  const stored = await store.holders(asked).catch(noneUnlessSpoilt);
+  const others = new Set([...held, ...stored].filter((session) => session !== log.record.id));
+  if (others.size > 0 && !isNumbered(request)) return false;
+  for (const id of others) {
+    const other = await loadSession(shelf, store, id);
+    if (other !== undefined && (await isInItsWords(store, other, query))) return false;
+  }
+  return true;
+}

@@ -1,0 +1,107 @@
+/**
+ * The last request of each conversation, so that the next one is compared with it instead of being
+ * read again: what both begin with is neither scanned, hashed nor parsed.
+ */
+
+import { type BodySlices, type KnownPrefix, readSlices, resumeSlices } from "../../wire/format/slices.ts";
+import type { Link, LogMessage } from "../log/log.ts";
+
+/** What was learned of a request. */
+export interface LearnedRequest {
+  readonly body: Uint8Array;
+  readonly slices: BodySlices;
+  /** How its messages were counted. */
+  readonly rulerKey: string;
+  readonly messages: readonly LogMessage[];
+  readonly links: readonly Link[];
+}
+
+export interface RecalledPrefix {
+  readonly slices: BodySlices;
+  /** Of the messages at the start of the request, in order. Empty when nothing is known. */
+  readonly messages: readonly LogMessage[];
+  readonly links: readonly Link[];
+  readonly rulerKey: string;
+}
+
+export interface PrefixMemory {
+  recall(key: string, body: Uint8Array, field: string): RecalledPrefix;
+  remember(key: string, learned: LearnedRequest): void;
+}
+
+/** All bodies that are kept, together. Larger ones than the second bound are not worth the room. */
+const maxKeptBytes = 128 * 1024 * 1024;
+const maxBodyBytes = 16 * 1024 * 1024;
+const compareBytes = 64 * 1024;
+
+export function createPrefixMemory(): PrefixMemory {
+  /** In order of use: the first is the one to let go. */
+  const kept = new Map<string, LearnedRequest>();
+  let keptBytes = 0;
+
+  const drop = (key: string): void => {
+    const known = kept.get(key);
+    if (known === undefined) return;
+    kept.delete(key);
+    keptBytes -= known.body.length;
+  };
+
+  return {
+    recall: (key, body, field) => {
+      const known = kept.get(key);
+      const prefix = known && findPrefix(known, body, field);
+      if (known === undefined || prefix === undefined) {
+        return { slices: readSlices(body), messages: [], links: [], rulerKey: "" };
+      }
+      return {
+        slices: resumeSlices(body, prefix),
+        messages: known.messages.slice(0, prefix.count),
+        links: known.links.slice(0, prefix.count),
+        rulerKey: known.rulerKey,
+      };
+    },
+    remember: (key, learned) => {
+      drop(key);
+      if (learned.body.length > maxBodyBytes) return;
+      kept.set(key, learned);
+      keptBytes += learned.body.length;
+      for (const oldest of kept.keys()) {
+        if (keptBytes <= maxKeptBytes) break;
+        drop(oldest);
+      }
+    },
+  };
+}
+
+function findPrefix(
+  known: LearnedRequest,
+  body: Uint8Array,
+  field: string,
+): KnownPrefix | undefined {
+  const elements = known.slices.elements.get(field) ?? [];
+  const common = commonLength(known.body, body);
+  // The byte after an element must be the same too: `1` is a prefix of `12`.
+  let count = elements.length;
+  while (count > 0 && (elements[count - 1]?.end ?? 0) >= common) count--;
+  return count === 0 ? undefined : { slices: known.slices, field, count };
+}
+
+/** How many bytes two bodies have in common at their start: compared in blocks, then halved. */
+function commonLength(left: Uint8Array, right: Uint8Array): number {
+  const length = Math.min(left.length, right.length);
+  let start = 0;
+  while (start < length && isEqual(left, right, start, Math.min(length, start + compareBytes))) {
+    start = Math.min(length, start + compareBytes);
+  }
+  let end = Math.min(length, start + compareBytes);
+  while (start < end) {
+    const middle = (start + end + 1) >> 1;
+    if (isEqual(left, right, start, middle)) start = middle;
+    else end = middle - 1;
+  }
+  return start;
+}
+
+function isEqual(left: Uint8Array, right: Uint8Array, start: number, end: number): boolean {
+  return Buffer.compare(left.subarray(start, end), right.subarray(start, end)) === 0;
+}

@@ -1,0 +1,122 @@
+/** The messages of a request as a session's log names them: a client spells what it was told in its own way. */
+
+import { hasWordsOf } from "./echoes.ts";
+import {
+  extendLink,
+  findCommon,
+  type Link,
+  type LogMessage,
+  linksOfPath,
+  looseChainOf,
+  pathTo,
+  rootLink,
+  type SessionLog,
+} from "../log/log.ts";
+
+/**
+ * The links of a request as this log names its messages. Leading system messages change from turn to turn (a date, the
+ * state of a repository): the conversation behind them is still the one that the log has below the first of them. What
+ * earlier versions recorded under a coarser identity is the same message where its bytes are the same. And an answer is the
+ * same message however its client spells it.
+ */
+export function linksIn(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+): readonly Link[] {
+  const behindLead = links.findIndex(({ isLeading }) => !isLeading);
+  const lead = behindLead < 0 ? links.length : behindLead;
+  const known = knownLead(log, messages, links, lead);
+  const common = known === undefined ? findCommon(log, links).common : lead;
+  const named = [...(known ?? links.slice(0, common))];
+  let link = named.at(-1) ?? rootLink(log.record.wire);
+  for (const message of messages.slice(named.length)) {
+    const index = named.length;
+    const own = link === links[index - 1] ? links[index] : undefined;
+    link = linkIn(log, link, message, own);
+    named.push(link);
+  }
+  return named;
+}
+
+/** The leading messages of the log that stand where those of the request stand, when the request brings others. */
+function knownLead(
+  log: SessionLog,
+  messages: readonly LogMessage[],
+  links: readonly Link[],
+  lead: number,
+): readonly Link[] | undefined {
+  const first = messages[lead];
+  if (lead === 0 || first === undefined) return undefined;
+  if (log.seqByChain.has(links[lead]?.chain ?? "")) return undefined;
+  for (const [seq, count] of [...log.leading].reverse()) {
+    if (count !== lead) continue;
+    const path = linksOfPath(log.record.wire, pathTo(log, seq));
+    const last = path.at(-1);
+    if (last !== undefined && log.seqByChain.has(linkIn(log, last, first).chain)) return path;
+  }
+  return undefined;
+}
+
+/** `own` is what the request has behind the same link, where that is known. */
+function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
+  const link = own ?? extendLink(before, message);
+  if (log.seqByChain.has(link.chain)) return link;
+  return oldLinkIn(log, before, message) ?? answerLinkIn(log, before, link, message) ?? link;
+}
+
+function oldLinkIn(log: SessionLog, before: Link, message: LogMessage): Link | undefined {
+  const { oldIdentity } = message;
+  if (oldIdentity === undefined) return undefined;
+  const old = extendLink(before, { ...message, identity: oldIdentity });
+  const node = log.nodes.get(log.seqByChain.get(old.chain) ?? -1);
+  return node?.hash === message.hash ? old : undefined;
+}
+
+/**
+ * The answer that Plimsoll recorded in this place, where it has the same calls, or without calls the same text. So it is with
+ * what its client has made of an answer here before. A server that numbers its calls may have answered here twice with the same
+ * ids: then the words say which of the two it is, or that it is neither.
+ */
+function answerLinkIn(
+  log: SessionLog,
+  before: Link,
+  { talk, isLeading }: Link,
+  message: LogMessage,
+): Link | undefined {
+  const { role, essence } = message;
+  if (role !== "assistant") return undefined;
+  const parent = log.seqByChain.get(before.chain);
+  const below = (log.answersBelow.get(parent ?? 0) ?? []).flatMap(
+    (seq) => log.nodes.get(seq) ?? [],
+  );
+  const answers = below.filter(
+    (node) => node.isComplete && (essence === null ? node.talk === undefined : node.talk === talk),
+  );
+  const [only, ...others] = answers;
+  const answer =
+    answers.findLast(({ seq }) => log.words.get(seq)?.[0] === message.marks?.words) ??
+    answers.findLast(({ seq }) => hasWordsOf(log, seq, message)) ??
+    (others.length === 0 ? only : undefined);
+  return answer && { chain: answer.chain, looseChain: looseChainOf(answer), talk, isLeading };
+}
+
+/** The link of a message, where the log names nothing before it otherwise than the request does. */
+export function ownLink(
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  index: number,
+): Link | undefined {
+  const isOwn = links[index - 1] === named[index - 1] && links[index] === named[index];
+  return isOwn ? links[index] : undefined;
+}
+
+/** The leading system messages of the request, where the log goes on below others. */
+export function newLead(
+  messages: readonly LogMessage[],
+  { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
+  bytes: readonly Uint8Array[],
+): readonly Uint8Array[] | undefined {
+  const lead = messages.findIndex(({ role }) => role !== "system");
+  const isOther = lead > 0 && links[lead - 1]?.chain !== named[lead - 1]?.chain;
+  return isOther ? bytes.slice(0, lead) : undefined;
+}

@@ -1,0 +1,23 @@
+/** Names that a provider gave to answers: which message of the log does a later request mean? */
+
+import type { ReferenceRecord, Store } from "../../store/store.ts";
+
+export interface References {
+  note(tenant: string, reference: ReferenceRecord): void;
+  find(tenant: string, name: string): Promise<ReferenceRecord | undefined>;
+}
+
+const maxNoted = 50_000;
+
+/** What was just noted may not be stored yet; older names are read from the store. */
+export function createReferences(store: Store): References {
+  const noted = new Map<string, ReferenceRecord>();
+  return {
+    note: (tenant, reference) => {
+      if (noted.size >= maxNoted) noted.delete(noted.keys().next().value as string);
+      noted.set(`${tenant}\0${reference.name}`, reference);
+    },
+    find: async (tenant, name) =>
+      noted.get(`${tenant}\0${name}`) ?? (await store.reference(tenant, name)),
+  };
+}

@@ -1,0 +1,173 @@
+/** The sessions that are in memory, by id, by the client's name and by their answers; the least used are let go. */
+
+import type { SessionLog } from "../log/log.ts";
+
+export interface SessionShelf {
+  put(log: SessionLog): void;
+  get(id: string): SessionLog | undefined;
+  byClientKey(tenant: string, wire: string, clientKey: string): string | undefined;
+  /** Ids of sessions that recorded an answer after which one of these was said, those of the first talk first. */
+  byAnswers(query: ShelfQuery): ReadonlySet<string>;
+  /** Messages were added: so the session is found by its next request. */
+  noteAnswers(log: SessionLog): void;
+  remove(log: SessionLog): void;
+}
+
+export interface ShelfQuery {
+  readonly tenant: string;
+  readonly talks: readonly string[];
+  readonly max: number;
+}
+
+export interface ShelfLimits {
+  readonly maxSessions: number;
+  /** Of all sessions together. */
+  readonly maxMessages: number;
+  readonly maxKeys: number;
+}
+
+interface Held {
+  readonly log: SessionLog;
+  readonly keys: Set<string>;
+  /** Up to here its answers are known. */
+  noted: number;
+  messages: number;
+}
+
+const keyOf = (...names: readonly string[]): string => names.join("\0");
+
+/** Of the sessions that were given one and the same answer so many are remembered: more than one proves nothing. */
+const maxPerKey = 4;
+
+export function createSessionShelf(limits: ShelfLimits): SessionShelf {
+  /** In order of use: the first is the one to let go. */
+  const held = new Map<string, Held>();
+  const index = createAnswerIndex();
+  const idByClientKey = new Map<string, string>();
+  let messageCount = 0;
+
+  const noteAnswers: SessionShelf["noteAnswers"] = (log) => {
+    const entry = held.get(log.record.id);
+    if (entry?.log !== log) return;
+    messageCount += log.nodes.size - entry.messages;
+    entry.messages = log.nodes.size;
+    // Whoever has a name is found by it.
+    if (log.record.clientKey === undefined) index.note(entry);
+  };
+
+  const remove = (id: string, entry: Held): void => {
+    held.delete(id);
+    const { tenant, wire, clientKey } = entry.log.record;
+    if (clientKey !== undefined && idByClientKey.get(keyOf(tenant, wire, clientKey)) === id)
+      idByClientKey.delete(keyOf(tenant, wire, clientKey));
+    messageCount -= entry.messages;
+    index.drop(entry);
+  };
+
+  const isFull = (): boolean =>
+    held.size > limits.maxSessions ||
+    index.size > limits.maxKeys ||
+    messageCount > limits.maxMessages;
+  /** Not at once: whoever was given a session must first have marked it as busy. */
+  const letGoSoon = (): void => {
+    if (isFull()) setImmediate(letGo);
+  };
+  const letGo = (): void => {
+    for (const [id, entry] of held) {
+      if (!isFull()) return;
+      if (!isBusy(entry.log)) remove(id, entry);
+    }
+  };
+
+  return {
+    noteAnswers,
+    put: (log) => {
+      const { id, tenant, wire, clientKey } = log.record;
+      const before = held.get(id);
+      if (before !== undefined) remove(id, before);
+      held.set(id, { log, keys: new Set(), noted: 0, messages: 0 });
+      if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
+      noteAnswers(log);
+      letGoSoon();
+    },
+    remove: (log) => {
+      const entry = held.get(log.record.id);
+      if (entry?.log === log) remove(log.record.id, entry);
+    },
+    get: (id) => {
+      const entry = held.get(id);
+      if (entry === undefined) return undefined;
+      held.delete(id);
+      held.set(id, entry);
+      return entry.log;
+    },
+    byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
+    byAnswers: index.find,
+  };
+}
+
+interface AnswerIndex {
+  readonly size: number;
+  note(entry: Held): void;
+  drop(entry: Held): void;
+  find(query: ShelfQuery): ReadonlySet<string>;
+}
+
+/** Which sessions recorded an answer. */
+function createAnswerIndex(): AnswerIndex {
+  const idsByKey = new Map<string, Set<string>>();
+  let size = 0;
+
+  const noteKey = (entry: Held, key: string): void => {
+    const { id, tenant } = entry.log.record;
+    const name = keyOf(tenant, key);
+    if (entry.keys.has(name) || (idsByKey.get(name)?.size ?? 0) >= maxPerKey) return;
+    entry.keys.add(name);
+    size++;
+    addId(idsByKey, name, id);
+  };
+
+  return {
+    get size() {
+      return size;
+    },
+    note: (entry) => {
+      const { log } = entry;
+      for (let seq = entry.noted + 1; seq < log.nextSeq; seq++) {
+        const node = log.nodes.get(seq);
+        if (node?.source === "answer" && node.talk !== undefined) noteKey(entry, node.talk);
+      }
+      entry.noted = log.nextSeq - 1;
+    },
+    drop: ({ log, keys }) => {
+      size -= keys.size;
+      for (const key of keys) dropId(idsByKey, key, log.record.id);
+    },
+    find: ({ tenant, talks, max }) => {
+      const found = new Set<string>();
+      for (const talk of talks) {
+        for (const id of idsByKey.get(keyOf(tenant, talk)) ?? [])
+          if (found.size < max) found.add(id);
+        if (found.size >= max) break;
+      }
+      return found;
+    },
+  };
+}
+
+function addId(ids: Map<string, Set<string>>, key: string, id: string): void {
+  ids.set(key, (ids.get(key) ?? new Set()).add(id));
+}
+
+function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
+  const left = ids.get(key);
+  left?.delete(id);
+  if (left?.size === 0) ids.delete(key);
+}
+
+/** What runs or is not stored yet is nowhere else. */
+function isBusy({ unsaved, isSaving, branches }: SessionLog): boolean {
+  return (
+    unsaved.length > 0 || isSaving || [...branches.values()].some(({ inFlight }) => inFlight > 0)
+  );
+}

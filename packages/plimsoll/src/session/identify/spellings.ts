@@ -1,0 +1,39 @@
+/** Answers as their client sends them back: the first spelling that is not the model's own is kept beside it. */
+
+import { packBody } from "../../store/body.ts";
+import type { Write } from "../../store/store.ts";
+import { noteWords } from "./echoes.ts";
+import type { Link, LogMessage, SessionLog } from "../log/log.ts";
+
+export interface NamedRequest {
+  readonly messages: readonly LogMessage[];
+  readonly named: readonly Link[];
+  readonly bytes: readonly Uint8Array[];
+  readonly heldCount: number;
+}
+
+/** An answer comes back for the first time right behind what was known: older ones were looked at then. */
+const newestAnswers = 16;
+
+export function keepSpellings(
+  log: SessionLog,
+  { messages, named, bytes, heldCount }: NamedRequest,
+  common: number,
+): void {
+  const session = log.record.id;
+  for (let index = Math.max(heldCount, common - newestAnswers); index < common; index++) {
+    const node = log.nodes.get(log.seqByChain.get(named[index]?.chain ?? "") ?? -1);
+    const sent = bytes[index - heldCount];
+    const hash = messages[index]?.hash;
+    const isOther = node?.source === "answer" && hash !== undefined && node.hash !== hash;
+    if (!isOther || sent === undefined || log.worded.has(node.seq)) continue;
+    const { seq } = node;
+    log.worded.add(seq);
+    noteWords(log, seq, messages[index]?.marks);
+    log.unsaved.push(
+      packBody(sent).then((body): Write => {
+        return { kind: "wording", session, seq, hash, bytes: sent.length, body };
+      }),
+    );
+  }
+}

@@ -1,0 +1,124 @@
+/** Messages of a session as they were said, beside what the model sees of them, and the edits between the two. */
+
+import type { MessageDetails } from "../../message/api.ts";
+import type { Edit } from "../../message/edit.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { BranchRecord, NodeRecord, Store } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { decodeMessage } from "../draft/encode.ts";
+import { looseChainOf, pathTo, restoreLog, type SessionLog } from "../log/log.ts";
+import { indexOn, pathOfBranch } from "../log/path.ts";
+import { replaceParts } from "../draft/render.ts";
+import { shownMessage } from "./readable-parts.ts";
+import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { foldView, type View } from "../log/view.ts";
+
+export interface Range {
+  /** Numbers in the log, both included. */
+  readonly first: number;
+  readonly last: number;
+  readonly branch?: string;
+}
+
+/** At a time. */
+const mostMessages = 50;
+
+export async function detailsOf(
+  store: Pick<Store, "snapshot" | "bodies" | "turns">,
+  session: string,
+  { first, last, branch }: Range,
+): Promise<MessageDetails> {
+  const snapshot = await store.snapshot(session);
+  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
+  if (snapshot === undefined || wire === undefined) return { items: [], edits: [] };
+  const log = restoreLog(snapshot);
+  const [lastTurn] = await store.turns(session, 1);
+  const found = pathThrough(log, first, { wanted: branch, likely: lastTurn?.branch });
+  if (found === undefined)
+    throw new PlimsollError(
+      "POINT_UNKNOWN",
+      `There is no message ${first} on this branch: \`plimsoll log\` shows their numbers.`,
+      { status: 404 },
+    );
+  const { path, record } = found;
+  const scale = scaleOf(record);
+  const wanted = path.filter(({ seq }) => seq >= first && seq <= last).slice(0, mostMessages);
+  const bodies = await store.bodies(
+    session,
+    wanted.map(({ seq }) => seq),
+  );
+  const indexOf = indexOn(pathOfBranch(log, record), log);
+  const view = foldView(indexOf, log.edits);
+  return {
+    items: wanted.map((node) => {
+      const body = bodies.get(node.seq) ?? new Uint8Array();
+      const seen = seenAs(view, indexOf(looseChainOf(node)) ?? -1, { wire, body });
+      return {
+        seq: node.seq,
+        at: node.at,
+        tokens: told(node.tokens, scale),
+        ...shownMessage(wire.decode(decodeMessage(body))),
+        ...(seen === undefined ? {} : { seen }),
+      };
+    }),
+    edits: view.edits.filter((edit) => touches(edit, wanted, { view, indexOf })),
+  };
+}
+
+/** Several branches may share a message: the one that is asked for, else the one that was sent last. */
+function pathThrough(
+  log: SessionLog,
+  seq: number,
+  { wanted, likely }: { readonly wanted: string | undefined; readonly likely: string | undefined },
+): { readonly path: readonly NodeRecord[]; readonly record: BranchRecord } | undefined {
+  const branches = [...log.branches.values()].map(({ record }) => record);
+  const inOrder = [
+    ...branches.filter(({ id }) => id === likely),
+    ...branches.filter(({ id }) => id !== likely),
+  ].filter(({ id }) => wanted === undefined || id === wanted);
+  return inOrder
+    .map((record) => ({ record, path: pathTo(log, record.tipSeq) }))
+    .find(({ path }) => path.some((node) => node.seq === seq));
+}
+
+function seenAs(
+  view: View,
+  index: number,
+  { wire, body }: { readonly wire: Wire; readonly body: Uint8Array },
+): MessageDetails["items"][number]["seen"] {
+  if (view.gaps.some(({ first, last }) => first <= index && index <= last)) return "taken out";
+  const replacements = view.replacements.get(index);
+  if (replacements === undefined) return undefined;
+  return shownMessage(wire.decode(decodeMessage(replaceParts(wire, body, replacements))));
+}
+
+function touches(
+  { seq, action }: Edit,
+  wanted: readonly NodeRecord[],
+  {
+    view,
+    indexOf,
+  }: { readonly view: View; readonly indexOf: (chain: string) => number | undefined },
+): boolean {
+  const chains = wanted.map(looseChainOf);
+  const indexes = chains.flatMap((chain) => indexOf(chain) ?? []);
+  switch (action.kind) {
+    case "replace":
+      return chains.includes(action.chain);
+    case "insert":
+      return chains.includes(action.after);
+    case "pin": {
+      const [first, last] = [indexOf(action.first) ?? -1, indexOf(action.last) ?? -1];
+      return indexes.some((index) => first <= index && index <= last);
+    }
+    case "remove":
+    case "fold":
+      return view.gaps.some(
+        ({ first, last, edit }) =>
+          edit.seq === seq && indexes.some((index) => first <= index && index <= last),
+      );
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,119 @@
+/** A message without its bytes: what a picture of the window needs to know of it, learned once and kept by its hash. */
+
+import type { Segment, SegmentKind } from "../../message/api.ts";
+import { type Message, messageText, type Part } from "../../message/message.ts";
+import {
+  detectType,
+  type Priority,
+  type PriorityArea,
+  splitUnits,
+  type UnitType,
+} from "../../message/unit.ts";
+
+export interface Sketch {
+  /** Roles, calls and results, nothing of what they say: enough to find exchanges. */
+  readonly bones: Message;
+  /** Shares of the message by kind, in order; together 1. */
+  readonly shares: readonly { readonly kind: SegmentKind; readonly share: number }[];
+  readonly type: UnitType;
+  readonly priority?: Priority;
+  readonly begins: string;
+}
+
+const longestBeginning = 100;
+/** A beginning and a type are seen in the first of it. */
+const looksAt = 20_000;
+
+export function sketchOf(message: Message, areas: readonly PriorityArea[]): Sketch {
+  const text = messageText(message).slice(0, looksAt);
+  const [unit] = areas.length === 0 ? [] : splitUnits([textOnly(message, text)], areas);
+  return {
+    bones: { role: message.role, parts: message.parts.map(boneOf) },
+    shares: sharesOf(message),
+    type: detectType(text),
+    ...(unit === undefined ? {} : { priority: unit.priority }),
+    begins: ownCopy(beginningOf(message, text)),
+  };
+}
+
+/** Of `tokens`, by what the message consists of; whole numbers that add up. */
+export function segmentsOf(sketch: Sketch, tokens: number): readonly Segment[] {
+  let left = tokens;
+  return sketch.shares.map(({ kind, share }, index) => {
+    const isLast = index === sketch.shares.length - 1;
+    const own = isLast ? left : Math.min(left, Math.round(tokens * share));
+    left -= own;
+    return { kind, tokens: own };
+  });
+}
+
+function textOnly({ role }: Message, text: string): Message {
+  return { role, parts: [{ kind: "text", text }] };
+}
+
+function boneOf(part: Part): Part {
+  switch (part.kind) {
+    case "tool-call":
+      return { ...part, input: "" };
+    case "tool-result":
+      return { ...part, content: [] };
+    case "reasoning":
+      return { kind: "reasoning", text: "" };
+    default:
+      return { kind: "text", text: "" };
+  }
+}
+
+function kindOf(role: Message["role"], part: Part): SegmentKind {
+  if (role === "tool" || part.kind === "tool-result") return "results";
+  return part.kind === "opaque" && part.isTools === true ? "tools" : role;
+}
+
+/** By length: the parts of one message are of one language, more or less. */
+function sharesOf({ role, parts }: Message): Sketch["shares"] {
+  const sizes: { kind: SegmentKind; size: number }[] = [];
+  for (const part of parts) {
+    const kind = kindOf(role, part);
+    const last = sizes.at(-1);
+    if (last?.kind === kind) last.size += sizeOf(part);
+    else sizes.push({ kind, size: sizeOf(part) });
+  }
+  const all = sizes.reduce((sum, { size }) => sum + size, 0);
+  if (sizes.length === 0) return [{ kind: role === "tool" ? "results" : role, share: 1 }];
+  return sizes.map(({ kind, size }) => ({
+    kind,
+    share: all === 0 ? 1 / sizes.length : size / all,
+  }));
+}
+
+function sizeOf(part: Part): number {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+      return part.text.length;
+    case "tool-call":
+      return part.name.length + part.input.length;
+    case "tool-result":
+      return part.content.reduce((sum, inner) => sum + sizeOf(inner), 0);
+    default:
+      // Media cost by their measure, not by their bytes: something in the middle.
+      return 4000;
+  }
+}
+
+/** A part of a text holds on to all of it: what is kept for long is written anew. */
+function ownCopy(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+function beginningOf({ parts }: Message, text: string): string {
+  const said = text
+    .slice(0, longestBeginning * 4)
+    // A single space stays as it is: most of them are.
+    .replaceAll(/\s{2,}|[^\S ]/g, " ")
+    .trim();
+  if (said !== "") return said.slice(0, longestBeginning);
+  const call = parts.find(({ kind }) => kind === "tool-call");
+  if (call?.kind === "tool-call") return `${call.name} ${call.input}`.slice(0, longestBeginning);
+  return parts[0]?.kind ?? "";
+}

@@ -1,0 +1,50 @@
+/** Messages as people read them: parts as text, cut where they are long, media and unknown parts described. */
+
+import type { ShownMessage, ShownPart } from "../../message/api.ts";
+import type { Media, Message, Part } from "../../message/message.ts";
+
+/** Of one part: more than anyone reads, less than makes a page slow. */
+const longestPart = 65_536;
+/** Of one message. */
+const mostParts = 200;
+
+export function shownMessage({ role, parts }: Message): ShownMessage {
+  return { role, parts: parts.slice(0, mostParts).map(shownPart) };
+}
+
+function shownPart(part: Part): ShownPart {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+      return { kind: part.kind, ...cut(part.text) };
+    case "tool-call":
+      return { kind: part.kind, name: part.name, ...cut(part.input) };
+    case "tool-result":
+      return {
+        kind: part.kind,
+        ...cut(part.content.map((inner) => shownPart(inner).text).join("\n")),
+      };
+    case "image":
+    case "document":
+      return { kind: part.kind, text: describe(part.media) };
+    case "opaque":
+      return { kind: part.kind, name: part.type, ...cut(JSON.stringify(part.json)) };
+  }
+}
+
+function cut(text: string): Pick<ShownPart, "text" | "of"> {
+  return text.length <= longestPart
+    ? { text }
+    : { text: text.slice(0, longestPart), of: text.length };
+}
+
+function describe(media: Media): string {
+  switch (media.kind) {
+    case "base64":
+      return `${media.mediaType}, ${media.data.length} characters of base64`;
+    case "url":
+      return media.url.slice(0, 500);
+    case "file":
+      return `file ${media.id}`;
+  }
+}

@@ -1,0 +1,101 @@
+/** How a session stands: what fills its window, which edits hold, and what was compacted last. */
+
+import { restoreLog } from "../log/log.ts";
+import { indexOn, pathOfBranch } from "../log/path.ts";
+import { receiptsOf } from "./receipts.ts";
+import { foldView, type View } from "../log/view.ts";
+import type { SessionRecord, SessionSnapshot, Store } from "../../store/store.ts";
+import { figuresOf, type TurnFigures } from "../../server/api/api.ts";
+
+export interface SessionStatus {
+  readonly session: string;
+  readonly agent?: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly turns: number;
+  /** Of the conversation, and those of them that the model still sees. */
+  readonly messages: number;
+  readonly messagesShown: number;
+  /** As it was last sent. */
+  readonly context?: TurnFigures;
+  readonly editsMade: number;
+  readonly editsThatHold: number;
+  /** What stands for content that left the window, newest first. */
+  readonly handles: readonly string[];
+  readonly lastCompaction?: {
+    readonly at: string;
+    readonly reason: string;
+    readonly strategies: readonly string[];
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+  };
+}
+
+export type StatusStore = Pick<Store, "snapshot" | "turns" | "events">;
+
+/** The older ones are behind these, or can be searched for. */
+const handlesMax = 20;
+
+export async function statusOf(store: StatusStore, session: SessionRecord): Promise<SessionStatus> {
+  const snapshot = await store.snapshot(session.id);
+  const [turn] = await store.turns(session.id, 1);
+  const compaction = (await receiptsOf(store, session.id)).at(-1);
+  const { length, view } =
+    snapshot === undefined ? nothingSaid : lookAt(snapshot, turn?.branch ?? "");
+  const said = (snapshot?.nodes ?? []).filter(
+    ({ source }) => source !== "inner" && source !== "echo",
+  );
+  const { agent } = session;
+  return {
+    session: session.id,
+    ...(agent === undefined ? {} : { agent }),
+    createdAt: new Date(session.createdAt).toISOString(),
+    updatedAt: new Date(session.updatedAt).toISOString(),
+    turns: new Set(said.map((node) => node.turn)).size,
+    messages: length,
+    messagesShown: (view?.gaps ?? []).reduce(
+      (left, gap) => left - (gap.last - gap.first + 1),
+      length,
+    ),
+    ...(turn === undefined ? {} : { context: figuresOf(turn) }),
+    editsMade: snapshot?.edits.length ?? 0,
+    editsThatHold: view?.edits.length ?? 0,
+    handles: view === undefined ? [] : handlesIn(view),
+    ...(compaction === undefined
+      ? {}
+      : {
+          lastCompaction: {
+            at: new Date(compaction.at).toISOString(),
+            reason: compaction.reason,
+            strategies: compaction.strategies,
+            tokensBefore: compaction.receipt.tokensBefore,
+            tokensAfter: compaction.receipt.tokensAfter,
+          },
+        }),
+  };
+}
+
+interface Looked {
+  readonly length: number;
+  readonly view?: View;
+}
+
+const nothingSaid: Looked = { length: 0 };
+
+/** On the branch that was last sent, else on the first. */
+function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
+  const log = restoreLog(snapshot);
+  const [first] = log.branches.values();
+  const branch = log.branches.get(wanted) ?? first;
+  if (branch === undefined) return nothingSaid;
+  const path = pathOfBranch(log, branch.record);
+  return { length: path.length, view: foldView(indexOn(path, log), log.edits) };
+}
+
+function handlesIn({ edits }: View): readonly string[] {
+  const handles = edits.toReversed().flatMap(({ action }) => {
+    const handle = "handle" in action ? action.handle : undefined;
+    return handle === undefined ? [] : [handle];
+  });
+  return [...new Set(handles)].slice(0, handlesMax);
+}

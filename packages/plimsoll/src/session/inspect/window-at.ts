@@ -1,0 +1,118 @@
+/** Where a picture is taken: a branch of a stored session, the view of it at some point, and its last turn. */
+
+import type { Edit } from "../../message/edit.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { BranchRecord, NodeRecord, Store, TurnRecord } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { pathTo, restoreLog, type SessionLog } from "../log/log.ts";
+import { indexOn, pathOfBranch } from "../log/path.ts";
+import { numberOf, type RestorePoint, seqOf } from "../log/checkpoints.ts";
+import { scaleOf } from "../measure/provider-tokens.ts";
+import { foldView, type IndexOf, isAnchoredOn, type View } from "../log/view.ts";
+
+export interface PictureWish {
+  readonly branch?: string;
+  /** The view at this point, with all messages that there are by now. */
+  readonly at?: RestorePoint;
+}
+
+/** Turns to look for the last one of a branch. */
+const turnsBack = 50;
+
+export interface PlaceWorld {
+  readonly store: Pick<Store, "snapshot" | "turns">;
+  /** Of a session that is in memory; without it the store is read. */
+  readonly logOf?: (session: string) => Promise<SessionLog | undefined>;
+}
+
+function storedLog(
+  store: Pick<Store, "snapshot">,
+): (session: string) => Promise<SessionLog | undefined> {
+  return async (session) => {
+    const snapshot = await store.snapshot(session);
+    return snapshot && restoreLog(snapshot);
+  };
+}
+
+export interface Place {
+  readonly session: string;
+  readonly log: SessionLog;
+  readonly branch: string;
+  readonly wire: Wire;
+  readonly nodes: readonly NodeRecord[];
+  readonly view: View;
+  readonly replacing: ReadonlyMap<string, readonly Edit[]>;
+  readonly indexOf: IndexOf;
+  readonly lastTurn: TurnRecord | undefined;
+  /** The provider's tokens for one of ours. */
+  readonly scale: number;
+}
+
+export async function placeOf(
+  { store, logOf }: PlaceWorld,
+  session: string,
+  { branch: wanted, at }: PictureWish,
+): Promise<Place> {
+  const log = await (logOf ?? storedLog(store))(session);
+  if (log === undefined) throw unknown("There is no such session: GET /api/sessions lists them.");
+  const turns = await store.turns(session, turnsBack);
+  const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  const branch = branchFor(log, wanted ?? branchOfPoint(log, at) ?? turns[0]?.branch);
+  if (wanted !== undefined && branch?.id !== wanted)
+    throw unknown(`There is no branch ${wanted} in this session.`);
+  if (branch === undefined || wire === undefined)
+    throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
+      status: 409,
+    });
+  const nodes = pathTo(log, branch.tipSeq);
+  const indexOf = indexOn(pathOfBranch(log, branch), log);
+  const view = viewAt(log, indexOf, at);
+  const lastTurn = turns.find((turn) => turn.branch === branch.id) ?? turns[0];
+  const scale = scaleOf(branch);
+  const replacing = replacingIn(view);
+  return {
+    session,
+    log,
+    branch: branch.id,
+    wire,
+    nodes,
+    view,
+    replacing,
+    indexOf,
+    lastTurn,
+    scale,
+  };
+}
+
+function unknown(message: string): PlimsollError {
+  return new PlimsollError("SESSION_UNKNOWN", message, { status: 404 });
+}
+
+function branchFor(log: SessionLog, name: string | undefined): BranchRecord | undefined {
+  const [first] = log.branches.values();
+  return (log.branches.get(name ?? "") ?? first)?.record;
+}
+
+function viewAt(log: SessionLog, indexOf: IndexOf, at: RestorePoint | undefined): View {
+  const here = log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
+  const last = at === undefined ? Number.POSITIVE_INFINITY : seqOf(here, at);
+  const then = here.filter(({ seq }) => seq <= last);
+  return foldView(indexOf, then);
+}
+
+function branchOfPoint(log: SessionLog, at: RestorePoint | undefined): string | undefined {
+  const seq = at?.seq ?? numberOf(at?.checkpoint);
+  return log.edits.find((edit) => edit.seq === seq)?.branch;
+}
+
+/** Edits that replace a part, by the message that it is of. */
+function replacingIn({ edits }: View): ReadonlyMap<string, readonly Edit[]> {
+  const found = new Map<string, Edit[]>();
+  for (const edit of edits) {
+    if (edit.action.kind !== "replace") continue;
+    const { chain } = edit.action;
+    found.set(chain, [...(found.get(chain) ?? []), edit]);
+  }
+  return found;
+}

@@ -1,0 +1,124 @@
+/** The picture of the window, over generated conversations on every wire: it shows what the model sees, all of it, once, in order. */
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
+import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
+import { scripts } from "../../../test/generate/script.ts";
+import type { Wire } from "../../../test/harness/json.ts";
+import type { WindowPicture } from "../../message/api.ts";
+import { detailsOf } from "./message-details.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+
+const LIMIT = 1500;
+const RUNS = 6;
+const seed = 20261116;
+const script = scripts({ roundsMin: 8, roundsMax: 12 });
+
+interface Talk {
+  readonly plimsoll: Plimsoll;
+  readonly session: string;
+}
+
+async function afterCuts(wire: Wire, property: (talk: Talk) => Promise<void>): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(script, async (generated) => {
+      const plimsoll = await openWith(LIMIT);
+      try {
+        const passed = await passAll(plimsoll, wire, requestsOf(wire, generated));
+        const isCut = passed.some(({ turn }) => turn.fitted.outcome === "compacted");
+        const session = passed[0]?.turn.session;
+        fc.pre(isCut && session !== undefined);
+        await property({ plimsoll, session });
+      } finally {
+        await plimsoll.close();
+      }
+    }),
+    { numRuns: RUNS, seed, endOnFailure: true },
+  );
+}
+
+/** Messages that the units stand for, in order. */
+function numbersIn({ units }: WindowPicture, path: readonly number[]): readonly number[] {
+  return units.flatMap(({ first, last }) =>
+    first === undefined || last === undefined
+      ? []
+      : path.filter((seq) => seq >= first && seq <= last),
+  );
+}
+
+async function pathOf({ plimsoll, session }: Talk, branch: string): Promise<readonly number[]> {
+  const snapshot = await plimsoll.store.snapshot(session);
+  const nodes = new Map((snapshot?.nodes ?? []).map((node) => [node.seq, node]));
+  const path: number[] = [];
+  let at = snapshot?.branches.find(({ id }) => id === branch)?.tipSeq ?? null;
+  while (at !== null) {
+    path.unshift(at);
+    at = nodes.get(at)?.parent ?? null;
+  }
+  return path;
+}
+
+describe.each(WIRES)("%s", (wire) => {
+  test("every message stands in one unit, in the order of the conversation", () =>
+    afterCuts(wire, async (talk) => {
+      const picture = await talk.plimsoll.picture(talk.session);
+      const path = await pathOf(talk, picture.branch);
+      expect(numbersIn(picture, path)).toEqual(path);
+      expect(new Set(picture.units.map(({ id }) => id)).size).toBe(picture.units.length);
+    }));
+
+  test("units are as large as their segments, the picture as its units, and about what the view measures", () =>
+    afterCuts(wire, async ({ plimsoll, session }) => {
+      const { tokens, units } = await plimsoll.picture(session);
+      for (const unit of units)
+        expect(unit.segments.reduce((sum, segment) => sum + segment.tokens, 0)).toBe(unit.tokens);
+      expect(units.reduce((sum, unit) => sum + unit.tokens, 0)).toBe(tokens);
+      const view = await plimsoll.steering.view(session);
+      const head = units.filter(({ first, edits }) => first === undefined && edits === undefined);
+      const spoken = tokens - head.reduce((sum, unit) => sum + unit.tokens, 0);
+      // Texts of ours weigh a little less inside a message than as one of their own.
+      expect(Math.abs(spoken - view.tokens)).toBeLessThanOrEqual(0.05 * view.tokens + 30);
+    }));
+
+  test("what was taken out says by which edit, what it was, and under which handle it is", () =>
+    afterCuts(wire, async ({ plimsoll, session }) => {
+      const { units, takenOutTokens } = await plimsoll.picture(session);
+      const edits = new Map((await plimsoll.store.edits(session)).map((edit) => [edit.seq, edit]));
+      const edited = units.filter((unit) => unit.edits !== undefined && unit.first !== undefined);
+      expect(edited.length).toBeGreaterThan(0);
+      for (const unit of edited) {
+        for (const seq of unit.edits ?? []) expect(edits.has(seq)).toBe(true);
+        expect(unit.originalTokens).toBeGreaterThan(0);
+      }
+      expect(units.some(({ handle }) => handle !== undefined)).toBe(true);
+      expect(takenOutTokens).toBeGreaterThan(0);
+    }));
+
+  test("the picture before the first edit shows the conversation whole", () =>
+    afterCuts(wire, async (talk) => {
+      const before = await talk.plimsoll.picture(talk.session, { at: { seq: 0 } });
+      const path = await pathOf(talk, before.branch);
+      expect(numbersIn(before, path)).toEqual(path);
+      expect(before.units.some(({ edits }) => edits !== undefined)).toBe(false);
+      const now = await talk.plimsoll.picture(talk.session);
+      expect(before.tokens).toBeGreaterThan(now.tokens);
+    }));
+
+  test("details tell what was said, what the model sees of it, and the edits between them", () =>
+    afterCuts(wire, async ({ plimsoll, session }) => {
+      const { units } = await plimsoll.picture(session);
+      const unit = units.find(({ first, edits }) => first !== undefined && edits !== undefined);
+      const [first, last] = [unit?.first ?? 0, unit?.last ?? 0];
+      const details = await detailsOf(plimsoll.store, session, { first, last });
+      expect(details.items[0]?.seq).toBe(first);
+      expect(details.items.some(({ seen }) => seen !== undefined)).toBe(true);
+      expect(details.edits.map(({ seq }) => seq)).toEqual(
+        expect.arrayContaining([...(unit?.edits ?? [])]),
+      );
+      for (const { seen, ...said } of details.items) {
+        if (seen === undefined || seen === "taken out") continue;
+        expect(seen.parts).not.toEqual(said.parts);
+      }
+    }));
+});

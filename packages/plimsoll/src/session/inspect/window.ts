@@ -1,0 +1,378 @@
+/**
+ * What fills the window, as a picture: every unit in the order in which the model sees it, with its tokens, the edits that made it
+ * what it is, and the handle of what is not shown. From the store alone, so that a service, a command and a report show the same.
+ */
+
+import type { Segment, WindowPicture, WindowUnit } from "../../message/api.ts";
+import type { Edit } from "../../message/edit.ts";
+import { type PriorityArea, splitUnits } from "../../message/unit.ts";
+import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { decodeMessage } from "../draft/encode.ts";
+import { looseChainOf } from "../log/log.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
+import { replaceParts } from "../draft/render.ts";
+import type { Targets } from "../measure/target.ts";
+import { told } from "../measure/provider-tokens.ts";
+import type { Gap } from "../log/view.ts";
+import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
+
+export interface PictureWorld extends PlaceWorld {
+  readonly store: Pick<Store, "snapshot" | "turns" | "bodies">;
+  readonly facts: FactsReader;
+  readonly targets: Targets;
+  readonly areas: readonly PriorityArea[];
+}
+
+export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPicture>;
+
+/** What is remembered of messages of one wire, all sessions together; a few hundred bytes each. */
+const maxSketches = 50_000;
+/** Bodies that are read at a time, and how many such readings are under way: the store reads on while what came is looked at. */
+const bodiesAtOnce = 200;
+const readingsAtOnce = 4;
+/** How a message is seen where parts of it were replaced. */
+interface Replaced {
+  readonly tokens: number;
+}
+
+export function createPictures(world: PictureWorld): Pictures {
+  // The same bytes mean something else in another wire.
+  const byWire = new Map<string, Map<string, Sketch>>();
+  const replaced = new Map<string, Replaced>();
+  const take = async (session: string, wish: PictureWish): Promise<WindowPicture> => {
+    const place = await placeOf(world, session, wish);
+    const { wire, nodes, log, view } = place;
+    const inner = view.expansions.flatMap((expansion) =>
+      expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
+    );
+    const sketches = byWire.get(wire.name) ?? new Map<string, Sketch>();
+    byWire.set(wire.name, sketches);
+    await learnSketches(world, { session, wire, nodes: [...nodes, ...inner] }, sketches);
+    await learnReplaced(world, place, replaced);
+    const sketchOf = ({ hash }: NodeRecord): Sketch => sketches.get(hash) ?? unknownSketch;
+    return draw(place, {
+      sketches: nodes.map(sketchOf),
+      sketchOf,
+      replacedAt: (index) =>
+        view.replacements.has(index) ? replaced.get(replacedKey(place, index)) : undefined,
+    });
+  };
+  // Several who look at once are shown the same; how many at a time is bounded by those who ask.
+  const underWay = new Map<string, Promise<WindowPicture>>();
+  return (session, wish = {}) => {
+    const key = JSON.stringify([session, wish]);
+    const taken = underWay.get(key) ?? take(session, wish).finally(() => void underWay.delete(key));
+    underWay.set(key, taken);
+    return taken;
+  };
+}
+
+const unknownSketch: Sketch = {
+  bones: { role: "user", parts: [] },
+  shares: [{ kind: "user", share: 1 }],
+  type: "other",
+  begins: "",
+};
+
+interface Unlearned {
+  readonly session: string;
+  readonly wire: Wire;
+  readonly nodes: readonly NodeRecord[];
+}
+
+async function learnSketches(
+  { store, areas }: PictureWorld,
+  { session, wire, nodes }: Unlearned,
+  sketches: Map<string, Sketch>,
+): Promise<void> {
+  const unknown = nodes.filter(({ hash }) => !sketches.has(hash));
+  const readings: Promise<ReadonlyMap<number, Uint8Array>>[] = [];
+  const readOn = (): void => {
+    const from = begun;
+    begun += bodiesAtOnce;
+    if (from >= unknown.length) return;
+    const seqs = unknown.slice(from, begun).map(({ seq }) => seq);
+    const reading = store.bodies(session, seqs);
+    // Where an earlier one fails, nobody waits for this one any more.
+    reading.catch(() => undefined);
+    readings.push(reading);
+  };
+  let begun = 0;
+  for (let count = 0; count < readingsAtOnce; count++) readOn();
+  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
+    const bodies = (await readings.shift()) ?? new Map<number, Uint8Array>();
+    readOn();
+    for (const { seq, hash } of unknown.slice(from, from + bodiesAtOnce)) {
+      const body = bodies.get(seq);
+      if (body === undefined) continue;
+      const sketch = sketchOf(wire.decode(decodeMessage(body)), areas);
+      keep(sketches, hash, sketch);
+    }
+  }
+}
+
+/** By the message, the edits that replace parts of it, and who counts. */
+function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
+  const node = nodes[index];
+  const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
+  return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
+}
+
+async function learnReplaced(
+  { store, facts, targets }: PictureWorld,
+  place: Place,
+  replaced: Map<string, Replaced>,
+): Promise<void> {
+  const { session, wire, nodes, view, lastTurn } = place;
+  const { provider = wire.name, model = "" } = lastTurn ?? {};
+  const { ruler } = targets.resolve(provider, wire, { model });
+  const unknown = [...view.replacements.keys()].filter(
+    (index) => !replaced.has(replacedKey(place, index)),
+  );
+  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
+    const some = unknown.slice(from, from + bodiesAtOnce);
+    const bodies = await store.bodies(
+      session,
+      some.flatMap((index) => nodes[index]?.seq ?? []),
+    );
+    const seen = some.map((index) =>
+      replaceParts(
+        wire,
+        bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array(),
+        view.replacements.get(index) ?? [],
+      ),
+    );
+    const learned = await facts.learn(wire, seen, ruler);
+    for (const [at, index] of some.entries())
+      keep(replaced, replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
+  }
+}
+
+function keep<T>(known: Map<string, T>, key: string, value: T): void {
+  if (known.size >= maxSketches) known.delete(known.keys().next().value ?? "");
+  known.set(key, value);
+}
+
+interface Learned {
+  /** Of the nodes, in their order. */
+  readonly sketches: readonly Sketch[];
+  readonly sketchOf: (node: NodeRecord) => Sketch;
+  readonly replacedAt: (index: number) => Replaced | undefined;
+}
+
+function draw(place: Place, learned: Learned): WindowPicture {
+  const { session, branch, lastTurn, nodes, view } = place;
+  const units = [...headUnits(place, learned), ...conversationUnits(place, learned)];
+  const tokens = units.reduce((sum, unit) => sum + unit.tokens, 0);
+  const taken = units.reduce(
+    (sum, unit) => sum + Math.max(0, (unit.originalTokens ?? unit.tokens) - unit.tokens),
+    0,
+  );
+  const { priority } = lastTurn ?? {};
+  return {
+    session,
+    branch,
+    model: lastTurn?.model ?? "",
+    window: lastTurn?.window ?? 0,
+    ...(lastTurn?.isWindowGuess === true ? { isWindowGuess: true } : {}),
+    limit: lastTurn?.limit ?? 0,
+    ...(lastTurn?.headTokens === undefined ? {} : { headTokens: lastTurn.headTokens }),
+    tokens,
+    certainty: lastTurn?.measurement.certainty ?? "estimate",
+    ...cachedIn(units, view.edits, lastTurn),
+    ...(priority === undefined ? {} : { priority }),
+    takenOutTokens: nodes.length === 0 ? 0 : taken,
+    units,
+  };
+}
+
+/** What the last turn had before its conversation; system prompts and tools that stand among the messages are shown there. */
+function headUnits(
+  { lastTurn, nodes, scale }: Place,
+  { sketchOf: sketch }: Learned,
+): readonly WindowUnit[] {
+  const { system = 0, skills = 0, tools = 0 } = lastTurn?.measurement ?? {};
+  const among = (kind: "system" | "tools"): number =>
+    nodes
+      .filter((node) => node.role === "system" && sketch(node).shares[0]?.kind === kind)
+      .reduce((sum, node) => sum + told(node.tokens, scale), 0);
+  const head = [
+    { kind: "system", tokens: system - among("system"), begins: "System prompt" },
+    { kind: "skills", tokens: skills, begins: "Skills" },
+    { kind: "tools", tokens: tools - among("tools"), begins: "Tools" },
+  ] as const;
+  return head
+    .filter(({ tokens }) => tokens > 0)
+    .map(({ kind, tokens, begins }) => ({
+      id: kind,
+      segments: [{ kind, tokens }],
+      tokens,
+      begins,
+    }));
+}
+
+function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[] {
+  const { view } = place;
+  const bones = learned.sketches.map((sketch) => sketch.bones);
+  const gapAt = new Map(view.gaps.map((gap) => [gap.first, gap]));
+  const inserts = insertsByIndex(place);
+  const shown: WindowUnit[] = [...(inserts.get(-1) ?? [])];
+  let index = 0;
+  for (const { first, last } of splitUnits(bones)) {
+    // A gap may begin inside of what looks like one unit, and end in a later one.
+    for (let from = Math.max(index, first); from <= last; from = index) {
+      const gap = gapAt.get(from);
+      const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
+      shown.push(gap === undefined ? unitOf(place, learned, from, to) : gapUnit(place, gap));
+      for (let at = from; at <= to; at++) shown.push(...(inserts.get(at) ?? []));
+      index = to + 1;
+    }
+  }
+  return shown;
+}
+
+function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number): number {
+  for (let index = from + 1; index <= last; index++) if (gapAt.has(index)) return index - 1;
+  return last;
+}
+
+function unitOf(place: Place, learned: Learned, first: number, last: number): WindowUnit {
+  const { nodes, view, scale } = place;
+  const own = nodes.slice(first, last + 1);
+  const sketches = learned.sketches.slice(first, last + 1);
+  const segments = own.flatMap((node, offset) => {
+    const replaced = learned.replacedAt(first + offset);
+    const tokens = told(replaced?.tokens ?? node.tokens, scale);
+    return segmentsOf(sketches[offset] ?? unknownSketch, tokens);
+  });
+  segments.push(...innerSegments(place, learned, first, last));
+  const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, scale), 0);
+  const sizes = own.map((node) => node.tokens);
+  const largest = sizes.indexOf(Math.max(...sizes));
+  const tokens = segments.reduce((sum, segment) => sum + segment.tokens, 0);
+  const edits = editsTouching(place, first, last);
+  const priorities = sketches.flatMap(({ priority }) => priority ?? []);
+  const handle = handleIn(edits);
+  const isPinned = view.pins.some((pin) => pin.first <= last && first <= pin.last);
+  return {
+    id: `m${own[0]?.seq ?? first}`,
+    segments: merged(segments),
+    tokens,
+    first: own[0]?.seq ?? 0,
+    last: own.at(-1)?.seq ?? 0,
+    type: sketches[largest]?.type ?? "other",
+    ...(priorities.length === 0 ? {} : { priority: priorities.toSorted()[0] ?? 2 }),
+    ...(isPinned ? { isPinned } : {}),
+    ...(edits.length === 0 ? {} : { edits: edits.map(({ seq }) => seq), originalTokens }),
+    ...(handle === undefined ? {} : { handle }),
+    begins: sketches[0]?.begins ?? "",
+  };
+}
+
+/** What the model said and was told on the way to an answer that the client knows in fewer words. */
+function innerSegments(
+  { log, view, scale, nodes }: Place,
+  learned: Learned,
+  first: number,
+  last: number,
+): readonly Segment[] {
+  const own = view.expansions.filter(
+    (expansion) => first <= expansion.first && expansion.last <= last,
+  );
+  return own.flatMap((expansion) => {
+    const inner = expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []);
+    const said = nodes.slice(expansion.first, expansion.last + 1);
+    const sum = (some: readonly NodeRecord[]): number =>
+      some.reduce((all, { tokens }) => all + tokens, 0);
+    // The answer itself stands among them.
+    let more = Math.max(0, sum(inner) - sum(said));
+    return inner.flatMap((node) => {
+      const tokens = Math.min(more, node.tokens);
+      more -= tokens;
+      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), told(tokens, scale));
+    });
+  });
+}
+
+function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
+  const own = nodes.slice(first, last + 1);
+  const tokens = told(edit.tokensAfter, scale);
+  const handle = handleIn([edit]);
+  return {
+    id: `e${edit.seq}`,
+    segments: [{ kind: edit.action.kind === "fold" ? "summary" : "handle", tokens }],
+    tokens,
+    first: own[0]?.seq ?? 0,
+    last: own.at(-1)?.seq ?? 0,
+    edits: [edit.seq],
+    originalTokens: own.reduce((sum, node) => sum + told(node.tokens, scale), 0),
+    ...(handle === undefined ? {} : { handle }),
+    begins: beginningOf(text),
+  };
+}
+
+/** Texts of ours behind messages that are there. */
+function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]> {
+  const { view, indexOf, scale } = place;
+  const inserts = new Map<number, WindowUnit[]>();
+  for (const edit of view.edits) {
+    const { action, seq } = edit;
+    const index = action.kind === "insert" ? indexOf(action.after) : undefined;
+    if (action.kind !== "insert" || index === undefined || action.text === "") continue;
+    const tokens = told(edit.tokensAfter, scale);
+    const unit: WindowUnit = {
+      id: `e${seq}`,
+      segments: [{ kind: "summary", tokens }],
+      tokens,
+      edits: [seq],
+      originalTokens: 0,
+      ...(action.handle === undefined ? {} : { handle: action.handle }),
+      begins: beginningOf(action.text),
+    };
+    inserts.set(index, [...(inserts.get(index) ?? []), unit]);
+  }
+  return inserts;
+}
+
+function editsTouching({ nodes, replacing }: Place, first: number, last: number): readonly Edit[] {
+  return nodes.slice(first, last + 1).flatMap((node) => replacing.get(looseChainOf(node)) ?? []);
+}
+
+function handleIn(edits: readonly Edit[]): string | undefined {
+  return edits.flatMap(({ action }) => ("handle" in action ? (action.handle ?? []) : []))[0];
+}
+
+/** Of what the last turn sent: edits since then have changed what the provider has read, and the answer it has not read yet. */
+function cachedIn(
+  units: readonly WindowUnit[],
+  edits: readonly Edit[],
+  lastTurn: TurnRecord | undefined,
+): Pick<WindowPicture, "cachedTokens"> {
+  const read = lastTurn?.cachedTokens ?? lastTurn?.usage?.cacheReadTokens;
+  if (lastTurn === undefined || read === undefined) return {};
+  const since = new Set(edits.filter(({ at }) => at > lastTurn.endedAt).map(({ seq }) => seq));
+  const tip = lastTurn.requestTip ?? Number.POSITIVE_INFINITY;
+  let before = 0;
+  for (const { tokens, first = 0, edits: own = [] } of units) {
+    if (first > tip || own.some((seq) => since.has(seq))) break;
+    before += tokens;
+  }
+  return { cachedTokens: Math.min(read, before) };
+}
+
+function merged(segments: readonly Segment[]): readonly Segment[] {
+  const all: Segment[] = [];
+  for (const segment of segments) {
+    const last = all.at(-1);
+    if (last?.kind === segment.kind)
+      all[all.length - 1] = { kind: last.kind, tokens: last.tokens + segment.tokens };
+    else all.push(segment);
+  }
+  return all;
+}
+
+function beginningOf(text: string): string {
+  return text.slice(0, 400).replaceAll(/\s+/g, " ").trim().slice(0, 100);
+}

@@ -1,0 +1,109 @@
+/** Calls of Plimsoll's own tools, answered for whoever runs the tools of a library session. */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { Message, ToolCallPart } from "../../message/message.ts";
+import { readOwnCall } from "../../offload/own-tools.ts";
+import type { Draft } from "../draft/draft.ts";
+import { contentOf, isShownIn, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
+import type { OwnAnswer } from "../lookup/answer-own-call.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import { announce } from "../log/append.ts";
+import type { Compacted } from "../steer/steer.ts";
+import type { TurnBudget } from "./tool-budget.ts";
+import { resultMessage } from "./tool-output.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+export interface AnsweredCall {
+  /** The answer as a tool's result: append it. */
+  readonly message: Message;
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** What is asked about. */
+export interface AskedTurn {
+  readonly draft: Draft;
+  readonly budget: TurnBudget;
+  readonly compact: () => Promise<Compacted>;
+  readonly findTools: (query: string) => Promise<OwnAnswer>;
+}
+
+/** Null: it is no call of ours. One after the other, for each has the room that those before it left. */
+export async function answerCall(
+  context: Pick<TurnContext, "own" | "exclusively" | "config">,
+  turn: AskedTurn,
+  call: ToolCallPart,
+): Promise<AnsweredCall | null> {
+  const { draft, budget } = turn;
+  const { offer } = draft;
+  const tool = offer && ownToolOf(offer, call);
+  if (offer === undefined || tool === undefined) return null;
+  const { tenant, id: session } = draft.log.record;
+  return context.exclusively(`answers\0${session}`, async () => {
+    const answer = await context.own.answer(
+      {
+        tenant,
+        session,
+        scope: scopeOf(context.config, draft),
+        roomTokens: budget.answerRoom,
+        isShown: isShownIn(draft),
+        compact: () => compactText(turn),
+        findTools: turn.findTools,
+        nameOf: offer.own.nameOf,
+      },
+      readOwnCall(tool, call.input),
+    );
+    return taken(turn, { offer, call }, answer);
+  });
+}
+
+/** Other results may have taken the room meanwhile: looked at and taken in one step. */
+function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
+  const { offer, call } = asked;
+  const whole = messageFor(asked, answer);
+  const isRoomy = answer.isError || budget.weigh(whole) <= budget.face.remaining;
+  const given = isRoomy ? answer : noRoom(offer);
+  const message = isRoomy ? whole : messageFor(asked, given);
+  const tokens = budget.weigh(message);
+  budget.spend(tokens);
+  announce(draft.log, {
+    type: "own-call",
+    session: draft.log.record.id,
+    at: draft.turn.at,
+    turn: draft.turn.id,
+    tool: call.name,
+    tokens,
+    isError: given.isError,
+  });
+  const { text, isError } = given;
+  return { message, text, isError };
+}
+
+interface OwnAsked {
+  readonly offer: OwnOffer;
+  readonly call: ToolCallPart;
+}
+
+function messageFor({ offer, call }: OwnAsked, { isError, ...answer }: OwnAnswer): Message {
+  return resultMessage(call, { content: contentOf(offer, call, answer), isError });
+}
+
+function noRoom({ own }: OwnOffer): OwnAnswer {
+  const name = own.nameOf("compact_context");
+  return {
+    text: `There is no room left for this answer: call ${name} first, then ask again.`,
+    isError: true,
+  };
+}
+
+async function compactText({ budget, compact }: AskedTurn): Promise<string> {
+  try {
+    const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } =
+      await compact();
+    budget.freed(tokensBefore - tokensAfter);
+    return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything stays readable under its handle.`;
+  } catch (error) {
+    if (PlimsollError.is(error) && error.code === "NOTHING_TO_DO") return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,157 @@
+/** What was said in a session, as it has it in memory: messages, their hashes and their sums. */
+
+import type { JsonObject } from "../../message/json.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { encodeMessage, encodePending } from "../draft/encode.ts";
+import { extendLink, type Link, type LogMessage, rootLink, type SessionLog } from "../log/log.ts";
+import { addMessages, emptyTotals } from "../measure/preamble.ts";
+import type { Ruler } from "../measure/message-facts.ts";
+import { linksIn } from "../identify/named-links.ts";
+import { addMessage, nothing } from "../log/path.ts";
+import { appendMessages, type Tip } from "../log/append.ts";
+import type { SessionState } from "./state.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+interface Appending {
+  readonly wire: Wire;
+  readonly ruler: Ruler;
+  readonly turn: { readonly id: string; readonly at: number };
+  readonly branch: string;
+}
+
+/** A session speaks the wire of its first turn, whatever later ones are sent in. */
+export function useWire(state: SessionState, wire: Wire): void {
+  state.wire ??= wire;
+  if (state.log.record.wire !== state.wire.name)
+    state.log.record = { ...state.log.record, wire: state.wire.name };
+}
+
+/** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
+export async function appendPending(
+  context: TurnContext,
+  state: SessionState,
+  { wire, ruler, turn, branch }: Appending,
+): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
+  useWire(state, wire);
+  await useRuler(context, state, ruler);
+  const added = encodePending(state.pending.splice(0), state.wire ?? wire);
+  const bytes = added.map(encodeMessage);
+  noteMarks(state, bytes);
+  const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
+  const from = state.tip ?? { seq: null, link: rootLink(state.log.record.wire) };
+  const entries = messages.map((message, index) => ({
+    message,
+    bytes: bytes[index] ?? new Uint8Array(),
+  }));
+  const tip = appendMessages(state.log, from, entries, {
+    turn: turn.id,
+    branch,
+    source: "request",
+    isComplete: true,
+    at: turn.at,
+  });
+  take(state, added, messages);
+  state.tip = tip;
+  return { tip, newMessages: added.length };
+}
+
+/** As in the proxy: a mark has a name that stands nowhere else, or in somebody's text. */
+function noteMarks(state: SessionState, bytes: readonly Uint8Array[]): void {
+  const isMarked = (one: Uint8Array): boolean =>
+    Buffer.from(one.buffer, one.byteOffset, one.length).includes("cache_");
+  state.hasMarks ||= bytes.some(isMarked);
+}
+
+function take(
+  state: SessionState,
+  added: readonly JsonObject[],
+  messages: readonly LogMessage[],
+): void {
+  for (const [index, message] of messages.entries()) {
+    state.said.push(added[index] ?? {});
+    state.messages.push(message);
+    state.links.push(extendLink(state.links.at(-1) ?? rootLink(state.wire?.name ?? ""), message));
+    state.sumsBefore.push(addMessage(state.sumsBefore.at(-1) ?? nothing, message));
+  }
+  state.totals = addMessages(state.totals, messages);
+}
+
+/** The store and the log in memory had parted: everything that was said is put where the store stands now. */
+export async function reopen(
+  context: TurnContext,
+  state: SessionState,
+  ruler: Ruler,
+): Promise<void> {
+  const log = await context.sessions.byId(state.log.record.id);
+  if (log === undefined || state.wire === undefined) return;
+  state.log = log;
+  const bytes = state.said.map(encodeMessage);
+  const messages = await context.facts.learn(state.wire, bytes, ruler);
+  const entries = messages.map((message, index) => ({
+    message,
+    bytes: bytes[index] ?? new Uint8Array(),
+  }));
+  const root: Tip = { seq: null, link: rootLink(state.wire.name) };
+  state.tip = appendMessages(log, root, entries, {
+    turn: "",
+    branch: branchOf(log, state.agent),
+    source: "request",
+    isComplete: true,
+    at: context.now(),
+  });
+}
+
+function branchOf(log: SessionLog, agent: string | undefined): string {
+  const branches = [...log.branches.values()].map(({ record }) => record);
+  return branches.find((record) => record.agent === agent)?.id ?? "main";
+}
+
+/** Another tokenizer: everything is counted anew, once. */
+async function useRuler(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
+  const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
+  state.ruler = ruler;
+  if (!isChanged || state.wire === undefined) return;
+  const bytes = state.said.map(encodeMessage);
+  const messages = await context.facts.learn(state.wire, bytes, ruler);
+  const said = state.said.splice(0);
+  for (const list of [state.messages, state.links, state.sumsBefore]) list.splice(0);
+  state.sumsBefore.push(nothing);
+  state.totals = emptyTotals;
+  take(state, said, messages);
+}
+
+/** The first choice is what the conversation goes on with. Gives its tokens. */
+export async function takeAnswer(
+  context: TurnContext,
+  state: SessionState,
+  answer: readonly JsonObject[],
+): Promise<number> {
+  const { wire, tip, ruler } = state;
+  if (answer.length === 0 || wire === undefined || tip === undefined || ruler === undefined)
+    return 0;
+  const messages = await context.facts.learn(wire, answer.map(encodeMessage), ruler);
+  const link = messages.reduce<Link>(extendLink, tip.link);
+  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? tip.seq, link };
+  take(state, answer, messages);
+  return messages.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+/** Goes on where an earlier session stopped: its messages are known, only their counts may be of another ruler. */
+export async function resume(
+  context: TurnContext,
+  state: SessionState,
+  said: readonly JsonObject[],
+): Promise<void> {
+  const { wire } = state;
+  if (wire === undefined) return;
+  const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
+  const bytes = said.map(encodeMessage);
+  noteMarks(state, bytes);
+  const messages = await context.facts.learn(wire, bytes, ruler);
+  state.ruler = ruler;
+  take(state, said, messages);
+  const links = linksIn(state.log, state.messages, state.links);
+  state.links.splice(0, state.links.length, ...links);
+  const link = state.links.at(-1) ?? rootLink(wire.name);
+  state.tip = { seq: state.log.seqByChain.get(link.chain) ?? null, link };
+}

@@ -1,0 +1,200 @@
+/** Results that were granted a handle: they are in the log whole, and the model sees a reference. */
+
+import type { Proposal } from "../../message/strategy.ts";
+import type { Edit } from "../../message/edit.ts";
+import { errorMessage } from "../../message/error.ts";
+import type { Part } from "../../message/message.ts";
+import { anyHandle, describeMedia, describeResult, utf8Bytes } from "../../offload/reference-text.ts";
+import { type Brief, briefOf } from "../fit/result-preview.ts";
+import { type Draft, sizeView } from "../draft/draft.ts";
+import { commitEdits, reportDegraded } from "../log/commit-edits.ts";
+import { judge } from "../draft/validate-view.ts";
+import type { FitWorld } from "../fit/last-resort.ts";
+import { nextEditSeq } from "../log/log.ts";
+import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
+import { indexOn, viewOf } from "../log/path.ts";
+import { guardOf, judged } from "../draft/projection.ts";
+import { decoded } from "../draft/conversation-for-strategies.ts";
+import { foldView } from "../log/view.ts";
+
+type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;
+
+/** A shorter text is no longer than what would be said of it. */
+const leastChars = 600;
+
+export function isReferable(part: Part): part is ReferablePart {
+  if (part.kind === "text") return part.text.length >= leastChars;
+  return part.kind === "image" || part.kind === "document";
+}
+
+export interface Reference {
+  readonly tool: string;
+  readonly handle: string;
+  /** What the tool that reads it is called here. */
+  readonly readingTool?: string | undefined;
+  readonly brief?: Brief | undefined;
+}
+
+/**
+ * Neither the handle nor what our tools will be called is known before the result is in the log: a reference with these costs
+ * no less than the real one.
+ */
+export const anyReference = { handle: anyHandle, readingTool: "plimsoll999_read_result" };
+
+export function referenceTo(part: ReferablePart, { brief = {}, ...reference }: Reference): string {
+  if (part.kind !== "text") return describeMedia({ ...reference, kind: part.kind });
+  const { text } = part;
+  const { followedBy } = brief;
+  const described = describeResult({ ...reference, text, bytes: utf8Bytes(text), followedBy });
+  return brief.text === undefined ? described : `${described}\n${brief.text}`;
+}
+
+const toolBudget = "tool_budget";
+
+interface OffloadWorld extends FitWorld {
+  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+}
+
+/** What is new at the end of a conversation, and which of its results were granted a handle: names of tools by call. */
+export interface Granted {
+  readonly newMessages: number;
+  readonly tools: ReadonlyMap<string, string>;
+}
+
+/** Contract: what cannot be stored, or would make the request invalid, is not done: the results stand there whole. */
+export async function showReferences(
+  world: OffloadWorld,
+  draft: Draft,
+  granted: Granted,
+): Promise<void> {
+  if (granted.tools.size === 0) return;
+  await world.exclusively(`edits\0${draft.log.record.id}`, async () => {
+    const first = draft.path.length - granted.newMessages;
+    const seen = Array.from({ length: granted.newMessages }, (_, index) => first + index);
+    try {
+      const results = resultsIn(draft, seen, granted.tools);
+      if (results.length > 0) await replace(world, draft, { seen, results });
+    } catch (error) {
+      reportDegraded(draft, "view", `no references could be made: ${errorMessage(error)}`);
+    }
+  });
+}
+
+interface GrantedResult {
+  /** Of what is new. */
+  readonly message: number;
+  readonly part: number;
+  readonly inner: number;
+  readonly content: ReferablePart;
+  readonly tool: string;
+}
+
+interface Leaving {
+  /** Where what is new stands on the path. */
+  readonly seen: readonly number[];
+  readonly results: readonly GrantedResult[];
+}
+
+function resultsIn(
+  { path, wire }: Draft,
+  seen: readonly number[],
+  tools: Granted["tools"],
+): readonly GrantedResult[] {
+  return seen.flatMap((index, message) => {
+    const parts = decoded(wire, path.contentAt(index))?.parts ?? [];
+    return parts.flatMap((result, part) => {
+      const tool = result.kind === "tool-result" ? tools.get(result.callId) : undefined;
+      if (result.kind !== "tool-result" || tool === undefined) return [];
+      return result.content.flatMap((content, inner) =>
+        isReferable(content) ? { message, part, inner, content, tool } : [],
+      );
+    });
+  });
+}
+
+/** What `tool_output_mode` shows behind the references was not granted: it is shown where it fits all the same. */
+async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Promise<void> {
+  await draft.path.load();
+  const briefs = await briefsOf(world, draft, leaving);
+  const attempts = briefs.some(({ text }) => text !== undefined) ? [briefs, []] : [[]];
+  for (const shown of attempts) {
+    const made = await madeOf(world, draft, leaving, shown);
+    const { log, branch, path } = draft;
+    const view = foldView(indexOn(path, log), [...log.edits, ...made.edits]);
+    const sized = await sizeView(world.facts, draft, view);
+    const isGranted = shown.length === 0;
+    const { verdict } = judged(world, draft, sized, guardOf(world, draft));
+    if (!isGranted && verdict.kind !== "fits") continue;
+    if ((await judge(world, draft, sized)).kind !== "valid") continue;
+    const saved = await commitEdits(world, log, made.edits, made);
+    if (saved === "stored") branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+    return;
+  }
+}
+
+function briefsOf(
+  world: OffloadWorld,
+  draft: Draft,
+  { seen, results }: Leaving,
+): Promise<readonly Brief[]> {
+  return Promise.all(
+    results.map(async ({ content, message }) => {
+      if (content.kind !== "text") return {};
+      const { text } = content;
+      const number = draft.path.seqAt(seen[message] ?? -1) ?? 0;
+      return briefOf(world, draft, { text, bytes: utf8Bytes(text), number });
+    }),
+  );
+}
+
+async function madeOf(
+  world: OffloadWorld,
+  draft: Draft,
+  { seen, results }: Leaving,
+  briefs: readonly Brief[],
+): Promise<MadeEdits> {
+  const { log, branch, path, wire, turn } = draft;
+  const readingTool = draft.offer?.own.nameOf("read_result");
+  const made = await makeEdits(
+    {
+      log,
+      branch: branch.record.id,
+      wire,
+      path,
+      view: viewOf(log, branch, path),
+      seen,
+      sign: world.sign,
+      step: `${turn.id}+${toolBudget}`,
+      strategy: toolBudget,
+      at: turn.at,
+      from: nextEditSeq(log),
+      wordings: new Map(),
+      hasArchive: true,
+    },
+    results.map(
+      ({ content, tool, ...place }, index): Proposal => ({
+        kind: "replace",
+        ...place,
+        place: "undefined",
+        reason: "The result did not fit into what was left of the window.",
+        textFor: ({ handle }) =>
+          referenceTo(content, { tool, handle, readingTool, brief: briefs[index] }),
+      }),
+    ),
+  );
+  return { ...made, edits: await withSizes(world, draft, made.edits) };
+}
+
+/** What each text of ours costs. */
+async function withSizes(
+  { facts }: OffloadWorld,
+  { targets: [{ ruler }] }: Draft,
+  edits: readonly Edit[],
+): Promise<readonly Edit[]> {
+  const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
+  const sizes = await facts.weigh(
+    texts.map((text) => ({ role: "tool", parts: [{ kind: "text", text }] })),
+    ruler,
+  );
+  return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index] ?? 0 }));
+}

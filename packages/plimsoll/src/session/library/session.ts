@@ -1,0 +1,226 @@
+/** A session as the library gives it to an agent: append, prepare, call the model, commit. */
+
+import { errorMessage } from "../../message/error.ts";
+import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { Message, ToolCallPart } from "../../message/message.ts";
+import { recognizeOverflow } from "../../wire/overflow.ts";
+import type { Answer, Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { type AnsweredCall, answerCall } from "./answer-call.ts";
+import { checkMessage, usage } from "../draft/encode.ts";
+import type { CompactWish } from "../steer/compact-now.ts";
+import { type FoundTools, loadTools } from "../fit/load-tools.ts";
+import type { SessionLog } from "../log/log.ts";
+import { emptyTotals } from "../measure/preamble.ts";
+import type { OwnAnswer } from "../lookup/answer-own-call.ts";
+import { nothing } from "../log/path.ts";
+import type { RestorePoint } from "../log/checkpoints.ts";
+import { prepare, type WireOfProvider } from "./prepare.ts";
+import { type PreparedTurn, type PrepareOptions, readRejection } from "./prepared-request.ts";
+import { resume, takeAnswer } from "./conversation.ts";
+import type { Saved } from "../log/save.ts";
+import type { SessionState } from "./state.ts";
+import { type Compacted, createSteering, type ResetWish, type Steered } from "../steer/steer.ts";
+import {
+  type BudgetWorld,
+  createTurnBudget,
+  type SessionToolBudget,
+  type TurnBudget,
+} from "./tool-budget.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+export type { WireOfProvider } from "./prepare.ts";
+
+/** Contract: one call at a time. Appended messages are stored with the next commit. */
+export interface Session {
+  readonly id: string;
+  /** A message of any wire format, or the neutral form. */
+  append(message: JsonObject | Message): Promise<void>;
+  prepare<Request = JsonObject>(options: PrepareOptions): Promise<PreparedTurn<Request>>;
+  /** The provider rejected the request as too long: give its error here, and send what comes back instead. */
+  overflowed<Request = JsonObject>(error: unknown): Promise<PreparedTurn<Request> | undefined>;
+  /** A response, or the stream of its events. `unsaved`: the store failed, and will be tried again. */
+  commit(answer: unknown): Promise<Saved>;
+  /** A call of a tool that Plimsoll answers itself; null: it is not one, run it. */
+  answer(call: ToolCallPart): Promise<AnsweredCall | null>;
+  /** Whether the result of a call fits as it is, as a handle, or not at all. */
+  readonly toolBudget: SessionToolBudget;
+  /** Takes back an edit and all that was made with it; without a number, the last one. */
+  undo(edit?: number): Promise<Steered>;
+  /** A name for the view as it is now. */
+  checkpoint(label?: string): Promise<string>;
+  restore(point: RestorePoint): Promise<Steered>;
+  compact(wish?: CompactWish): Promise<Compacted>;
+  /** Something is finished: the next turn starts afresh, with a handover. */
+  milestone(wish?: ResetWish): Promise<void>;
+  /** Starts afresh now. */
+  reset(wish?: ResetWish): Promise<Compacted>;
+  on<T extends PlimsollEventType>(
+    type: T,
+    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
+  ): () => void;
+}
+
+export interface SessionSource {
+  readonly log: SessionLog;
+  readonly agent?: string;
+  readonly priority?: 1 | 2 | 3;
+  /** Messages of the log, when an earlier session goes on. */
+  readonly said: readonly JsonObject[];
+}
+
+/** What a session needs of the world. */
+export type SessionContext = TurnContext & BudgetWorld;
+
+export function createSession(
+  context: SessionContext,
+  wireOfProvider: WireOfProvider,
+  source: SessionSource,
+): Session {
+  const { log, agent, priority } = source;
+  const knownWire = Object.values(wires).find(({ name }) => name === log.record.wire);
+  const state: SessionState = {
+    log,
+    ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
+    pending: [],
+    said: [],
+    links: [],
+    messages: [],
+    sumsBefore: [nothing],
+    hasMarks: false,
+    wire: knownWire,
+    tip: undefined,
+    ruler: undefined,
+    totals: emptyTotals,
+    tools: undefined,
+    head: undefined,
+    offer: undefined,
+    open: undefined,
+    draft: undefined,
+    sent: undefined,
+    denial: undefined,
+  };
+  const resumed = [...source.said];
+  const steering = createSteering(context);
+  const budget = createTurnBudget(context);
+  return {
+    id: log.record.id,
+    append: async (message) => {
+      state.pending.push(checkMessage(message));
+    },
+    prepare: async <Request>(options: PrepareOptions) => {
+      if (resumed.length > 0) await resume(context, state, resumed.splice(0));
+      const prepared = await prepare(context, state, options, { wireOfProvider, budget });
+      return prepared as PreparedTurn<Request>;
+    },
+    overflowed: async <Request>(error: unknown) => {
+      const { open } = state;
+      const overflow = open && recognizeOverflow(readRejection(error));
+      if (open === undefined || overflow === undefined) return undefined;
+      const isSmaller = await open.turn.overflowed(overflow);
+      if (!isSmaller) return undefined;
+      await open.begin();
+      return open.prepared() as PreparedTurn<Request>;
+    },
+    commit: (answer) => commit(context, state, budget, answer),
+    answer: async (call) => {
+      const { draft, sent } = state;
+      if (draft === undefined || sent === undefined) return null;
+      const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
+      // What is found is told with the next turn that is prepared.
+      const findTools = async (query: string): Promise<OwnAnswer> => {
+        const isBehindAnother = draft.branch.found?.turn === draft.turn.id;
+        const innerTokens = Math.max(0, budget.spent);
+        const search = { query, before: sent(), innerTokens, isBehindAnother };
+        const load = (): Promise<FoundTools> => loadTools(context, draft, search);
+        return (await context.exclusively(`edits\0${log.record.id}`, load)).answer;
+      };
+      return answerCall(context, { draft, budget, compact, findTools }, call);
+    },
+    toolBudget: budget.face,
+    undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
+    checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
+    restore: (point) => steering.restore(log.record.id, point),
+    compact: (wish = {}) => steering.compact(log.record.id, wish),
+    milestone: (wish = {}) => steering.milestone(log.record.id, wish),
+    reset: (wish = {}) => steering.reset(log.record.id, wish),
+    on: (type, handler) =>
+      context.bus.subscribe(({ event }) => {
+        if (event.session === log.record.id && event.type === type)
+          handler(event as Parameters<typeof handler>[0]);
+      }),
+  };
+}
+
+async function commit(
+  context: TurnContext,
+  state: SessionState,
+  budget: TurnBudget,
+  given: unknown,
+): Promise<Saved> {
+  const { open, wire } = state;
+  if (open === undefined || wire === undefined) {
+    throw usage("commit without prepare: call prepare first, and commit its answer once.");
+  }
+  state.open = undefined;
+  const { answer, failure } = await readAnswer(open.wire, given);
+  const choices =
+    open.wire === wire
+      ? answer.choices
+      : answer.choices.map((choice) =>
+          wire.encode(choice.map((message) => open.wire.decode(message))),
+        );
+  const error = failure ?? answer.error?.message;
+  const saved = await open.turn.end({
+    status: statuses[answer.outcome],
+    answer: { ...answer, choices },
+    ...(error === undefined ? {} : { error }),
+  });
+  if (answer.outcome === "message") {
+    const [said = []] = choices;
+    const calls = said.flatMap((message) => wire.toolCalls(message));
+    const tokens = await takeAnswer(context, state, said);
+    const inputTokens = state.draft?.branch.basis?.inputTokens;
+    budget.answered({ tokens, calls: calls.length, inputTokens });
+    state.denial = undefined;
+  }
+  if (failure !== undefined) throw usage(`The answer could not be read to its end: ${failure}`);
+  return saved;
+}
+
+const statuses = {
+  message: "complete",
+  cut: "incomplete",
+  unread: "incomplete",
+  error: "failed",
+} as const;
+
+interface ReadAnswer {
+  readonly answer: Answer;
+  /** What went wrong while the stream was read; what had come until then is in the answer. */
+  readonly failure?: string;
+}
+
+async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
+  if (!isAsyncIterable(answer)) return { answer: wire.readAnswer(plainJson(answer)) };
+  const accumulator = wire.openAnswer();
+  try {
+    for await (const event of answer) {
+      const name = isObject(event) ? String(event["type"] ?? "") : "";
+      accumulator.take({ name, data: JSON.stringify(event) });
+    }
+  } catch (error) {
+    return { answer: accumulator.finish(), failure: errorMessage(error) };
+  }
+  return { answer: accumulator.finish() };
+}
+
+function plainJson(value: unknown): JsonValue {
+  return value === undefined ? null : (JSON.parse(JSON.stringify(value)) as JsonValue);
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}

@@ -1,0 +1,65 @@
+/** What a session of the library has in memory. */
+
+import type { JsonObject } from "../../message/json.ts";
+import type { Message } from "../../message/message.ts";
+import type { ToolDefinition } from "../../message/tool.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import type { Draft } from "../draft/draft.ts";
+import type { Fitted } from "../fit/last-resort.ts";
+import type { Link, LogMessage, SessionLog } from "../log/log.ts";
+import type { Head, Totals } from "../measure/preamble.ts";
+import type { Ruler } from "../measure/message-facts.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import type { Sum } from "../log/path.ts";
+import type { PreparedTurn } from "./prepared-request.ts";
+import type { Tip } from "../log/append.ts";
+import type { Denial } from "./tool-budget.ts";
+import type { Turn } from "../turn/turn.ts";
+
+export interface SessionState {
+  log: SessionLog;
+  readonly agent?: string;
+  readonly priority?: 1 | 2 | 3;
+  readonly pending: (JsonObject | Message)[];
+  /** Everything that was said, in the session's wire. */
+  readonly said: JsonObject[];
+  /** Of each message that was said; the sums are of all before it. */
+  readonly links: Link[];
+  readonly messages: LogMessage[];
+  readonly sumsBefore: Sum[];
+  hasMarks: boolean;
+  wire: Wire | undefined;
+  tip: Tip | undefined;
+  ruler: Ruler | undefined;
+  totals: Totals;
+  tools: Remembered<readonly ToolDefinition[]> | undefined;
+  head: Remembered<Head> | undefined;
+  offer: Remembered<OwnOffer | undefined> | undefined;
+  open: OpenRequest | undefined;
+  /** Of the last turn that was prepared. */
+  draft: Draft | undefined;
+  sent: (() => Fitted) | undefined;
+  /** The tool budget was used up, and nothing has been answered since. */
+  denial: Denial | undefined;
+}
+
+/** What is the same from turn to turn is made once. */
+export interface Remembered<T> {
+  readonly key: readonly unknown[];
+  readonly value: T;
+}
+
+export function isFor<T>(
+  remembered: Remembered<T> | undefined,
+  key: readonly unknown[],
+): remembered is Remembered<T> {
+  return remembered?.key.every((part, index) => part === key[index]) === true;
+}
+
+interface OpenRequest {
+  readonly turn: Turn;
+  readonly wire: Wire;
+  readonly prepared: () => PreparedTurn;
+  /** The tool budget begins, also anew when what is sent has changed. */
+  readonly begin: () => Promise<void>;
+}

@@ -1,0 +1,156 @@
+/** What left the window, read again: from the log, where it always was. */
+
+import type { ArchiveRecord, Store } from "../../store/store.ts";
+import { parseJson } from "../../wire/format/slices.ts";
+import type { PartPlace, Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+
+export interface ArchivePage {
+  readonly handle: string;
+  readonly bytes: number;
+  readonly offset: number;
+  readonly content: Uint8Array;
+  readonly nextOffset?: number;
+}
+
+/**
+ * What a replacement takes out of a message: text as text, everything else as the JSON it was. Undefined when the
+ * part cannot be replaced.
+ */
+export function partContent(
+  wire: Wire,
+  message: Uint8Array,
+  place: PartPlace,
+): Uint8Array | undefined {
+  const splice = wire.replacePart(message, place, "");
+  if (splice === undefined) return undefined;
+  const json = parseJson(message, splice);
+  // A lone surrogate has no place in UTF-8.
+  return typeof json === "string" && json.isWellFormed()
+    ? new TextEncoder().encode(json)
+    : message.subarray(splice.start, splice.end);
+}
+
+/** Contract: `content` begins and ends between characters; an empty page only at the end. */
+export async function readArchived(
+  store: Store,
+  record: ArchiveRecord,
+  page: { readonly offset: number; readonly limit: number },
+): Promise<ArchivePage> {
+  const { source, handle } = record;
+  if (source.kind === "part") {
+    const content = await readPart(store, record, source);
+    return cut(handle, content, { ...page, start: 0, bytes: content.length });
+  }
+  return readMessages(store, record, source.runs, page);
+}
+
+async function readPart(
+  store: Store,
+  { session }: ArchiveRecord,
+  { seq, part, inner }: { readonly seq: number; readonly part: number; readonly inner?: number },
+): Promise<Uint8Array> {
+  const wording = (await store.wordings(session, [seq])).get(seq);
+  const body = wording ?? (await store.bodies(session, [seq])).get(seq) ?? new Uint8Array();
+  const name = (await store.session(session))?.wire ?? "";
+  const wire = Object.values(wires).find((known) => known.name === name);
+  const place = { part, ...(inner === undefined ? {} : { inner }) };
+  return (wire && partContent(wire, body, place)) ?? body;
+}
+
+/**
+ * A message by the number that a mark names: of the session that the handle belongs to, also one that the view shows
+ * further down. Undefined when there is no such message.
+ */
+export async function readArchivedMessage(
+  store: Store,
+  { session }: ArchiveRecord,
+  number: number,
+): Promise<Uint8Array | undefined> {
+  const wording = (await store.wordings(session, [number])).get(number);
+  return wording ?? (await store.bodies(session, [number])).get(number);
+}
+
+type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
+
+/** A JSON array of the messages as they came. Only the runs that the page touches are read. */
+async function readMessages(
+  store: Store,
+  { handle, session, bytes }: ArchiveRecord,
+  runs: Runs,
+  page: { readonly offset: number; readonly limit: number },
+): Promise<ArchivePage> {
+  const pieces: Uint8Array[] = [];
+  let start = 0;
+  let position = 0;
+  for (const run of runs) {
+    const [first, last, size] = run;
+    // Each message has one byte before it: the bracket, or a comma.
+    const end = position + size + (last - first + 1);
+    // Four bytes more on each side: a page must see whole characters.
+    const isTouched = end + 4 > page.offset && position < page.offset + page.limit + 4;
+    if (isTouched) {
+      if (pieces.length === 0) start = position;
+      pieces.push(...(await readRun(store, session, run, position === 0 ? "[" : ",")));
+    }
+    position = end;
+  }
+  if (position + 1 > page.offset) pieces.push(Buffer.from("]"));
+  return cut(handle, Buffer.concat(pieces), { ...page, start, bytes });
+}
+
+/** Each message behind its bracket or comma, in the words in which it was cut. */
+async function readRun(
+  store: Store,
+  session: string,
+  [first, last]: Runs[number],
+  opening: string,
+): Promise<readonly Uint8Array[]> {
+  const seqs = Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  const bodies = await store.bodies(session, seqs);
+  const wordings = await store.wordings(session, seqs);
+  return seqs.flatMap((seq, index) => [
+    Buffer.from(index === 0 ? opening : ","),
+    wordings.get(seq) ?? bodies.get(seq) ?? new Uint8Array(),
+  ]);
+}
+
+function cut(
+  handle: string,
+  content: Uint8Array,
+  at: {
+    readonly offset: number;
+    readonly limit: number;
+    readonly start: number;
+    readonly bytes: number;
+  },
+): ArchivePage {
+  if (at.offset >= at.bytes)
+    return { handle, bytes: at.bytes, offset: at.offset, content: new Uint8Array() };
+  const from = startOfCharacter(content, at.offset - at.start);
+  const to = startOfCharacter(content, Math.min(content.length, from + at.limit));
+  const nextOffset = at.start + to;
+  return {
+    handle,
+    bytes: at.bytes,
+    offset: at.start + from,
+    content: content.subarray(from, to),
+    ...(nextOffset < at.bytes ? { nextOffset } : {}),
+  };
+}
+
+/** The bytes that continue a character are 10xxxxxx. */
+function startOfCharacter(bytes: Uint8Array, index: number): number {
+  let at = Math.max(0, Math.min(bytes.length, index));
+  while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--;
+  return at;
+}
+
+/** Whether bytes are text that JSON can carry; what is not goes out as base64. */
+export function asText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,487 @@
+/**
+ * The log of one session in memory: a tree of messages without their bytes, and the branches that
+ * point into it. Nodes are only ever added. The store has the same and the bytes.
+ */
+
+import { type ByComponent, type Calibration, restored } from "../../budget/calibrate.ts";
+import type { Edit } from "../../message/edit.ts";
+import type { Relation } from "../../message/event.ts";
+import type { Role } from "../../message/message.ts";
+import { chainRoot, nextChain } from "../../store/chain.ts";
+import type {
+  BranchRecord,
+  NodeRecord,
+  SessionRecord,
+  SessionSnapshot,
+  Write,
+} from "../../store/store.ts";
+import type { View } from "./view.ts";
+
+export interface TakenTokens {
+  readonly input: number;
+  /** With the answer that the request asked for. */
+  readonly total: number;
+}
+
+export interface SessionLog {
+  record: SessionRecord;
+  readonly nodes: Map<number, NodeRecord>;
+  readonly seqByChain: Map<string, number>;
+  /** The newest message up to which this was said. */
+  readonly seqByTalk: Map<string, number>;
+  /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
+  readonly turnByTalk: Map<string, string>;
+  /** Numbers of the answers right below a message, and of what says them again there; below none: 0. */
+  readonly answersBelow: Map<number, number[]>;
+  /** Answers of which another spelling is kept, or on its way to the store. */
+  readonly worded: Set<number>;
+  /** By number: what an answer says, and what it says as its client sent it back; of those that an earlier process recorded, once they are recalled. */
+  readonly words: Map<number, readonly string[]>;
+  /** What answers have said, one by one, and which said it last; of those that an earlier process recorded, once they are recalled. */
+  readonly answerByMark: Map<string, MarkedAnswer>;
+  /** By number: messages that say again, in another place, what was said before. */
+  readonly echoes: Map<number, Echo>;
+  /** Answers that an earlier process recorded are known by what they say. Absent: nobody has asked yet. */
+  recalled?: Promise<void>;
+  /** How many messages stand before the one with this loose chain: the same on every path through it. */
+  readonly indexByChain: Map<string, number>;
+  readonly branches: Map<string, BranchState>;
+  /** By number: the system messages before the conversation, each with its place among them, counted from one. */
+  readonly leading: Map<number, number>;
+  /** How many messages were said first on each branch, without lookups. */
+  readonly countOn: Map<string, number>;
+  nextSeq: number;
+  /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
+  readonly inner: Map<number, Uint8Array>;
+  /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
+  readonly edits: Edit[];
+  /** The highest number that an edit was ever given, also one that may still come to be stored. */
+  lastEdit: number;
+  /** By target: what a provider that gave no figure was found to refuse. */
+  readonly windows: Map<string, number>;
+  /** By target: the most that its provider took of this session. */
+  readonly taken: Map<string, TakenTokens>;
+  /** By target; the last one is stored with the branch. */
+  readonly calibrations: Map<string, Calibration>;
+  /** Hash of heads that are already stored, and names of the blocks that they are made of. */
+  readonly heads: Set<string>;
+  readonly blocks: Set<string>;
+  /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
+  unsaved: Promise<Write>[];
+  /** Commits of one session follow each other. */
+  lastCommit: Promise<unknown>;
+  /** When the chain failed or a provider rejected, lately. */
+  readonly overflows: number[];
+  isSaving: boolean;
+  /** The store has gone another way: this log is no longer the session's. */
+  isAbandoned: boolean;
+}
+
+export interface BranchState {
+  record: BranchRecord;
+  /** What the next projection starts from, once usage was reported. */
+  basis?: Basis;
+  /** The view as it was last folded: it holds as long as edits and path only grow. */
+  view?: KnownView;
+  /** The view that the validator has seen, and for how many turns it has only grown since. */
+  judged?: { readonly view: View; readonly turns: number };
+  /** How many edits held when the model was last told that the window fills. */
+  warnedEdits?: number;
+  /** A compaction that found nothing to take out is not tried again at once. */
+  exhaustedTokens?: number;
+  /** The provider stopped while it answered, for lack of room: the next turn must compact. */
+  mustCompact?: boolean;
+  /** The last compaction: how many turns ago, and how deep. */
+  compacted?: { readonly turns: number; readonly level: number };
+  /** By target: what it has of this conversation in its cache, and since when. Unknown before it has reported anything. */
+  caches?: ReadonlyMap<string, KnownCache>;
+  /** Turns since the last compaction, and how large the request was then. */
+  pace?: { readonly turns: number; readonly tokens: number };
+  /** All turns. */
+  turns?: number;
+  /** Tools that could not be held back without breaking a rule. */
+  undeferrable?: object;
+  /** What the searches of one turn have found: later ones of the same turn leave it alone. */
+  found?: { readonly turn: string; readonly names: readonly string[] };
+  /** How many messages the last request had that a provider answered. */
+  sentLength?: number;
+  /** A summary by a model, for the next compaction; it covers everything up to a message. */
+  prepared?:
+    | { readonly kind: "under-way" }
+    | { readonly kind: "ready"; readonly chain: string; readonly text: string };
+  /** Why the next turn starts afresh. */
+  mustRecover?: string;
+  /** Names that our tools go by, where a client has taken the usual ones and that was said. */
+  renamed?: string;
+  /** Of the caller's own, for a handover. */
+  task?: string;
+  /** The client has replaced its newest messages: from which message on, and how many. */
+  rewritten?: { readonly from: number; readonly count: number };
+  /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
+  guest?: string;
+  /** Its client sends other leading system messages than those that the log has. */
+  hasOtherLead?: boolean;
+  /** Turns that have begun on this branch and not ended. */
+  inFlight: number;
+  /** Moved since it was last stored. */
+  isChanged: boolean;
+}
+
+/** The last request whose usage was reported: what it came to, and what we had counted for it. */
+export interface Basis {
+  readonly inputTokens: number;
+  readonly estimated: ByComponent;
+  readonly target: string;
+}
+
+export interface KnownCache {
+  readonly at: number;
+  readonly tokens: number;
+}
+
+export interface KnownView {
+  readonly view: View;
+  readonly edits: number;
+  readonly length: number;
+  /** The deepest message that any edit on this path names, and where it stands. */
+  readonly deepest: { readonly index: number; readonly chain: string };
+}
+
+/** What an answer is known by when its client spells it otherwise, or sends it back in pieces: each as a hash. */
+export interface Marks {
+  /** With their arguments. */
+  readonly calls: readonly string[];
+  /** Long enough to prove something. */
+  readonly texts: readonly string[];
+  readonly shortTexts: readonly string[];
+  readonly allTexts: string;
+  /** All that it says, but for reasoning. */
+  readonly words: string;
+  /** A server counts up the ids of its calls: other answers may have them, too. */
+  readonly isNumbered?: true;
+}
+
+/** One message of a request, as far as its place in the tree depends on it. */
+export interface LogMessage {
+  readonly role: Role;
+  readonly identity: string;
+  /** As earlier versions took it, where they took different messages for the same. */
+  readonly oldIdentity?: string;
+  /** What it says, without what clients drop and change from turn to turn; null: nothing. Absent: as its identity. */
+  readonly essence?: string | null;
+  /** Identity with digits masked: only of system messages. */
+  readonly looseIdentity?: string;
+  readonly hash: string;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly certainty: NodeRecord["certainty"];
+  /** Images and documents in it, where there are any. */
+  readonly media?: number;
+  /** Nobody could count its tokens. */
+  readonly isGuess?: true;
+  /** It stands for others that the provider or the client has taken out. */
+  readonly isCompaction?: true;
+  /** It brings tools, and says nothing. */
+  readonly isTools?: true;
+  /** It is no more than the name of another message. */
+  readonly names?: string;
+  /** What the model says in it, one by one. */
+  readonly marks?: Marks;
+}
+
+/**
+ * Running hashes over the identities of a conversation: equal at the same place = equal up to there.
+ * In the loose one, leading system messages count by their masked identity.
+ */
+export interface Link {
+  readonly chain: string;
+  readonly looseChain: string;
+  /** Only over what was said: messages count by their essence, and leading system messages not at all. */
+  readonly talk: string;
+  /** Only system messages so far. */
+  readonly isLeading: boolean;
+}
+
+/** What a message says again, and whether it says all of it. */
+export interface Echo {
+  readonly of: number;
+  readonly isWhole: boolean;
+}
+
+export interface MarkedAnswer {
+  readonly seq: number;
+  /** How many calls it has; without calls, how many texts. */
+  readonly size: number;
+}
+
+export function emptyLog(record: SessionRecord): SessionLog {
+  return {
+    record,
+    nodes: new Map(),
+    seqByChain: new Map(),
+    seqByTalk: new Map(),
+    turnByTalk: new Map(),
+    answersBelow: new Map(),
+    answerByMark: new Map(),
+    echoes: new Map(),
+    worded: new Set(),
+    words: new Map(),
+    indexByChain: new Map(),
+    inner: new Map(),
+    edits: [],
+    lastEdit: 0,
+    calibrations: new Map(),
+    windows: new Map(),
+    taken: new Map(),
+    branches: new Map(),
+    nextSeq: 1,
+    leading: new Map(),
+    countOn: new Map(),
+    heads: new Set(),
+    blocks: new Set(),
+    unsaved: [],
+    lastCommit: Promise.resolve(),
+    overflows: [],
+    isSaving: false,
+    isAbandoned: false,
+  };
+}
+
+export function restoreLog(snapshot: SessionSnapshot): SessionLog {
+  const log = emptyLog(snapshot.session);
+  for (const node of snapshot.nodes) addNode(log, node);
+  for (const record of snapshot.branches) {
+    log.branches.set(record.id, { record, inFlight: 0, isChanged: false });
+    const known = record.counters?.calibration;
+    if (known !== undefined) log.calibrations.set(known.target, restored(known));
+  }
+  log.edits.push(...snapshot.edits);
+  return log;
+}
+
+function addNode(log: SessionLog, node: NodeRecord): void {
+  log.nodes.set(node.seq, node);
+  log.seqByChain.set(node.chain, node.seq);
+  if (node.talk !== undefined) {
+    log.seqByTalk.set(node.talk, node.seq);
+    if (node.source === "answer") log.turnByTalk.set(node.talk, node.turn);
+  }
+  noteAnswer(log, node);
+  const parent = node.parent === null ? undefined : log.nodes.get(node.parent);
+  const before = parent === undefined ? -1 : (log.indexByChain.get(looseChainOf(parent)) ?? -1);
+  log.indexByChain.set(looseChainOf(node), before + 1);
+  const leading = parent === undefined ? 0 : log.leading.get(parent.seq);
+  if (node.role === "system" && leading !== undefined) log.leading.set(node.seq, leading + 1);
+  if (node.branch !== undefined && node.source !== "inner")
+    log.countOn.set(node.branch, (log.countOn.get(node.branch) ?? 0) + 1);
+  if (node.seq >= log.nextSeq) log.nextSeq = node.seq + 1;
+}
+
+function noteAnswer({ answersBelow }: SessionLog, node: NodeRecord): void {
+  const { parent, seq, source, role } = node;
+  const isEcho = source === "echo" && role === "assistant";
+  if (source !== "answer" && !isEcho) return;
+  answersBelow.set(parent ?? 0, [...(answersBelow.get(parent ?? 0) ?? []), seq]);
+}
+
+/** The name of a message in edits: a date in the system prompt that moves on does not make it another one. */
+export function looseChainOf({ chain, looseChain = chain }: NodeRecord): string {
+  return looseChain;
+}
+
+export function rootLink(wire: string): Link {
+  const chain = chainRoot(wire);
+  return { chain, looseChain: chain, talk: chain, isLeading: true };
+}
+
+type Identified = Pick<LogMessage, "role" | "identity" | "looseIdentity" | "essence">;
+
+export function extendLink(link: Link, message: Identified): Link {
+  const isLeading = link.isLeading && message.role === "system";
+  const looseIdentity = (isLeading ? message.looseIdentity : undefined) ?? message.identity;
+  const chain = nextChain(link.chain, message.identity);
+  const isSame = link.looseChain === link.chain && looseIdentity === message.identity;
+  return {
+    chain,
+    looseChain: isSame ? chain : nextChain(link.looseChain, looseIdentity),
+    talk: isLeading ? link.talk : talkAfter(link, message),
+    isLeading,
+  };
+}
+
+function talkAfter({ talk }: Link, { identity, essence = identity }: Identified): string {
+  return essence === null ? talk : nextChain(talk, essence);
+}
+
+/** The same, as earlier versions would have it: by identity alone. */
+export function oldTalksOf(wire: string, messages: readonly LogMessage[]): readonly string[] {
+  const talks: string[] = [];
+  let [talk, isLeading] = [chainRoot(wire), true];
+  for (const { role, identity, oldIdentity = identity } of messages) {
+    isLeading &&= role === "system";
+    if (!isLeading) talk = nextChain(talk, oldIdentity);
+    talks.push(talk);
+  }
+  return talks;
+}
+
+/** Links of messages that are in the log, from the root on. */
+export function linksOfPath(wire: string, path: readonly NodeRecord[]): readonly Link[] {
+  const links: Link[] = [];
+  let link = rootLink(wire);
+  for (const node of path) {
+    const { chain, role, talk = link.talk } = node;
+    const isLeading = link.isLeading && role === "system";
+    link = { chain, looseChain: looseChainOf(node), talk, isLeading };
+    links.push(link);
+  }
+  return links;
+}
+
+/** Links of all messages, of which the first are known. */
+export function extendLinks(
+  wire: string,
+  known: readonly Link[],
+  messages: readonly LogMessage[],
+): readonly Link[] {
+  const links = [...known];
+  let link = known.at(-1) ?? rootLink(wire);
+  for (const message of messages.slice(known.length)) {
+    link = extendLink(link, message);
+    links.push(link);
+  }
+  return links;
+}
+
+/** How many leading messages of the request the log knows, and the last of them. */
+export function findCommon(
+  log: SessionLog,
+  links: readonly Link[],
+): { readonly common: number; readonly seq: number | null } {
+  for (let index = links.length - 1; index >= 0; index--) {
+    const seq = log.seqByChain.get(links[index]?.chain ?? "");
+    if (seq !== undefined) return { common: index + 1, seq };
+  }
+  return { common: 0, seq: null };
+}
+
+/** From the root to a message; with `count`, only so many before its end. */
+export function pathTo(
+  log: { readonly nodes: ReadonlyMap<number, NodeRecord> },
+  seq: number | null,
+  count: number = Number.POSITIVE_INFINITY,
+): readonly NodeRecord[] {
+  const path: NodeRecord[] = [];
+  let at = seq;
+  while (at !== null && path.length < count) {
+    const node = log.nodes.get(at);
+    if (node === undefined) break;
+    path.push(node);
+    at = node.parent;
+  }
+  return path.reverse();
+}
+
+/** From behind a message to another; from the root on where the first is none of those before it. */
+export function pathBehind(
+  log: Pick<SessionLog, "nodes">,
+  seq: number | null,
+  from: number | null,
+): readonly NodeRecord[] {
+  const path = pathTo(log, seq);
+  return path.slice(path.findIndex((node) => node.seq === from) + 1);
+}
+
+/** The path to a message, in what a store has of a session. */
+export function pathInSnapshot(
+  { nodes }: SessionSnapshot,
+  seq: number | null,
+): readonly NodeRecord[] {
+  return pathTo({ nodes: new Map(nodes.map((node) => [node.seq, node])) }, seq);
+}
+
+export interface NewNode {
+  readonly message: LogMessage;
+  readonly link: Link;
+  readonly parent: number | null;
+  readonly source: NodeRecord["source"];
+  readonly turn: string;
+  readonly branch: string;
+  readonly isComplete: boolean;
+  readonly at: number;
+}
+
+/** Adds a message, or finds it: one parent never has two children of the same identity. */
+export function appendNode(
+  log: SessionLog,
+  added: NewNode,
+): { readonly node: NodeRecord; readonly isNew: boolean } {
+  const known = log.nodes.get(log.seqByChain.get(added.link.chain) ?? -1);
+  if (known !== undefined) return { node: known, isNew: false };
+  const { message, link } = added;
+  const isSaid = added.source !== "inner" && !link.isLeading && message.essence !== null;
+  const node: NodeRecord = {
+    seq: log.nextSeq,
+    parent: added.parent,
+    role: message.role,
+    source: added.source,
+    turn: added.turn,
+    branch: added.branch,
+    ...(isSaid ? { talk: link.talk } : {}),
+    identity: message.identity,
+    chain: link.chain,
+    ...(link.looseChain === link.chain ? {} : { looseChain: link.looseChain }),
+    hash: message.hash,
+    bytes: message.bytes,
+    tokens: message.tokens,
+    certainty: message.certainty,
+    isComplete: added.isComplete,
+    at: added.at,
+  };
+  addNode(log, node);
+  return { node, isNew: true };
+}
+
+export interface NewBranch {
+  readonly id: string;
+  readonly agent?: string;
+  readonly relation: Relation;
+  readonly left?: string;
+  readonly forkSeq: number | null;
+  readonly at: number;
+}
+
+export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
+  const state: BranchState = {
+    record: {
+      id: branch.id,
+      ...(branch.agent === undefined ? {} : { agent: branch.agent }),
+      relation: branch.relation,
+      ...(branch.left === undefined ? {} : { left: branch.left }),
+      forkSeq: branch.forkSeq,
+      tipSeq: branch.forkSeq,
+      createdAt: branch.at,
+    },
+    inFlight: 0,
+    isChanged: true,
+  };
+  log.branches.set(branch.id, state);
+  return state;
+}
+
+/** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */
+export function nextEditSeq({ edits, lastEdit }: Pick<SessionLog, "edits" | "lastEdit">): number {
+  return Math.max(edits.at(-1)?.seq ?? 0, lastEdit) + 1;
+}
+
+/** In their order, also those that were stored late. */
+export function addEdits(log: Pick<SessionLog, "edits">, edits: readonly Edit[]): void {
+  const isLate = (edits[0]?.seq ?? 0) < (log.edits.at(-1)?.seq ?? 0);
+  log.edits.push(...edits);
+  if (isLate) log.edits.sort((one, other) => one.seq - other.seq);
+}
+
+export function moveTip(branch: BranchState, tipSeq: number | null): void {
+  branch.record = { ...branch.record, tipSeq };
+  branch.isChanged = true;
+}

@@ -1,0 +1,111 @@
+/** The store that the product works on: opened, replaced where it cannot be read, and watched for damage. */
+
+import { closeSync, openSync, readSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { type FolderLock, takeLock } from "../../store/folder-lock.ts";
+import { createMemoryStore } from "../../store/memory.ts";
+import { openSqliteStore } from "../../store/sqlite.ts";
+import { putDatabaseAside, salvageDatabase } from "../../store/sqlite-repair.ts";
+import type { Store } from "../../store/store.ts";
+import type { Config } from "../../config/schema.ts";
+import { type DataFolder, serviceLockName } from "../../config/data-folder.ts";
+import type { EventBus } from "./event-bus.ts";
+import { createMender, type Mender } from "./mend.ts";
+import type { StoreHealth } from "./store-health.ts";
+
+export interface StoreToOpen {
+  readonly config: Config;
+  /** Absent: nothing is kept beyond the process. */
+  readonly folder: DataFolder | undefined;
+  /** One of the caller's. */
+  readonly given: Store | undefined;
+  readonly isService: boolean;
+  readonly bus: EventBus;
+  readonly health: StoreHealth;
+  readonly now: () => number;
+}
+
+export interface OpenedStore {
+  readonly store: Store;
+  readonly mender: Mender;
+  /** Who is told of sessions that the store has no more. */
+  readonly onLost: (forget: (sessions: readonly string[]) => void) => void;
+}
+
+export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
+  const { bus, health, now } = wanted;
+  const { store, problem } = await openOrReplace(wanted);
+  if (problem !== undefined)
+    health.notice(
+      "The database could not be opened and was put aside: the log of the service says more.",
+    );
+  let forget: (sessions: readonly string[]) => void = () => undefined;
+  const mender = createMender({
+    store,
+    bus,
+    health,
+    now,
+    holdFile: () => holdFile(wanted),
+    forget: (lost) => forget(lost),
+  });
+  return {
+    store: mender.store,
+    mender: {
+      ...mender,
+      check: async () => {
+        const event = { type: "store-spoilt", session: "", at: now() } as const;
+        if (problem !== undefined) bus.emit({ tenant: "", event: { ...event, message: problem } });
+        await mender.check();
+      },
+    },
+    onLost: (handler) => {
+      forget = handler;
+    },
+  };
+}
+
+/** The service has the lock of its folder; whoever else would replace the file takes it meanwhile. */
+function holdFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
+  if (folder === undefined || isService) return { release: () => undefined };
+  return takeLock(join(dirname(folder.database), serviceLockName), 0);
+}
+
+/** Whatever was spoilt of it, its beginning lists our tables. A file that never was ours is left alone. */
+function wasOurs(file: string): boolean {
+  const beginning = Buffer.alloc(65_536);
+  const opened = openSync(file, "r");
+  try {
+    const length = readSync(opened, beginning, 0, beginning.length, 0);
+    return beginning.subarray(0, length).includes("CREATE TABLE sessions");
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** A file that cannot be read at all is put aside: agents go on, from the histories that their clients send. */
+async function openOrReplace({
+  config,
+  folder,
+  given,
+}: StoreToOpen): Promise<{ readonly store: Store; readonly problem?: string }> {
+  if (given !== undefined) return { store: given };
+  if (folder === undefined) return { store: createMemoryStore() };
+  const { durability } = config;
+  const open = (): Promise<Store> =>
+    openSqliteStore({
+      file: folder.database,
+      ...(durability === undefined ? {} : { durability }),
+    });
+  try {
+    return { store: await open() };
+  } catch (error) {
+    const isSpoilt = PlimsollError.is(error) && error.code === "STORE_CORRUPT";
+    if (!isSpoilt || !wasOurs(folder.database)) throw error;
+    const aside = putDatabaseAside(folder.database);
+    const salvaged = salvageDatabase(aside, folder.database);
+    const rest = salvaged === undefined ? "an empty one" : `${salvaged.kept} sessions of it`;
+    const problem = `The database could not be opened (${errorMessage(error)}). It was put aside as ${aside}, and Plimsoll goes on with ${rest}. Check the disk.`;
+    return { store: await open(), problem };
+  }
+}

@@ -1,0 +1,314 @@
+/** A path through the log, as edits and views look at it: from a request, from a library session, or from the store. */
+
+import type { Edit, EditAction } from "../../message/edit.ts";
+import type { BranchRecord, NodeRecord } from "../../store/store.ts";
+import { lineageOf } from "./lineage.ts";
+import {
+  type BranchState,
+  type Link,
+  type LogMessage,
+  looseChainOf,
+  pathTo,
+  type SessionLog,
+} from "./log.ts";
+import type { Conversation } from "../draft/render.ts";
+import { foldView, type IndexOf, type Stretch, type View, wholeView } from "./view.ts";
+
+export interface Path extends Conversation {
+  /** Edits of this branch hold here, and of those that it came from. Absent: of all. */
+  readonly branch?: string;
+  /** What a message says, where the request only names it. */
+  contentAt(index: number): Uint8Array;
+  /** Contract: to be awaited before any bytes are asked for. */
+  load(): Promise<void>;
+  /** A message of a round that the client does not know of, by its number, once it is loaded. */
+  innerAt(seq: number): Uint8Array | undefined;
+  /** The name of a message in edits. */
+  chainAt(index: number): string | undefined;
+  seqAt(index: number): number | undefined;
+  /** What a stretch takes. */
+  sumOf(stretch: Stretch): Sum;
+}
+
+export interface Sum {
+  readonly tokens: number;
+  readonly bytes: number;
+  readonly media: number;
+}
+
+export type PathMessage = Pick<LogMessage, "tokens" | "bytes" | "media">;
+
+export interface PathSource {
+  readonly log: SessionLog;
+  readonly branch?: string | undefined;
+  readonly links: readonly Link[];
+  readonly messages: readonly PathMessage[];
+  readonly bytesAt: (index: number) => Uint8Array;
+  readonly contentAt?: Path["contentAt"];
+  readonly load?: Path["load"];
+  readonly mayHoldMark?: Conversation["mayHoldMark"];
+  /** Sums of everything before each message, where they are kept: then no stretch is added up. */
+  readonly sumsBefore?: readonly Sum[];
+}
+
+export function pathOf(source: PathSource): Path {
+  const { log, links, messages, bytesAt } = source;
+  return {
+    ...(source.branch === undefined ? {} : { branch: source.branch }),
+    length: messages.length,
+    bytesAt,
+    contentAt: source.contentAt ?? bytesAt,
+    load: source.load ?? loaded,
+    innerAt: (seq) => log.inner.get(seq),
+    mayHoldMark: source.mayHoldMark ?? (() => false),
+    chainAt: (index) => links[index]?.looseChain,
+    seqAt: (index) => log.seqByChain.get(links[index]?.chain ?? ""),
+    sumOf: (stretch) => {
+      const to = source.sumsBefore?.[stretch.last + 1];
+      const from = source.sumsBefore?.[stretch.first];
+      return to === undefined || from === undefined ? addUp(messages, stretch) : subtract(to, from);
+    },
+  };
+}
+
+async function loaded(): Promise<void> {
+  // All bytes are at hand.
+}
+
+function addUp(messages: readonly PathMessage[], { first, last }: Stretch): Sum {
+  let sum: Sum = nothing;
+  for (let index = first; index <= last; index++) {
+    const message = messages[index];
+    if (message !== undefined) sum = addMessage(sum, message);
+  }
+  return sum;
+}
+
+export const nothing: Sum = { tokens: 0, bytes: 0, media: 0 };
+
+export function addMessage(sum: Sum, { tokens, bytes, media = 0 }: PathMessage): Sum {
+  return { tokens: sum.tokens + tokens, bytes: sum.bytes + bytes, media: sum.media + media };
+}
+
+function subtract(from: Sum, what: Sum): Sum {
+  return {
+    tokens: from.tokens - what.tokens,
+    bytes: from.bytes - what.bytes,
+    media: from.media - what.media,
+  };
+}
+
+export function pathOfNodes(
+  log: Pick<SessionLog, "inner">,
+  nodes: readonly NodeRecord[],
+  bodies: ReadonlyMap<number, Uint8Array> = new Map(),
+  messages: readonly PathMessage[] = nodes,
+): Path {
+  const bytesAt = (index: number): Uint8Array =>
+    bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array();
+  return {
+    length: nodes.length,
+    bytesAt,
+    contentAt: bytesAt,
+    load: loaded,
+    innerAt: (seq) => log.inner.get(seq),
+    mayHoldMark: () => true,
+    chainAt: (index) => {
+      const node = nodes[index];
+      return node && looseChainOf(node);
+    },
+    seqAt: (index) => nodes[index]?.seq,
+    sumOf: (stretch) => addUp(messages, stretch),
+  };
+}
+
+export function pathOfBranch(
+  log: Pick<SessionLog, "inner" | "nodes">,
+  { id, tipSeq }: BranchRecord,
+): Path {
+  return { ...pathOfNodes(log, pathTo(log, tipSeq)), branch: id };
+}
+
+type Indexed = Pick<SessionLog, "indexByChain"> &
+  Partial<Pick<SessionLog, "nodes" | "echoes" | "branches">>;
+
+/** Where a chain stands: its index is the same on every path through it, so one look is enough. */
+export function indexOn(path: Path, log: Indexed): IndexOf {
+  const indexOf = (chain: string): number | undefined => {
+    const index = log.indexByChain.get(chain);
+    return index !== undefined && path.chainAt(index) === chain ? index : undefined;
+  };
+  const { nodes, echoes } = log;
+  const isOwn = ownOn(path, log);
+  if (nodes === undefined || echoes === undefined || echoes.size === 0)
+    return Object.assign(indexOf, isOwn);
+  return Object.assign(indexOf, { ...isOwn, piecesOf: piecesOn(path, { nodes, echoes }) });
+}
+
+/** A sub-agent has a limit of its own: what it takes out of what it shares with others stays in their view. */
+function ownOn({ branch }: Path, { nodes, branches }: Indexed): Pick<IndexOf, "isOwn"> {
+  // Most sessions have one branch.
+  if (branch === undefined || nodes === undefined || (branches?.size ?? 0) < 2) return {};
+  const lineage = lineageOf({ nodes, branches: branches ?? new Map() }, branch);
+  return { isOwn: (other) => lineage.has(other) };
+}
+
+type Echoing = Pick<SessionLog, "nodes" | "echoes">;
+
+/** An answer whose client has it in another place now, or in several. */
+function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
+  const said = saidOn(path, log);
+  const answers = [...log.nodes.values()].filter(({ source }) => source === "answer");
+  const byChain = new Map(answers.map((node) => [looseChainOf(node), node]));
+  return (first, last) => {
+    const answer: NodeRecord[] = [];
+    let node = byChain.get(last);
+    for (; node !== undefined && looseChainOf(node) !== first; node = parentOf(log, node))
+      answer.unshift(node);
+    if (node === undefined) return undefined;
+    const places = [node, ...answer].map(({ seq }) => said.get(seq) ?? []);
+    const indexes = places.flat().map(({ index }) => index);
+    if (indexes.length === 0) return undefined;
+    const stretch = { first: Math.min(...indexes), last: Math.max(...indexes) };
+    const isWhole = places.every(
+      ([place, ...others], at) =>
+        place?.isWhole === true && others.length === 0 && place.index === stretch.first + at,
+    );
+    return { ...stretch, isWhole };
+  };
+}
+
+function parentOf({ nodes }: Echoing, { parent }: NodeRecord): NodeRecord | undefined {
+  return parent === null ? undefined : nodes.get(parent);
+}
+
+interface SaidHere {
+  readonly index: number;
+  readonly isWhole: boolean;
+}
+
+/** By number: where each message is said on this path, in its own place or again in another. */
+function saidOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly SaidHere[]> {
+  const said = new Map<number, SaidHere[]>();
+  for (let index = 0; index < path.length; index++) {
+    const own = path.seqAt(index) ?? -1;
+    const { of: seq, isWhole } = echoes.get(own) ?? { of: own, isWhole: true };
+    said.set(seq, [...(said.get(seq) ?? []), { index, isWhole }]);
+  }
+  return said;
+}
+
+/** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
+export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
+  if (log.edits.length === 0) return wholeView;
+  const { view: known } = branch;
+  const isKnown =
+    known !== undefined &&
+    known.edits === log.edits.length &&
+    known.length <= path.length &&
+    branch.rewritten === undefined &&
+    path.chainAt(known.deepest.index) === known.deepest.chain &&
+    !hasWaiting(log, known.length, path.length);
+  if (isKnown) return known.view;
+  const indexOf = indexOn(path, log);
+  const view = foldView(indexOf, log.edits);
+  branch.view = {
+    view,
+    edits: log.edits.length,
+    length: path.length,
+    deepest: deepestOf(log, indexOf),
+  };
+  return view;
+}
+
+/** Edits that are anchored further on than the path had come: it may have reached them now. */
+function hasWaiting(log: SessionLog, before: number, now: number): boolean {
+  if (before === now) return false;
+  return log.edits.some(({ anchor }) => (log.indexByChain.get(anchor) ?? 0) >= before);
+}
+
+function deepestOf(log: SessionLog, indexOf: IndexOf): { index: number; chain: string } {
+  let deepest = { index: -1, chain: "" };
+  for (const { anchor } of log.edits) {
+    const index = indexOf(anchor);
+    if (index !== undefined && index > deepest.index) deepest = { index, chain: anchor };
+  }
+  return deepest;
+}
+
+/**
+ * Where an edit is anchored that touches no message: at the last one that the client sent and does not rewrite with every
+ * request. The answer behind it may never come back.
+ */
+export function anchorOf(log: SessionLog, path: Path, branch: BranchState): string {
+  const end = stableLength(path, branch);
+  for (let index = end - 1; index >= 0; index--) {
+    const node = log.nodes.get(path.seqAt(index) ?? -1);
+    if (node !== undefined && node.source !== "answer") return looseChainOf(node);
+  }
+  return path.chainAt(end - 1) ?? "";
+}
+
+/** A client that has rewritten no more than this does so with every request: it was no change of mind. */
+const longestRewritten = 8;
+
+/** How many messages a client will send again as they are. */
+export function stableLength(
+  { length }: Pick<Path, "length">,
+  { rewritten }: Pick<BranchState, "rewritten">,
+): number {
+  if (rewritten === undefined || rewritten.count > longestRewritten) return length;
+  return Math.max(1, rewritten.from, length - longestRewritten);
+}
+
+/**
+ * The edits of one compaction, anchored at the last message that any of them touches: they hold together, or not at all. Only
+ * what takes back an edit that is anchored further on is anchored there, too: one goes with the other.
+ */
+export function anchoredTogether(
+  {
+    log,
+    path,
+    branch,
+  }: { readonly log: SessionLog; readonly path: Path; readonly branch: BranchState },
+  edits: readonly Edit[],
+): readonly Edit[] {
+  const indexOf = indexOn(path, log);
+  const bySeq = new Map(log.edits.map((edit) => [edit.seq, edit]));
+  const revertedAt = edits.map(({ action }) => {
+    const reverted = action.kind === "revert" ? bySeq.get(action.edit) : undefined;
+    return reverted === undefined ? -1 : (placeOf(reverted, indexOf) ?? -1);
+  });
+  const touched = edits.flatMap(({ action }) => lastTouched(action) ?? []);
+  const touchedAt = touched.map((chain) => indexOf(chain) ?? -1);
+  const deepest = Math.max(-1, ...(touched.length > 0 ? touchedAt : revertedAt));
+  const last = path.chainAt(deepest) ?? anchorOf(log, path, branch);
+  return edits.map((edit, index) => {
+    const further = Math.max(deepest, revertedAt[index] ?? -1);
+    return { ...edit, anchor: path.chainAt(further) ?? last };
+  });
+}
+
+/** Where an edit holds on a path. */
+function placeOf({ anchor, action }: Edit, indexOf: IndexOf): number | undefined {
+  const pieces =
+    action.kind === "expand" ? indexOf.piecesOf?.(action.first, action.last) : undefined;
+  return indexOf(anchor) ?? pieces?.last;
+}
+
+/** The last message that an edit names; undefined where it names none. */
+export function lastTouched(action: EditAction): string | undefined {
+  switch (action.kind) {
+    case "replace":
+      return action.chain;
+    case "insert":
+      return action.after;
+    case "remove":
+    case "fold":
+    case "pin":
+    case "expand":
+      return action.last;
+    default:
+      return undefined;
+  }
+}

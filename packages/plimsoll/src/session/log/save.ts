@@ -1,0 +1,190 @@
+/** Storing logs: one transaction for all that a session has not stored yet, tried again until the store takes it. */
+
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { EmittedEvent } from "../../message/event.ts";
+import type { Store, Write } from "../../store/store.ts";
+import type { EventBus } from "./event-bus.ts";
+import type { BranchState, SessionLog } from "./log.ts";
+import type { StoreHealth } from "./store-health.ts";
+
+/** unsaved: announced as a store-error, kept in memory, and tried again. */
+export type Saved = "stored" | "unsaved";
+
+export interface LogSaver {
+  /** Contract: never rejects. */
+  save(log: SessionLog): Promise<Saved>;
+  /**
+   * Stores these writes with everything before them. `onStored` is called when they are stored: before "stored" is given, or
+   * later, where the store hung and took them after all. Writes that failed are forgotten.
+   */
+  saveNow(log: SessionLog, writes: readonly Write[], onStored?: () => void): Promise<Saved>;
+  /** A last try for everything that is not stored yet. */
+  close(): Promise<void>;
+}
+
+export interface SaverWorld {
+  readonly store: Store;
+  readonly bus: EventBus;
+  readonly now: () => number;
+  /** Told of every commit: how the store is shows when it is used. */
+  readonly health: StoreHealth;
+  /** The session is to be read from the store again: what is in memory does not fit it any more. */
+  readonly forget: (log: SessionLog) => void;
+  /** A batch met rows that are already there. */
+  readonly onConflict?: () => void;
+}
+
+/** A store that stays away must not fill the memory: beyond this, a session is let go. */
+const maxUnsavedWrites = 20_000;
+/** A disk that hangs must not hold an answer back for ever. */
+const commitTimeoutMs = 10_000;
+/** While one commit hangs, nobody else waits long for theirs. */
+const hangingTimeoutMs = 250;
+const retryMs = { first: 1000, max: 30_000 };
+
+export function createLogSaver(world: SaverWorld): LogSaver {
+  const failed = new Set<SessionLog>();
+  let retryTimer: NodeJS.Timeout | undefined;
+  let retryAfterMs = retryMs.first;
+  let hanging = 0;
+
+  const retryLater = (): void => {
+    if (retryTimer !== undefined) return;
+    retryTimer = setTimeout(() => {
+      retryTimer = undefined;
+      retryAfterMs = Math.min(retryMs.max, retryAfterMs * 2);
+      for (const log of failed) void save(log);
+    }, retryAfterMs);
+    retryTimer.unref();
+  };
+
+  const save = async (
+    log: SessionLog,
+    onSettled: (saved: Saved) => void = () => undefined,
+  ): Promise<Saved> => {
+    const commit = log.lastCommit
+      .then(() => flush(log, world))
+      .then((saved) => {
+        onSettled(saved);
+        return saved;
+      });
+    log.lastCommit = commit;
+    const timeoutMs = hanging > 0 ? hangingTimeoutMs : commitTimeoutMs;
+    const saved = await inTime(commit, timeoutMs, () => {
+      hanging++;
+      void commit.finally(() => hanging--);
+      const sentence = `The store has not answered for ${timeoutMs / 1000} s.`;
+      world.health.report("commit", sentence);
+      announceFailure(log, world, sentence);
+    });
+    if (saved === "stored") {
+      failed.delete(log);
+      retryAfterMs = retryMs.first;
+    } else if (!log.isAbandoned) {
+      failed.add(log);
+      retryLater();
+    }
+    return saved;
+  };
+
+  return {
+    save: (log) => save(log),
+    saveNow: (log, writes, onStored = () => undefined) => {
+      const pending = writes.map((write) => Promise.resolve(write));
+      log.unsaved.push(...pending);
+      return save(log, (saved) => {
+        if (saved === "stored") onStored();
+        else log.unsaved = log.unsaved.filter((write) => !pending.includes(write));
+      });
+    },
+    close: async () => {
+      clearTimeout(retryTimer);
+      await Promise.all([...failed].map((log) => save(log)));
+      clearTimeout(retryTimer);
+    },
+  };
+}
+
+async function inTime(
+  commit: Promise<Saved>,
+  timeoutMs: number,
+  onTimeout: () => void,
+): Promise<Saved> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<Saved>((resolve) => {
+    timer = setTimeout(() => {
+      onTimeout();
+      resolve("unsaved");
+    }, timeoutMs);
+  });
+  const saved = await Promise.race([commit, timeout]);
+  clearTimeout(timer);
+  return saved;
+}
+
+async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
+  if (log.isAbandoned) return "unsaved";
+  const batch = log.unsaved.splice(0);
+  if (batch.length === 0) return "stored";
+  // All of one moment: a branch that moves on meanwhile must not point to what is not in this batch.
+  const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
+  const frame = frameOf(log, moved);
+  for (const branch of moved) branch.isChanged = false;
+  log.isSaving = true;
+  try {
+    const writes = await Promise.all(batch);
+    const receipt = await world.store.commit([...frame, ...writes]);
+    world.health.clear("commit");
+    for (const emitted of eventsOf(writes, receipt.events)) world.bus.emit(emitted);
+    return "stored";
+  } catch (error) {
+    for (const branch of moved) branch.isChanged = true;
+    log.unsaved = [...batch, ...log.unsaved];
+    if (!isConflict(error)) world.health.report("commit", errorMessage(error));
+    if (isHopeless(log, error)) abandon(log, world);
+    announceFailure(log, world, errorMessage(error));
+    return "unsaved";
+  } finally {
+    log.isSaving = false;
+  }
+}
+
+/** Another writer was there before us, or there is too much: the same batch would fail for ever. */
+function isHopeless(log: SessionLog, error: unknown): boolean {
+  return isConflict(error) || log.unsaved.length > maxUnsavedWrites;
+}
+
+/** The store is well; it holds something else than this process thinks. */
+function isConflict(error: unknown): boolean {
+  return PlimsollError.is(error) && error.code === "STORE_CONFLICT";
+}
+
+/** Every request brings its whole history along: with the next one the session is put together again. */
+function abandon(log: SessionLog, world: SaverWorld): void {
+  log.isAbandoned = true;
+  log.unsaved = [];
+  world.forget(log);
+  world.onConflict?.();
+}
+
+function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: string): void {
+  const { tenant, id: session } = log.record;
+  bus.emit({ tenant, event: { type: "store-error", session, at: now(), message } });
+}
+
+/** The session and its branches, as they are now: what follows in the transaction refers to them. */
+function frameOf(log: SessionLog, moved: readonly BranchState[]): readonly Write[] {
+  const session = log.record.id;
+  return [
+    { kind: "session", session: log.record },
+    ...moved.map(({ record }): Write => ({ kind: "branch", session, branch: record })),
+  ];
+}
+
+function eventsOf(writes: readonly Write[], numbers: readonly number[]): readonly EmittedEvent[] {
+  const events = writes.filter((write) => write.kind === "event");
+  return events.map(({ tenant, event }, index) => {
+    const seq = numbers[index];
+    return seq === undefined ? { tenant, event } : { seq, tenant, event };
+  });
+}

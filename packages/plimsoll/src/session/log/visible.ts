@@ -1,0 +1,61 @@
+/**
+ * What a conversation may look up: its own path from the root to its tip, and what its client left behind when it rewound
+ * or compacted it. Never what another branch says, though both are kept in one session.
+ */
+
+import type { Store } from "../../store/store.ts";
+import { pathTo, restoreLog, type SessionLog } from "./log.ts";
+import { storedLead } from "../measure/preamble.ts";
+
+export type IsVisible = (seq: number) => boolean;
+
+/** `hasOtherLead`: the client sends other leading system messages than those that the session began with. */
+export function visibleOn(
+  log: Pick<SessionLog, "nodes" | "branches" | "leading">,
+  branch: string,
+  hasOtherLead: boolean,
+): IsVisible {
+  const own = ownBranches(log, branch);
+  const tip = log.branches.get(branch)?.record.tipSeq ?? null;
+  const path = new Set(pathTo(log, tip).map(({ seq }) => seq));
+  return (seq) => {
+    const node = log.nodes.get(seq);
+    // The system prompt that a session began with may be another client's: it was none of what proved whose session it is.
+    if (node === undefined || (hasOtherLead && log.leading.has(seq))) return false;
+    return path.has(seq) || (node.branch !== undefined && own.has(node.branch));
+  };
+}
+
+/** The branch, the one that its client rewound to make it, and so on. */
+export function ownBranches(
+  { branches }: Pick<SessionLog, "branches">,
+  branch: string,
+): ReadonlySet<string> {
+  const own = new Set<string>();
+  for (let at: string | undefined = branch; at !== undefined && !own.has(at); ) {
+    own.add(at);
+    at = branches.get(at)?.record.left;
+  }
+  return own;
+}
+
+/** What one branch of a session may look up. Absent where it is asked for: everything in the session. */
+export interface Scope {
+  readonly branch: string;
+  readonly isVisible: IsVisible;
+}
+
+/** For whoever names a session and no branch: the branch that was sent last. */
+export async function lastScope(
+  store: Pick<Store, "snapshot" | "turns" | "head">,
+  session: string,
+): Promise<Scope | undefined> {
+  const snapshot = await store.snapshot(session);
+  if (snapshot === undefined) return undefined;
+  const [turn] = await store.turns(session, 1);
+  const branch = turn?.branch ?? snapshot.branches[0]?.id;
+  if (branch === undefined) return undefined;
+  const head = turn?.head === undefined ? undefined : await store.head(session, turn.head);
+  const hasOtherLead = storedLead(head).length > 0;
+  return { branch, isVisible: visibleOn(restoreLog(snapshot), branch, hasOtherLead) };
+}

@@ -1,0 +1,233 @@
+/** What the tools of our own answer: pages of what left the window, passages that answer a query. */
+
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { JsonObject } from "../../message/json.ts";
+import type { Role } from "../../message/message.ts";
+import type { OwnCall, OwnToolName } from "../../offload/own-tools.ts";
+import { readPage } from "../../offload/read-result.ts";
+import type { Store } from "../../store/store.ts";
+import { headTokens, passagesText, withinBudget } from "./write-passages.ts";
+import { createGrep, type Grep, type GrepOptions } from "./grep.ts";
+import { createReferenceReader, type Owner, type References, sessionOf } from "./resolve-handle.ts";
+import { createSessionSearch, type SearchWorld, type SessionSearch } from "./search-session.ts";
+import type { Scope } from "../log/visible.ts";
+
+/** Who asks, and how much room there is for the answer. */
+export interface Asker extends Owner {
+  /** What the answer may cost. */
+  readonly roomTokens: number;
+  /** Messages that the model sees whole anyway: a search leaves them out. */
+  readonly isShown?: (seq: number) => boolean;
+  /** What compact_context does here. Absent: it cannot be done here, and the answer says so. */
+  readonly compact?: () => Promise<string>;
+  /** What tool_search does here. Absent: no tools are held back here. */
+  readonly findTools?: (query: string) => Promise<OwnAnswer>;
+  /** What our tools are called here; their usual names where absent. */
+  readonly nameOf?: (tool: OwnToolName) => string;
+}
+
+export interface OwnAnswer {
+  readonly text: string;
+  /** In the wire's own form, in place of the text. */
+  readonly blocks?: readonly JsonObject[];
+  readonly isError: boolean;
+}
+
+export interface FoundPassage {
+  /** Verbatim from the message. */
+  readonly text: string;
+  /** Of the message in its session: `#12`. */
+  readonly number: number;
+  readonly role: Role;
+  /** 0…1, compared with the most relevant passage. */
+  readonly score: number;
+  readonly session: string;
+}
+
+export interface OwnAnswers {
+  /** Contract: never rejects; the text costs at most the room, or says in a sentence that there is none. */
+  answer(asker: Asker, call: OwnCall): Promise<OwnAnswer>;
+  /** Contract: rejects with SESSION_UNKNOWN when the tenant has no such session. */
+  search(
+    tenant: string | undefined,
+    sessionId: string,
+    query: string,
+    limits: { readonly budgetTokens: number; readonly scope?: Scope | undefined },
+  ): Promise<readonly FoundPassage[]>;
+  close(): Promise<void>;
+}
+
+export interface OwnWorld {
+  readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "wordings">;
+  readonly vectors?: SearchWorld["vectors"];
+  /** Exact for texts up to `countedChars`. */
+  readonly count: (text: string) => number;
+  /** Until then `count` may only guess. */
+  readonly ready?: () => Promise<void>;
+  readonly grep?: GrepOptions;
+  readonly search?: Omit<SearchWorld, "store" | "vectors" | "count">;
+}
+
+/** With less room an answer would say nothing. */
+const leastRoomTokens = 200;
+const budgetTokens = { usual: 2000, max: 8000 };
+/** Longer texts are counted in pieces of this length: a token more at most for each. */
+const countedChars = 8192;
+
+export function createOwnAnswers(world: OwnWorld): OwnAnswers {
+  const { store, vectors, ready = () => Promise.resolve() } = world;
+  const count = (text: string): number => countInPieces(world.count, text);
+  const grep = createGrep(world.grep);
+  const references = createReferenceReader(store);
+  const searcher = createSessionSearch({
+    store,
+    count,
+    ...(vectors === undefined ? {} : { vectors }),
+    ...world.search,
+  });
+  const parts: Parts = { store, count, grep, references, searcher };
+
+  const answer = async (asker: Asker, call: OwnCall): Promise<OwnAnswer> => {
+    if (call.kind === "compact_context") return compact(asker);
+    if (call.kind === "invalid") return failed(call.sentence);
+    if (call.kind === "tool_search") return findTools(asker, call.query);
+    if (asker.roomTokens < leastRoomTokens) return failed(noRoom(asker));
+    await ready();
+    return call.kind === "recall" ? recall(parts, asker, call) : readResult(parts, asker, call);
+  };
+
+  return {
+    answer: async (asker, call) => {
+      const given = await answer(asker, call).catch(failedBy);
+      return {
+        ...given,
+        text: cut(given.text, Math.max(asker.roomTokens, leastRoomTokens), count),
+      };
+    },
+    search: async (tenant, sessionId, query, limits) => {
+      const session = await sessionOf(store, tenant, sessionId);
+      if (session === undefined) throw unknownSession();
+      await ready();
+      const outcome = await searcher.search(session, query, limits);
+      if (outcome.kind !== "found")
+        throw new PlimsollError("OVERLOADED", noSearch[outcome.kind], { status: 503 });
+      return withinBudget(outcome.passages, limits.budgetTokens, count).map(
+        ({ number, role, text, score }) => ({ text, number, role, score, session: sessionId }),
+      );
+    },
+    close: async () => {
+      references.close();
+      await grep.close();
+      await searcher.close();
+    },
+  };
+}
+
+interface Parts {
+  readonly store: OwnWorld["store"];
+  readonly count: (text: string) => number;
+  readonly grep: Grep;
+  readonly references: References;
+  readonly searcher: SessionSearch;
+}
+
+async function readResult(
+  { references, count, grep }: Parts,
+  asker: Asker,
+  call: Extract<OwnCall, { readonly kind: "read_result" }>,
+): Promise<OwnAnswer> {
+  const name = call.refId;
+  const opened = await references.open(asker, name);
+  if (opened.kind === "absent")
+    return failed(
+      `This handle opens nothing here: copy it as it stands in the conversation (pl_…, pl_…#12 or #12), or search with ${nameFor(asker, "recall")}.`,
+    );
+  if (opened.kind === "other")
+    return failed(`[${name}: ${opened.what}; it cannot be read as text]`);
+  const room = { tokens: asker.roomTokens, count };
+  const page = await readPage({ name, ...opened }, call, room, grep.matchLines);
+  return { text: page.text, isError: page.kind === "refused" };
+}
+
+async function recall(
+  { store, searcher, count }: Parts,
+  asker: Asker,
+  call: Extract<OwnCall, { readonly kind: "recall" }>,
+): Promise<OwnAnswer> {
+  const session =
+    asker.session === undefined ? undefined : await sessionOf(store, asker.tenant, asker.session);
+  if (session === undefined)
+    return failed("There is no conversation to search here: say which session is meant.");
+  const wanted = Math.min(call.budget ?? budgetTokens.usual, budgetTokens.max);
+  const budget = Math.min(asker.roomTokens, Math.max(wanted, leastRoomTokens));
+  const outcome = await searcher.search(session, call.query, {
+    budgetTokens: budget - headTokens,
+    scope: asker.scope,
+    ...(asker.isShown === undefined ? {} : { isLeftOut: asker.isShown }),
+  });
+  if (outcome.kind !== "found") return failed(noSearch[outcome.kind]);
+  const { passages, since } = outcome;
+  const read = nameFor(asker, "read_result");
+  const writing = { read, budget, count, ...(since === undefined ? {} : { since }) };
+  return { text: passagesText(passages, writing) ?? nothingFound, isError: false };
+}
+
+async function findTools({ findTools: find }: Asker, query: string): Promise<OwnAnswer> {
+  return find === undefined ? failed("No tools are held back here.") : find(query);
+}
+
+async function compact(asker: Asker): Promise<OwnAnswer> {
+  if (asker.compact === undefined)
+    return failed("The context cannot be compacted from here: go on, it is done when needed.");
+  return { text: await asker.compact(), isError: false };
+}
+
+const nothingFound =
+  "Nothing that is not shown matches: ask with other words, or with names and paths as they were written.";
+const noSearch = {
+  "too-slow": "The search took too long: ask again with fewer words.",
+  failed: "The search could not be made now: try again.",
+};
+
+function noRoom(asker: Asker): string {
+  return `There is no room for an answer: call ${nameFor(asker, "compact_context")} first, then ask again.`;
+}
+
+function nameFor({ nameOf }: Asker, tool: OwnToolName): string {
+  return nameOf?.(tool) ?? tool;
+}
+
+function failed(text: string): OwnAnswer {
+  return { text, isError: true };
+}
+
+/** Only sentences of ours go to a model: others may tell of files. */
+function failedBy(error: unknown): OwnAnswer {
+  const reason = PlimsollError.is(error) ? errorMessage(error) : "something went wrong.";
+  return failed(`This could not be answered now: ${reason}`);
+}
+
+function unknownSession(): PlimsollError {
+  return new PlimsollError(
+    "SESSION_UNKNOWN",
+    "There is no such session: GET /api/sessions lists them.",
+    { status: 404 },
+  );
+}
+
+function countInPieces(count: (text: string) => number, text: string): number {
+  let tokens = 0;
+  for (let start = 0; start < text.length; start += countedChars)
+    tokens += count(text.slice(start, start + countedChars));
+  return tokens;
+}
+
+/** For what was not made to measure: sentences, and what others write. Each step takes a tenth at least. */
+function cut(text: string, roomTokens: number, count: (text: string) => number): string {
+  let kept = text;
+  for (let tokens = count(kept); tokens > roomTokens && kept.length > 1; tokens = count(kept)) {
+    const share = Math.min(0.9, (0.97 * roomTokens) / tokens);
+    kept = `${kept.slice(0, Math.floor((kept.length - 1) * share)).replace(/[\ud800-\udbff]$/, "")}…`;
+  }
+  return kept;
+}

@@ -1,0 +1,230 @@
+/** What a handle or a number opens, as text that can be paged and searched. */
+
+import { isUtf8 } from "node:buffer";
+import { isObject, type JsonValue } from "../../message/json.ts";
+import type { Message, Part } from "../../message/message.ts";
+import { grouped } from "../../offload/text-bytes.ts";
+import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
+import { parseJson } from "../../wire/format/slices.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { wires } from "../../wire/wires.ts";
+import { partContent } from "../log/archive.ts";
+import {
+  callsOf,
+  mediaKind,
+  readableText,
+  resultText,
+  speakerOf,
+  type ToolNames,
+  titleOf,
+} from "./readable-message.ts";
+
+export type ArchivedText =
+  | { readonly kind: "text"; readonly what: string; readonly bytes: Uint8Array }
+  /** No text: what it is instead, and how large. */
+  | { readonly kind: "other"; readonly what: string }
+  | { readonly kind: "absent" };
+
+type Bodies = Pick<Store, "bodies" | "wordings">;
+
+/** All that is made readable of one handle; the rest can be read by number. */
+const readableBytesMax = 64 * 1024 * 1024;
+const messagesPerStep = 64;
+/** A result stands close behind its call. */
+const callsBack = 8;
+
+export async function openArchived(
+  store: Bodies,
+  { id, wire }: Pick<SessionRecord, "id" | "wire">,
+  { source }: Pick<ArchiveRecord, "source">,
+  bytesMax: number = readableBytesMax,
+): Promise<ArchivedText> {
+  const place = { store, session: id, wire: wireNamed(wire) };
+  return source.kind === "part" ? openPart(place, source) : openRuns(place, source.runs, bytesMax);
+}
+
+export async function openMessage(
+  store: Bodies,
+  { id, wire }: Pick<SessionRecord, "id" | "wire">,
+  number: number,
+  isVisible: (seq: number) => boolean = () => true,
+): Promise<ArchivedText> {
+  const place = { store, session: id, wire: wireNamed(wire), isVisible };
+  const body = (await bodiesOf(place, [number])).get(number);
+  if (body === undefined) return { kind: "absent" };
+  const message = decode(place.wire, body);
+  if (message === undefined) return textOf(`message ${number}`, body);
+  const tools = await toolsBefore(place, number, message);
+  const what = titleOf(message, tools);
+  return textOf(what, encoded(readableText(message, tools)));
+}
+
+export function wireNamed(name: string): Wire | undefined {
+  return Object.values(wires).find((known) => known.name === name);
+}
+
+/** Undefined for what cannot be a message of this wire. */
+export function decode(wire: Wire | undefined, body: Uint8Array): Message | undefined {
+  let json: JsonValue;
+  try {
+    json = parseJson(body, { start: 0, end: body.length });
+  } catch {
+    return undefined;
+  }
+  const message = isObject(json) ? json : wire?.asMessage(json);
+  return message === undefined ? undefined : wire?.decode(message);
+}
+
+interface Where {
+  readonly store: Bodies;
+  readonly session: string;
+  readonly wire: Wire | undefined;
+  /** Of other messages nothing is told, not even which tool they called. */
+  readonly isVisible?: (seq: number) => boolean;
+}
+
+/** In the words in which they were cut, where those are other ones. */
+async function bodiesOf(
+  { store, session }: Where,
+  seqs: readonly number[],
+): Promise<ReadonlyMap<number, Uint8Array>> {
+  const [bodies, wordings] = [
+    await store.bodies(session, seqs),
+    await store.wordings(session, seqs),
+  ];
+  return wordings.size === 0 ? bodies : new Map([...bodies, ...wordings]);
+}
+
+/** Names for the results in a message, from the calls shortly before it: the nearest message first. */
+async function toolsBefore(where: Where, number: number, message: Message): Promise<ToolNames> {
+  const wanted = new Set(
+    message.parts.flatMap((part) => (part.kind === "tool-result" ? [part.callId] : [])),
+  );
+  const tools = new Map<string, string>();
+  const first = Math.max(1, number - callsBack);
+  for (let before = number - 1; before >= first && wanted.size > 0; before--) {
+    if (where.isVisible?.(before) === false) continue;
+    const body = (await bodiesOf(where, [before])).get(before);
+    const decoded = body === undefined ? undefined : decode(where.wire, body);
+    for (const [id, name] of decoded === undefined ? [] : callsOf(decoded))
+      if (wanted.delete(id)) tools.set(id, name);
+  }
+  return tools;
+}
+
+function textOf(what: string, bytes: Uint8Array): ArchivedText {
+  return isUtf8(bytes)
+    ? { kind: "text", what, bytes }
+    : { kind: "other", what: `${grouped(bytes.length)} bytes that are no text` };
+}
+
+/** Half a character, which has no place in UTF-8, is read as �: so it was counted in the reference, too. */
+function encoded(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+type PartSource = Extract<ArchiveSource, { readonly kind: "part" }>;
+
+async function openPart(where: Where, source: PartSource): Promise<ArchivedText> {
+  const { seq, part, inner } = source;
+  const body = (await bodiesOf(where, [seq])).get(seq);
+  if (body === undefined) return { kind: "absent" };
+  const message = decode(where.wire, body);
+  const outer = message?.parts[part];
+  const found = outer?.kind === "tool-result" && inner !== undefined ? outer.content[inner] : outer;
+  if (found?.kind === "image" || found?.kind === "document")
+    return { kind: "other", what: mediaKind(found.kind, found.media) };
+  const what =
+    message === undefined
+      ? `part of message ${seq}`
+      : partTitle(message, outer, await toolsBefore(where, seq, message));
+  const text = textIn(found);
+  if (text !== undefined) return textOf(what, encoded(text));
+  const place = { part, ...(inner === undefined ? {} : { inner }) };
+  return textOf(what, (where.wire && partContent(where.wire, body, place)) ?? body);
+}
+
+/**
+ * What a reference told the size and the lines of: a text, also where it stands in a document; a result in several blocks as
+ * their texts, and not as JSON with the texts in it. Undefined: it is read as the bytes it came in.
+ */
+function textIn(part: Part | undefined): string | undefined {
+  switch (part?.kind) {
+    case "text":
+      return part.text;
+    case "tool-result":
+      return resultText({ ...part, isError: false });
+    case "tool-call":
+      return part.input.isWellFormed() ? undefined : part.input;
+    default:
+      return undefined;
+  }
+}
+
+function partTitle(message: Message, part: Part | undefined, tools: ToolNames): string {
+  switch (part?.kind) {
+    case "tool-result": {
+      const name = tools.get(part.callId);
+      return name === undefined ? "tool result" : `result of ${name}`;
+    }
+    case "tool-call":
+      return `arguments of ${part.name}`;
+    default:
+      return `text of the ${speakerOf(message)}`;
+  }
+}
+
+type Runs = Extract<ArchiveSource, { readonly kind: "messages" }>["runs"];
+
+async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<ArchivedText> {
+  const numbers = numbersOf(runs);
+  const pieces: Uint8Array[] = [];
+  const tools = new Map<string, string>();
+  let size = 0;
+  for (let start = 0; start < numbers.length; start += messagesPerStep) {
+    const step = numbers.slice(start, start + messagesPerStep);
+    const bodies = await bodiesOf(where, step);
+    for (const number of step) {
+      const piece = Buffer.from(entryOf(where.wire, number, bodies.get(number), tools));
+      size += piece.length;
+      if (size > bytesMax) {
+        pieces.push(Buffer.from(`[Here it ends: read on by number, from #${number}.]\n`));
+        return textOf(countedMessages(numbers), Buffer.concat(pieces));
+      }
+      pieces.push(piece);
+    }
+  }
+  return textOf(countedMessages(numbers), Buffer.concat(pieces));
+}
+
+/** More messages than a session ever had are a damaged record. */
+const numbersMax = 1_000_000;
+
+function numbersOf(runs: Runs): readonly number[] {
+  const numbers: number[] = [];
+  for (const [first, last] of runs)
+    for (let number = first; number <= last && numbers.length < numbersMax; number++)
+      numbers.push(number);
+  return numbers;
+}
+
+function countedMessages(numbers: readonly number[]): string {
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  if (first === last) return `message #${first ?? 0}`;
+  return `${grouped(numbers.length)} messages, #${first} to #${last}`;
+}
+
+/** `tools` learns the calls that the message makes. */
+function entryOf(
+  wire: Wire | undefined,
+  number: number,
+  body: Uint8Array | undefined,
+  tools: Map<string, string>,
+): string {
+  if (body === undefined) return `#${number} is missing\n\n`;
+  const message = decode(wire, body);
+  if (message === undefined) return `#${number}\n${new TextDecoder().decode(body)}\n\n`;
+  for (const [id, name] of callsOf(message)) tools.set(id, name);
+  const text = readableText(message, tools).toWellFormed();
+  return `#${number} ${titleOf(message, tools)}\n${text}\n\n`;
+}

@@ -1,0 +1,127 @@
+/** Lines of a text that match: by a string, or by a pattern. Bytes in, places in them out. */
+
+import { type LineMatch, longLineBytes, type MatchWindow } from "../../offload/read-matches.ts";
+import { countFeeds, lineEnd, lineStart } from "../../offload/text-bytes.ts";
+
+export interface Scanned {
+  readonly matches: readonly LineMatch[];
+  readonly total: number;
+  readonly isMore: boolean;
+}
+
+/** Beyond it nobody cares how many there are. */
+const countedMax = 10_000;
+
+interface Tally {
+  add(match: () => LineMatch): void;
+  isFull(): boolean;
+  result(): Scanned;
+}
+
+function createTally(most: number): Tally {
+  const matches: LineMatch[] = [];
+  let total = 0;
+  return {
+    add: (match) => {
+      total += 1;
+      if (matches.length < most) matches.push(match());
+    },
+    isFull: () => total > countedMax,
+    result: () => ({
+      matches,
+      total: Math.min(total, countedMax),
+      isMore: total > countedMax,
+    }),
+  };
+}
+
+export function scanString(
+  bytes: Uint8Array,
+  wanted: string,
+  { from: first, most }: MatchWindow,
+): Scanned {
+  const needle = Buffer.from(wanted);
+  const hay = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const tally = createTally(most);
+  let counted = { at: 0, line: 0 };
+  let from = needle.length === 0 ? -1 : hay.indexOf(needle, first);
+  while (from >= 0 && !tally.isFull()) {
+    const [start, end] = [lineStart(bytes, from), lineEnd(bytes, from)];
+    const at = from;
+    tally.add(() => {
+      counted = { at: start, line: counted.line + countFeeds(bytes, counted.at, start) };
+      return { line: counted.line, start, end, from: at };
+    });
+    from = hay.indexOf(needle, end - start > longLineBytes ? from + needle.length : end + 1);
+  }
+  return tally.result();
+}
+
+/** Contract: may take for ever, as patterns may; whoever calls it must be able to end it. */
+export function scanPattern(
+  bytes: Uint8Array,
+  pattern: RegExp,
+  { from, most }: MatchWindow,
+): Scanned {
+  const flags = pattern.flags.includes("i") ? "gi" : "g";
+  const search = new RegExp(pattern.source, flags);
+  const tally = createTally(most);
+  let start = 0;
+  for (let line = 0; start < bytes.length && !tally.isFull(); line++) {
+    const end = lineEnd(bytes, start);
+    if (end >= from) scanLine(bytes, { line, start, end }, { search, from, tally });
+    start = end + 1;
+  }
+  return tally.result();
+}
+
+const carriageReturn = 0x0d;
+
+interface Line {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+interface LineSearch {
+  readonly search: RegExp;
+  readonly from: number;
+  readonly tally: Tally;
+}
+
+function scanLine(bytes: Uint8Array, place: Line, { search, from, tally }: LineSearch): void {
+  const { start, end } = place;
+  // A carriage return belongs to the line feed: `$` stands before both.
+  const size = end - start - (bytes[end - 1] === carriageReturn && end > start ? 1 : 0);
+  const text = decoded(bytes, start, start + size);
+  const isLong = end - start > longLineBytes;
+  let known = { chars: 0, at: start };
+  if (from > start) known = { chars: decoded(bytes, start, from).length, at: from };
+  search.lastIndex = known.chars;
+  for (;;) {
+    const found = search.exec(text);
+    if (found === null || tally.isFull()) return;
+    const { index } = found;
+    const [match] = found;
+    // Nothing was matched there: on, or it would be found for ever.
+    if (match === "") search.lastIndex += 1;
+    if (isInsideCharacter(text, index)) continue;
+    tally.add(() => {
+      known = {
+        chars: index,
+        at: known.at + Buffer.byteLength(text.slice(known.chars, index)),
+      };
+      return { ...place, from: known.at };
+    });
+    if (!isLong) return;
+  }
+}
+
+function decoded(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/** Between the halves of a pair there is no place in the bytes. */
+function isInsideCharacter(text: string, index: number): boolean {
+  return (text.codePointAt(index - 1) ?? 0) > 0xffff;
+}

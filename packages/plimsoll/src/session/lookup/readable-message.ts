@@ -1,0 +1,84 @@
+/** Messages as a model or a person reads them, instead of a provider's JSON. */
+
+import type { Media, Message, Part, Role, ToolResultPart } from "../../message/message.ts";
+import { grouped } from "../../offload/text-bytes.ts";
+
+/** The tool that each call was made of, by the id of the call. */
+export type ToolNames = ReadonlyMap<string, string>;
+
+export function callsOf({ parts }: Message): readonly (readonly [id: string, name: string])[] {
+  return parts.flatMap((part) =>
+    part.kind === "tool-call" && part.id !== "" ? [[part.id, part.name] as const] : [],
+  );
+}
+
+/** Some wires carry results in the user's messages. */
+export function speakerOf({ role, parts }: Message): Role {
+  const isResult = parts.length > 0 && parts.every(({ kind }) => kind === "tool-result");
+  return isResult ? "tool" : role;
+}
+
+/** More names than this say no more. */
+const namesMax = 3;
+
+/** `assistant`, `user`, `tool result of read_file`. */
+export function titleOf(message: Message, tools: ToolNames): string {
+  if (speakerOf(message) !== "tool") return message.role;
+  const names = message.parts.flatMap((part) =>
+    part.kind === "tool-result" ? (tools.get(part.callId) ?? []) : [],
+  );
+  const told = [...new Set(names)].slice(0, namesMax).join(", ");
+  return told === "" ? "tool result" : `tool result of ${told}`;
+}
+
+/** What was said; calls as `[call name] arguments`; of images and documents what they are. */
+export function readableText(message: Message, tools: ToolNames): string {
+  const isOne = message.parts.length === 1;
+  return joined(
+    message.parts.map((part) => {
+      if (part.kind !== "tool-result") return readablePart(part);
+      const head = isOne ? "" : `[result of ${tools.get(part.callId) ?? "a call"}]`;
+      return joined([head, resultText(part)]);
+    }),
+  );
+}
+
+/** The content of a result, without saying whose it is. */
+export function resultText({ content, isError }: ToolResultPart): string {
+  return joined([isError ? "[failed]" : "", ...content.map(readablePart)]);
+}
+
+function readablePart(part: Part): string {
+  switch (part.kind) {
+    case "text":
+      return part.text;
+    case "reasoning":
+      return part.text === "" ? "" : `[reasoning] ${part.text}`;
+    case "tool-call":
+      return `[call ${part.name}] ${part.input}`;
+    case "tool-result":
+      return resultText(part);
+    case "image":
+    case "document":
+      return `[${mediaKind(part.kind, part.media)}]`;
+    case "opaque":
+      return JSON.stringify(part.json);
+  }
+}
+
+export function mediaKind(kind: "image" | "document", media: Media): string {
+  switch (media.kind) {
+    case "base64": {
+      const type = /^[\w.+/-]{1,80}$/.test(media.mediaType) ? media.mediaType : "of unknown type";
+      return `${kind} ${type}, ${grouped(Math.floor((media.data.length * 3) / 4))} bytes`;
+    }
+    case "url":
+      return `${kind} at ${media.url}`;
+    case "file":
+      return `${kind} in the file ${media.id}`;
+  }
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("\n");
+}

@@ -1,0 +1,77 @@
+/** The thread in which large sessions are searched. It keeps the last few indexes: to make one takes seconds. */
+
+import { parentPort } from "node:worker_threads";
+import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
+import { takeUntilEnd } from "../../store/thread-end.ts";
+import type { JobReply, JobRequest } from "./job-thread.ts";
+import { type Asked, indexMessages, type NumberedIndex, searchIndex } from "./recall-index.ts";
+import type { SearchedMessage, SessionPassage } from "./search-session.ts";
+import { loadWordVectors } from "../models/word-vectors.ts";
+
+export interface RecallJob extends Asked {
+  /** What is searched: a session, as it is up to its newest message. */
+  readonly key: string;
+  /** Its messages; absent: as they were sent before. */
+  readonly messages?: readonly SearchedMessage[];
+  readonly hasVectors: boolean;
+}
+
+export type RecallAnswer =
+  | { readonly kind: "found"; readonly passages: readonly SessionPassage[] }
+  /** There is no index for the key: send the messages. */
+  | { readonly kind: "unknown" };
+
+const tokenizerId = "tiktoken:o200k_base";
+let loading: Promise<Tokenizer> | undefined;
+
+const indexesMax = 4;
+/** Of all texts together. */
+const keptCharsMax = 32 * 1024 * 1024;
+
+interface Kept extends NumberedIndex {
+  readonly chars: number;
+}
+
+/** Last used last. */
+const kept = new Map<string, Kept>();
+
+async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept | undefined> {
+  const known = kept.get(key);
+  if (known !== undefined || messages === undefined) return known;
+  const chars = messages.reduce((sum, { text }) => sum + text.length, 0);
+  makeRoom(key, chars);
+  const vectors = hasVectors ? await loadWordVectors() : undefined;
+  return { ...indexMessages(messages, vectors === undefined ? {} : { vectors }), chars };
+}
+
+/** An older state of the same session is asked for no more. */
+function makeRoom(key: string, chars: number): void {
+  const session = key.slice(0, key.indexOf("#") + 1);
+  for (const other of kept.keys()) if (other.startsWith(session)) kept.delete(other);
+  for (const [other] of kept) {
+    const held = [...kept.values()].reduce((sum, index) => sum + index.chars, 0);
+    if (kept.size < indexesMax && held + chars <= keptCharsMax) return;
+    kept.delete(other);
+  }
+}
+
+async function answer(job: RecallJob): Promise<RecallAnswer> {
+  const index = await indexFor(job);
+  if (index === undefined) return { kind: "unknown" };
+  kept.delete(job.key);
+  kept.set(job.key, index);
+  loading ??= loadTokenizer(tokenizerId);
+  const tokenizer = await loading;
+  const passages = searchIndex(index, (text) => tokenizer.count(text).tokens, job);
+  return { kind: "found", passages };
+}
+
+function say(reply: JobReply<RecallAnswer>): void {
+  parentPort?.postMessage(reply);
+}
+
+if (parentPort !== null)
+  takeUntilEnd(parentPort, async ({ id, job }: JobRequest) => {
+    say({ kind: "begun", id });
+    say({ kind: "answered", id, answer: await answer(job as RecallJob) });
+  });

@@ -1,0 +1,192 @@
+/**
+ * Recall: the passages of a conversation that answer a query, in the words in which they were said.
+ *
+ * 1. Every message becomes text, and its text passages of a few whole lines.
+ * 2. BM25 with synonyms scores the passages; their scores spread to what stands beside them.
+ * 3. Passages are taken, while the budget lasts, by relevance and by what they tell that is not told yet.
+ */
+
+import type { Message, Role } from "../../message/message.ts";
+import { createTermIndex, type TermIndex } from "../../search/bm25.ts";
+import { type Candidate, coverGreedily } from "../../search/choose-passages.ts";
+import { queryTerms, type Synonyms, synonymsAmong } from "../../search/expand.ts";
+import { byLargest } from "../../search/fuse.ts";
+import { type Items, itemsOf } from "../../search/passage-worth.ts";
+import { searchableText } from "../../search/message-text.ts";
+import { piecesOf } from "../../search/pieces.ts";
+import { referencesOf } from "../../search/references.ts";
+import { spreadRelevance } from "../../search/spread-relevance.ts";
+import { createTray, type Place, partOfPlace, passageTokens, type Run } from "../../search/collect-passages.ts";
+import type { WordVectors } from "../../search/vectors.ts";
+import { plainWords } from "../../search/words.ts";
+
+export interface RecallParts {
+  /** Without them no synonyms are found. */
+  readonly vectors?: WordVectors;
+}
+
+export interface RecallIndex {
+  /** The text of each message, as it is searched. */
+  readonly texts: readonly string[];
+  readonly roles: readonly Role[];
+  readonly places: readonly Place[];
+  readonly terms: TermIndex;
+  readonly items: Items;
+  /** Items that need not be told: they stand in the head, which never leaves the window. */
+  readonly inHead: ReadonlySet<number>;
+  readonly synonyms: Synonyms;
+  /** Who speaks in each message, in lower case; empty where that is not said. */
+  readonly speakers: readonly string[];
+}
+
+export interface RecallLimits {
+  readonly budgetTokens: number;
+  readonly countTokens: (text: string) => number;
+  /** Messages, by their index, of which nothing is given: whoever asks sees them. */
+  readonly isLeftOut?: (message: number) => boolean;
+}
+
+export interface Passage {
+  /** Verbatim from the message. */
+  readonly text: string;
+  /** Its index in the list that was searched. */
+  readonly message: number;
+  readonly role: Role;
+  /** 0…1, compared with the most relevant passage of the conversation. */
+  readonly score: number;
+}
+
+export function buildRecall(messages: readonly Message[], parts: RecallParts = {}): RecallIndex {
+  const texts = messages.map(searchableText);
+  const roles = messages.map((message) => message.role);
+  const places = texts.flatMap((text, message) =>
+    piecesOf(text).map((piece) => ({ ...piece, message })),
+  );
+  const passages = places.map(({ message, start, end }) => ({
+    text: texts[message]?.slice(start, end) ?? "",
+    message,
+    isOwn: roles[message] !== "tool",
+  }));
+  const terms = createTermIndex();
+  for (const { text } of passages) terms.add([{ text }]);
+  const items = itemsOf(passages, terms);
+  const isAgents = roles.includes("tool");
+  const headEnd = isAgents ? roles.indexOf("user") : -1;
+  const head = places.flatMap(({ message }, i) => (message <= headEnd ? (items.of[i] ?? []) : []));
+  return {
+    texts,
+    roles,
+    places,
+    terms,
+    items,
+    inHead: new Set(head),
+    synonyms: lazySynonyms(texts, parts.vectors),
+    // In an agent's conversation the roles say who speaks, and "Error:" or "Note:" is nobody's name.
+    speakers: isAgents ? [] : speakersOf(texts),
+  };
+}
+
+/** Contract: the passages cost at most the budget, each its tokens and 4 more; the most relevant comes first. */
+export function recall(
+  index: RecallIndex,
+  query: string,
+  limits: RecallLimits,
+): readonly Passage[] {
+  const relevance = relevanceOf(index, query, limits.isLeftOut);
+  if (!relevance.some((value) => value > 0)) return [];
+  const asked = new Set([...referencesOf(query)].map((name) => index.items.reference(name)));
+  const isKnown = (item: number): boolean => asked.has(item) || index.inHead.has(item);
+  const parts = { texts: index.texts, places: index.places, ...limits };
+  const tray = createTray(parts);
+  const best = relevance.indexOf(1);
+  coverGreedily({
+    first: best,
+    candidates: index.places.map((place, i) => candidate(index, place, i, relevance)),
+    worth: (item) => (isKnown(item) ? 0 : (index.items.worth[item] ?? 0)),
+    take: tray.take,
+  });
+  const runs = tray.runs();
+  const rest = runs.length === 0 ? partOfPlace(parts, best) : undefined;
+  const found = rest === undefined ? runs : [rest];
+  return found.map((run) => passage(index, run, relevance)).sort((a, b) => b.score - a.score);
+}
+
+function passage(index: RecallIndex, run: Run, relevance: Float64Array): Passage {
+  const score = relevance
+    .subarray(run.from, run.to + 1)
+    .reduce((most, value) => Math.max(most, value), 0);
+  return { text: run.text, message: run.message, role: index.roles[run.message] ?? "user", score };
+}
+
+/** What is less relevant than this, beside the best passage, is not worth its tokens. */
+const leastRelevance = 0.1;
+/** On average; counting them all would take longer than finding them. */
+const tokenChars = 4;
+
+function candidate(
+  index: RecallIndex,
+  place: Place,
+  i: number,
+  relevance: Float64Array,
+): Candidate {
+  const value = relevance[i] ?? 0;
+  return {
+    relevance: value < leastRelevance ? 0 : value,
+    items: index.items.of[i] ?? [],
+    tokens: (place.end - place.start) / tokenChars + passageTokens,
+  };
+}
+
+/** Who is asked about has more to say on it than who answers. */
+const speakerFactor = 1.3;
+
+function relevanceOf(
+  index: RecallIndex,
+  query: string,
+  isLeftOut: (message: number) => boolean = () => false,
+): Float64Array {
+  const words = ` ${allWords(query)} `;
+  const named = new Set(
+    index.speakers.filter((name) => name !== "" && words.includes(` ${name} `)),
+  );
+  const ignored = new Set([...named].flatMap(plainWords));
+  const scores = index.terms.scores(queryTerms(query, index.synonyms, ignored));
+  const isOut = index.places.map(({ message }) => isLeftOut(message));
+  const spread = spreadRelevance(
+    scores.map((score, i) => {
+      if (isOut[i] === true) return 0;
+      const speaker = index.speakers[index.places[i]?.message ?? -1];
+      return speaker !== undefined && named.has(speaker) ? score * speakerFactor : score;
+    }),
+  );
+  return isOut.includes(true)
+    ? byLargest(spread.map((value, i) => (isOut[i] === true ? 0 : value)))
+    : spread;
+}
+
+function allWords(text: string): string {
+  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(" ");
+}
+
+function lazySynonyms(texts: readonly string[], vectors: WordVectors | undefined): Synonyms {
+  if (vectors === undefined) return () => [];
+  let found: Synonyms | undefined;
+  return (word) => {
+    found ??= synonymsAmong(vectors, wordsOf(texts));
+    return found(word);
+  };
+}
+
+function* wordsOf(texts: readonly string[]): Generator<string> {
+  for (const text of texts) yield* plainWords(text);
+}
+
+/** `[stamp] Name: …` or `Name: …`; a name that speaks only once is no speaker. */
+const spoken = /^(?:\[[^\]\n]{1,60}\] )?([^:\n]{1,40}):/;
+
+function speakersOf(texts: readonly string[]): readonly string[] {
+  const names = texts.map((text) => spoken.exec(text)?.[1] ?? "").map(allWords);
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return names.map((name) => ((counts.get(name) ?? 0) > 1 ? name : ""));
+}

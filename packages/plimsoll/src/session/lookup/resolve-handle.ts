@@ -1,0 +1,102 @@
+/** From what a model calls a thing by to the thing: a handle or a number, looked up by tenant and session. */
+
+import { looksLikeHandle } from "../../message/handle.ts";
+import type { ArchiveRecord, SessionRecord, Store } from "../../store/store.ts";
+import { type ArchivedText, openArchived, openMessage } from "./archived-text.ts";
+import { createOpenTexts } from "./recent-texts.ts";
+import type { Scope } from "../log/visible.ts";
+
+/** Whose things these are. */
+export interface Owner {
+  /** Undefined: the owner, who sees all. */
+  readonly tenant: string | undefined;
+  /** Where it is known, nothing of another session is opened. */
+  readonly session: string | undefined;
+  /** Where it is known, nothing of another branch is opened. */
+  readonly scope?: Scope | undefined;
+}
+
+export interface References {
+  /**
+   * Contract: whatever is wrong with a reference, it is absent, and nobody learns why. It is compared with names that
+   * the store has, and never becomes part of anything else.
+   */
+  open(owner: Owner, refId: string): Promise<ArchivedText>;
+  close(): void;
+}
+
+export type ReferenceStore = Pick<Store, "archived" | "session" | "bodies" | "wordings">;
+
+const absent = { kind: "absent" } as const;
+
+export function createReferenceReader(store: ReferenceStore): References {
+  const texts = createOpenTexts();
+
+  const openByNumber = async (
+    session: SessionRecord,
+    number: number,
+    { scope }: Owner,
+  ): Promise<ArchivedText> => {
+    if (scope?.isVisible(number) === false) return absent;
+    const key = `${session.id}#${number} ${scope?.branch ?? ""}`;
+    return texts.open(key, () => openMessage(store, session, number, scope?.isVisible));
+  };
+
+  const openByHandle = async (owner: Owner, { handle, number }: Named): Promise<ArchivedText> => {
+    const record = await store.archived(owner.tenant, handle);
+    const isOther = owner.session !== undefined && record?.session !== owner.session;
+    if (record === undefined || isOther) return absent;
+    const session = await sessionOf(store, owner.tenant, record.session);
+    if (session === undefined) return absent;
+    if (number !== undefined) return openByNumber(session, number, owner);
+    if (!isWithin(owner.scope, record)) return absent;
+    return texts.open(record.handle, () => openArchived(store, session, record));
+  };
+
+  return {
+    open: async (owner, refId) => {
+      const { handle, number } = readReference(refId);
+      if (handle !== undefined)
+        return openByHandle(owner, number === undefined ? { handle } : { handle, number });
+      if (number === undefined || owner.session === undefined) return absent;
+      const session = await sessionOf(store, owner.tenant, owner.session);
+      return session === undefined ? absent : openByNumber(session, number, owner);
+    },
+    close: () => texts.close(),
+  };
+}
+
+/** A handle opens all of what it stands for, or nothing. */
+function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean {
+  if (scope === undefined) return true;
+  if (source.kind === "part") return scope.isVisible(source.seq);
+  return source.runs.every(([first, last]) => {
+    for (let seq = first; seq <= last; seq++) if (!scope.isVisible(seq)) return false;
+    return true;
+  });
+}
+
+/** A session of another tenant is not there. */
+export async function sessionOf(
+  store: Pick<Store, "session">,
+  tenant: string | undefined,
+  id: string,
+): Promise<SessionRecord | undefined> {
+  const session = await store.session(id);
+  return tenant === undefined || session?.tenant === tenant ? session : undefined;
+}
+
+interface Named {
+  readonly handle: string;
+  readonly number?: number;
+}
+
+/** `pl_…`, `pl_…#12`, `#12`; anything else names nothing. */
+function readReference(refId: string): Partial<Named> {
+  const [, name = "", digits] = /^([^#]*)(?:#([1-9]\d{0,8}))?$/.exec(refId) ?? [];
+  if (name !== "" && !looksLikeHandle(name)) return {};
+  return {
+    ...(name === "" ? {} : { handle: name }),
+    ...(digits === undefined ? {} : { number: Number(digits) }),
+  };
+}

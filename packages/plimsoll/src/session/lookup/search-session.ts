@@ -1,0 +1,187 @@
+/** The passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
+
+import { Worker } from "node:worker_threads";
+import type { Message, Part, Role } from "../../message/message.ts";
+import { searchableText } from "../../search/message-text.ts";
+import type { WordVectors } from "../../search/vectors.ts";
+import type { NodeRecord, SessionRecord, Store } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { decode, wireNamed } from "./archived-text.ts";
+import { newPartsIn } from "../measure/essence.ts";
+import { createJobThread, type JobOutcome } from "./job-thread.ts";
+import { callsOf, speakerOf, titleOf } from "./readable-message.ts";
+import { searchMessages } from "./recall-index.ts";
+import type { RecallAnswer, RecallJob } from "./recall-worker.ts";
+import type { Scope } from "../log/visible.ts";
+
+/** A message as it travels to whoever searches it. */
+export interface SearchedMessage {
+  /** In its session. */
+  readonly number: number;
+  readonly role: Role;
+  /** `assistant`, `tool result of read_file`. */
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface SessionPassage extends SearchedMessage {
+  readonly score: number;
+}
+
+export type SearchOutcome =
+  | {
+      readonly kind: "found";
+      /** Best first. */
+      readonly passages: readonly SessionPassage[];
+      /** Messages before this number were too many to be searched. */
+      readonly since?: number;
+    }
+  | Exclude<JobOutcome<never>, { readonly kind: "answered" }>;
+
+export interface SearchLimits {
+  readonly budgetTokens: number;
+  /** By number: of these nothing is given. */
+  readonly isLeftOut?: (number: number) => boolean;
+  /** Nothing else is searched. */
+  readonly scope?: Scope | undefined;
+}
+
+export interface SessionSearch {
+  search(
+    session: Pick<SessionRecord, "id" | "wire">,
+    query: string,
+    limits: SearchLimits,
+  ): Promise<SearchOutcome>;
+  close(): Promise<void>;
+}
+
+export interface SearchWorld {
+  readonly store: Pick<Store, "snapshot" | "bodies" | "wordings">;
+  readonly vectors?: WordVectors;
+  readonly count: (text: string) => number;
+  /** A larger session is searched in the thread. */
+  readonly inPlaceBytes?: number;
+  readonly timeoutMs?: number;
+  readonly idleMs?: number;
+  readonly startWorker?: () => Worker;
+}
+
+/** About 20 ms on the event loop. */
+const inPlaceBytes = 32_768;
+/** Of the newest messages; an index is some twenty times as large as its texts. */
+const searchedBytesMax = 32 * 1024 * 1024;
+const messagesPerStep = 64;
+
+export function createSessionSearch(world: SearchWorld): SessionSearch {
+  const thread = createJobThread<RecallAnswer>({
+    startWorker: world.startWorker ?? startRecallWorker,
+    timeoutMs: world.timeoutMs ?? 60_000,
+    // What it keeps is dear to make.
+    idleMs: world.idleMs ?? 300_000,
+    waitingMax: 16,
+  });
+  const ask = (job: RecallJob): Promise<JobOutcome<RecallAnswer>> => thread.run(() => ({ job }));
+
+  const searchInThread = async (
+    session: Pick<SessionRecord, "id" | "wire">,
+    nodes: readonly NodeRecord[],
+    asked: Omit<RecallJob, "messages">,
+  ): Promise<SearchOutcome> => {
+    const job = asked;
+    const first = await ask(job);
+    const isUnknown = first.kind === "answered" && first.answer.kind === "unknown";
+    const outcome = isUnknown
+      ? await ask({ ...job, messages: await readMessages(world.store, session, nodes) })
+      : first;
+    if (outcome.kind !== "answered") return outcome;
+    return outcome.answer.kind === "found" ? outcome.answer : { kind: "failed" };
+  };
+
+  return {
+    search: async (session, query, { budgetTokens, isLeftOut = () => false, scope }) => {
+      const snapshot = await world.store.snapshot(session.id);
+      const said = (snapshot?.nodes ?? []).filter(
+        ({ source, seq }) =>
+          source !== "inner" && source !== "echo" && scope?.isVisible(seq) !== false,
+      );
+      const nodes = newest(said);
+      const leftOut = nodes.filter(({ seq }) => isLeftOut(seq)).map(({ seq }) => seq);
+      if (leftOut.length === nodes.length) return { kind: "found", passages: [] };
+      const bytes = nodes.reduce((sum, node) => sum + node.bytes, 0);
+      const outcome: SearchOutcome =
+        bytes <= (world.inPlaceBytes ?? inPlaceBytes)
+          ? {
+              kind: "found",
+              passages: searchMessages(await readMessages(world.store, session, nodes), world, {
+                query,
+                budgetTokens,
+                leftOut,
+              }),
+            }
+          : await searchInThread(session, nodes, {
+              // An index of these very messages: a branch that was rewound has as many, and others.
+              key: [session.id, scope?.branch ?? "", nodes.length, nodes.at(-1)?.seq ?? 0].join(
+                "#",
+              ),
+              query,
+              budgetTokens,
+              leftOut,
+              hasVectors: world.vectors !== undefined,
+            });
+      const since = nodes.length < said.length ? nodes[0]?.seq : undefined;
+      return outcome.kind === "found" && since !== undefined ? { ...outcome, since } : outcome;
+    },
+    close: () => thread.close(),
+  };
+}
+
+function newest(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
+  let first = nodes.length;
+  for (let bytes = 0; first > 0; first--) {
+    bytes += nodes[first - 1]?.bytes ?? 0;
+    if (bytes > searchedBytesMax) break;
+  }
+  return nodes.slice(first);
+}
+
+/** What a client has put into an answer that it changed: it is searched with the answer. */
+function putIn(
+  wire: Wire | undefined,
+  wording: Uint8Array | undefined,
+  message: Message,
+): readonly Part[] {
+  const spelled = wording === undefined ? undefined : decode(wire, wording);
+  return spelled === undefined ? [] : newPartsIn(spelled, message);
+}
+
+async function readMessages(
+  store: Pick<Store, "bodies" | "wordings">,
+  session: Pick<SessionRecord, "id" | "wire">,
+  nodes: readonly NodeRecord[],
+): Promise<readonly SearchedMessage[]> {
+  const wire = wireNamed(session.wire);
+  const tools = new Map<string, string>();
+  const messages: SearchedMessage[] = [];
+  for (let start = 0; start < nodes.length; start += messagesPerStep) {
+    const step = nodes.slice(start, start + messagesPerStep).map(({ seq }) => seq);
+    const bodies = await store.bodies(session.id, step);
+    const wordings = await store.wordings(session.id, step);
+    for (const number of step) {
+      const body = bodies.get(number);
+      const message = body === undefined ? undefined : decode(wire, body);
+      if (message === undefined) continue;
+      for (const [id, name] of callsOf(message)) tools.set(id, name);
+      const [role, title] = [speakerOf(message), titleOf(message, tools)];
+      const parts = [...message.parts, ...putIn(wire, wordings.get(number), message)];
+      messages.push({ number, role, title, text: searchableText({ role: message.role, parts }) });
+    }
+  }
+  return messages;
+}
+
+function startRecallWorker(): Worker {
+  return new Worker(new URL("./recall-worker.ts", import.meta.url), {
+    name: "recall",
+    resourceLimits: { maxOldGenerationSizeMb: 2048 },
+  });
+}

@@ -1,0 +1,54 @@
+/** Passages that a search found, written for a model and kept within a number of tokens. */
+
+import type { SessionPassage } from "./search-session.ts";
+
+export interface Writing {
+  /** What `read_result` is called here. */
+  readonly read: string;
+  readonly budget: number;
+  readonly count: (text: string) => number;
+  /** Messages before this number were not searched. */
+  readonly since?: number;
+}
+
+/** What stands above the passages. */
+export const headTokens = 60;
+
+/**
+ * Each passage under the number of its message. The least relevant give way where the heads need their room; undefined
+ * when there is none for any.
+ */
+export function passagesText(
+  passages: readonly SessionPassage[],
+  { read, budget, count, since }: Writing,
+): string | undefined {
+  const reach = since === undefined ? "" : `; only messages from #${since} on were searched`;
+  for (let most = passages.length; most > 0; most--) {
+    const shown = passages.slice(0, most);
+    const number = shown[0]?.number ?? 0;
+    const found = shown.length === 1 ? "1 passage" : `${shown.length} passages, best first`;
+    const head = `[${found}; ${read} with ref_id "#${number}" reads all of message ${number}${reach}]`;
+    const text = [head, ...shown.map(entryOf)].join("\n\n");
+    if (count(text) <= budget) return text;
+  }
+  return undefined;
+}
+
+function entryOf({ number, title, text }: SessionPassage): string {
+  return `#${number} ${title}\n${text}`;
+}
+
+/** What the search counted may be counted differently by whoever asked. */
+export function withinBudget(
+  passages: readonly SessionPassage[],
+  budget: number,
+  count: (text: string) => number,
+): readonly SessionPassage[] {
+  let room = budget;
+  return passages.filter(({ text }) => {
+    const cost = count(text);
+    if (cost > room) return false;
+    room -= cost;
+    return true;
+  });
+}

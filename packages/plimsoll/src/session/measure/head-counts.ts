@@ -1,0 +1,81 @@
+/**
+ * Heads as their provider counts them. A head that fills a good part of the window before anything was said decides what the
+ * first turns may hold, and our estimate of it may be far off: where the provider counts for nothing, it is asked once for each
+ * list of tools. The estimate itself stays as it is, so that it compares with those of later turns: the count is the first
+ * guess of the session's correction. After the first report of usage nobody needs to ask.
+ */
+
+import { isPlausible } from "../../budget/calibrate.ts";
+import { sha256 } from "../../store/body.ts";
+import type { BodySlices } from "../../wire/format/slices.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
+import type { Calibrations } from "./calibrations.ts";
+import type { Head } from "./preamble.ts";
+import type { Target } from "./target.ts";
+
+/** Sends a body to where its provider counts, with the client's own key; undefined when there is no count to be had. */
+export type CountTokens = (path: string, body: Uint8Array) => Promise<number | undefined>;
+
+export interface AskedHead {
+  readonly target: Target;
+  readonly request: WireRequest;
+  readonly body: Uint8Array;
+  readonly slices: BodySlices;
+  readonly count?: CountTokens | undefined;
+}
+
+export interface HeadCounts {
+  /**
+   * The provider's count of a head divided by ours; 1 where the provider gives no count, or has reported usage already.
+   * Contract: never rejects, and takes no longer than the request can wait.
+   */
+  ratio(head: Head, asked: AskedHead): Promise<number>;
+}
+
+/** A smaller head decides nothing. */
+const askedFrom = 0.25;
+const waitMs = 2000;
+const maxHeads = 1000;
+
+export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor">): HeadCounts {
+  const ratios = new Map<string, Promise<number>>();
+  return {
+    ratio: async (head, asked) => {
+      const { target, request, body, count } = asked;
+      const estimated = head.system.tokens + head.tools.tokens;
+      const isSmall = estimated < target.limit.limit * askedFrom;
+      const isExact = head.system.certainty === "exact" && head.tools.certainty === "exact";
+      if (!target.countsTokens || isSmall || isExact || calibrations.isReportedFor(target))
+        return 1;
+      const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
+      const known = ratios.get(key);
+      if (known === undefined && count === undefined) return 1;
+      const ratio = known ?? inTime(ask(asked, estimated));
+      if (ratios.size >= maxHeads) ratios.clear();
+      ratios.set(key, ratio);
+      return ratio;
+    },
+  };
+}
+
+function toolsKey({ tools }: WireRequest, body: Uint8Array): string {
+  return tools === undefined ? "" : sha256(body.subarray(tools.start, tools.end));
+}
+
+async function ask(
+  { target: { wire }, request, body, slices, count }: AskedHead,
+  estimated: number,
+): Promise<number> {
+  const { counting } = wire;
+  if (counting === undefined || count === undefined) return 1;
+  const tokens = await count(counting.path, counting.body(request, body, slices));
+  // A count that cannot be meant is none: it would hold for every request with these tools.
+  return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
+}
+
+function inTime(ratio: Promise<number>): Promise<number> {
+  const late = new Promise<number>((resolve) => {
+    setTimeout(() => resolve(1), waitMs).unref();
+  });
+  return Promise.race([ratio.catch(() => 1), late]);
+}

@@ -1,0 +1,304 @@
+/**
+ * What must be known of each message of a request: its hashes, its role, its tokens. Learned once per
+ * content and remembered, so that a known prefix is neither parsed nor counted again.
+ */
+
+import { isUtf8 } from "node:buffer";
+import { hash } from "node:crypto";
+import { setImmediate as nextTick } from "node:timers/promises";
+import type { MediaRule } from "../../budget/catalogue.ts";
+import { addCounts, type Countables, countables, schemaTokens } from "../../budget/measure.ts";
+import type { Count } from "../../budget/tokenizer.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { JsonObject, JsonValue } from "../../message/json.ts";
+import { countMedia, type Message, type Part } from "../../message/message.ts";
+import { isRounded, repeatsKey } from "../../message/odd-json.ts";
+import { shortHash } from "../../store/chain.ts";
+import { parseJson } from "../../wire/format/slices.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { essenceOf, marksOf } from "./essence.ts";
+import { longTextHash } from "../log/ids.ts";
+import type { LogMessage, Marks } from "../log/log.ts";
+import type { SessionTokenCounter } from "./token-counter.ts";
+
+/** How a target counts. `key` is equal for two rulers that always give the same count. */
+export interface Ruler {
+  readonly key: string;
+  readonly tokenizer: string;
+  readonly media: MediaRule;
+  /** What the provider puts before a list of tools. */
+  readonly toolPromptTokens?: number | undefined;
+  /** Tokens of a schema for one of its JSON text. */
+  readonly schemaFactor?: number | undefined;
+  /** The texts of a message that are counted, where they are other than usual. */
+  readonly textsOf?: (message: Message) => readonly string[];
+}
+
+export interface FactsReader {
+  learn(wire: Wire, messages: readonly Uint8Array[], ruler: Ruler): Promise<readonly LogMessage[]>;
+  /** Tokens of messages that are nowhere yet. */
+  weigh(messages: readonly Message[], ruler: Ruler): Promise<readonly number[]>;
+  /** The system prompt outside of the messages, as JSON text. */
+  countSystem(wire: Wire, json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
+  /** Tool schemas, as JSON text. */
+  countTools(json: string, ruler: Ruler): Promise<Count & { isGuess: boolean }>;
+}
+
+interface Facts {
+  readonly role: LogMessage["role"];
+  readonly identity: string;
+  readonly oldIdentity?: string;
+  readonly essence?: string | null;
+  readonly looseIdentity?: string;
+  readonly counts: Map<string, Count>;
+  /** Rulers whose count is a guess, because nobody could count: to be counted again. */
+  readonly guessed: Set<string>;
+  /** What only some messages are or have. */
+  readonly traits: Pick<LogMessage, "media" | "names" | "isCompaction" | "isTools" | "marks">;
+}
+
+const maxFacts = 200_000;
+/** Between the steps of reading a message this large, others get their turn. */
+const largeBytes = 256 * 1024;
+/** Of many small ones, so much is read in one piece. */
+const bytesPerTick = 512 * 1024;
+
+export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
+  const known = new Map<string, Facts>();
+
+  const remember = (key: string, facts: Facts): void => {
+    if (known.size >= maxFacts) known.delete(known.keys().next().value as string);
+    known.set(key, facts);
+  };
+
+  /** Reads one message that is new, or new to this ruler; its texts are counted with those of the others. */
+  const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
+    const isLarge = unread.bytes.length > largeBytes;
+    if (isLarge) await nextTick();
+    const { json, isOdd, hasNull } = parseMessage(wire, unread.bytes);
+    if (isLarge) await nextTick();
+    const message = wire.decode(json);
+    unread.facts ??= readFacts(wire, json, {
+      message,
+      hasNull,
+      ...(isOdd ? { contentHash: unread.contentHash } : {}),
+    });
+    remember(unread.key, unread.facts);
+    if (isLarge) await nextTick();
+    return countablesOf(message, ruler);
+  };
+
+  const countAll = async (wire: Wire, unread: readonly Unread[], ruler: Ruler): Promise<void> => {
+    const read: Countables[] = [];
+    let bytes = 0;
+    for (const one of unread) {
+      read.push(await readOne(wire, one, ruler));
+      bytes += one.bytes.length;
+      if (bytes < bytesPerTick) continue;
+      bytes = 0;
+      await nextTick();
+    }
+    const texts = read.flatMap((one) => one.texts);
+    const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
+    let next = 0;
+    for (const [index, { texts, media, overheadTokens }] of read.entries()) {
+      const own = counts.slice(next, next + texts.length);
+      next += texts.length;
+      const overhead: Count = { tokens: overheadTokens, certainty: "exact" };
+      const known = unread[index]?.facts;
+      known?.counts.set(ruler.key, addCounts([...own, media, overhead]));
+      if (isGuess) known?.guessed.add(ruler.key);
+      else known?.guessed.delete(ruler.key);
+    }
+  };
+
+  return {
+    learn: async (wire, messages, ruler) => {
+      const entries = messages.map((bytes): Unread => {
+        const contentHash = hash("sha256", bytes, "hex");
+        const key = `${wire.name}\0${contentHash}`;
+        return { bytes, contentHash, key, facts: known.get(key) };
+      });
+      const isCounted = ({ facts }: Unread): boolean =>
+        facts?.counts.has(ruler.key) === true && !facts.guessed.has(ruler.key);
+      const unread = entries.filter((entry) => !isCounted(entry));
+      if (unread.length > 0) await countAll(wire, unread, ruler);
+      return entries.map((entry) => toLogMessage(entry, ruler));
+    },
+    weigh: async (messages, ruler) => {
+      const read = messages.map((message) => countablesOf(message, ruler));
+      const texts = read.flatMap((one) => one.texts);
+      const { counts } = await countOrGuess(counter, ruler.tokenizer, texts);
+      let next = 0;
+      return read.map(({ texts: own, media, overheadTokens }) => {
+        const { tokens } = addCounts([...counts.slice(next, next + own.length), media]);
+        next += own.length;
+        return tokens + overheadTokens;
+      });
+    },
+    countSystem: async (wire, json, ruler) => {
+      const parts = wire.decodeSystem(JSON.parse(json) as JsonValue);
+      const { texts, media } = countables({ role: "system", parts }, ruler.media);
+      const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
+      return { ...addCounts([...counts, media]), isGuess };
+    },
+    countTools: async (json, ruler) => {
+      const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, [json]);
+      return { ...schemaTokens(addCounts(counts), ruler.schemaFactor ?? 1), isGuess };
+    },
+  };
+}
+
+function countablesOf(message: Message, { media, textsOf }: Ruler): Countables {
+  const usual = countables(message, media);
+  return textsOf === undefined ? usual : { ...usual, texts: textsOf(message) };
+}
+
+/** A tokenizer gives about one token for four characters; a guess should rather be too large. */
+const charactersPerToken = 3.5;
+
+/** Contract: never rejects. Without counts a request could not go on; with guesses it can. */
+async function countOrGuess(
+  counter: Pick<SessionTokenCounter, "count">,
+  tokenizer: string,
+  texts: readonly string[],
+): Promise<{ readonly counts: readonly Count[]; readonly isGuess: boolean }> {
+  try {
+    return { counts: await counter.count(tokenizer, texts), isGuess: false };
+  } catch (error) {
+    // A tokenizer that does not exist is the configuration's fault, and said so.
+    if (PlimsollError.is(error)) throw error;
+    const counts = texts.map(
+      ({ length }): Count => ({
+        tokens: Math.ceil(length / charactersPerToken),
+        certainty: "estimate",
+      }),
+    );
+    return { counts, isGuess: true };
+  }
+}
+
+interface Unread {
+  readonly bytes: Uint8Array;
+  readonly contentHash: string;
+  readonly key: string;
+  facts: Facts | undefined;
+}
+
+interface Parsed {
+  readonly json: JsonObject;
+  /** It says more than it parses to: only its bytes tell it from others. */
+  readonly isOdd: boolean;
+  readonly hasNull: boolean;
+}
+
+function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
+  const whole = { start: 0, end: bytes.length };
+  const value = parseJson(bytes, whole);
+  const json = wire.asMessage(value);
+  if (json === undefined) {
+    throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
+  }
+  const text = decoder.decode(bytes);
+  const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
+  // JSON that is spelled as JSON.stringify spells it repeats no key.
+  const isUsual = JSON.stringify(value) === text;
+  const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
+  return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };
+}
+
+const decoder = new TextDecoder();
+const longNumber = /[0-9]{16}/;
+/** What may be a number that no double holds. Most texts have none, and are not parsed twice. */
+const oddNumber = /[0-9.]{16}|[0-9][eE][+-]?[0-9]/;
+
+/** Two ids that differ beyond 2^53 are two ids, though JSON.parse makes one number of them. */
+function keepLongNumbers(
+  wire: Wire,
+  text: string,
+): { readonly json: JsonObject | undefined; readonly hasRounded: boolean } {
+  let hasRounded = false;
+  const keep = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+    const source = context?.source;
+    if (typeof value !== "number" || source === undefined) return value;
+    if (longNumber.test(source)) return `number ${source}`;
+    hasRounded ||= isRounded(source);
+    return value;
+  };
+  const json = wire.asMessage(JSON.parse(text, keep) as JsonValue);
+  return { json, hasRounded };
+}
+
+/** What an answer is known by, from its body; undefined when that is none. */
+export function marksInBody(wire: Wire, bytes: Uint8Array): Marks | undefined {
+  try {
+    return marksOf(wire.decode(parseMessage(wire, bytes).json));
+  } catch {
+    return undefined;
+  }
+}
+
+interface ParsedFacts {
+  readonly message: Message;
+  readonly contentHash?: string;
+  readonly hasNull: boolean;
+}
+
+function readFacts(
+  wire: Wire,
+  json: JsonObject,
+  { message, contentHash, hasNull }: ParsedFacts,
+): Facts {
+  const { role, parts } = message;
+  const canonical = wire.identity(json, { long: longTextHash });
+  const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
+  const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;
+  const identity = shortHash(exact);
+  const marks = marksOf({ role, parts });
+  const facts = {
+    role,
+    identity,
+    ...(old === exact ? {} : { oldIdentity: shortHash(old) }),
+    ...(role === "system" ? {} : { essence: essenceOf(role, parts) }),
+    counts: new Map<string, Count>(),
+    guessed: new Set<string>(),
+    traits: { ...traitsOf(wire, json, parts), ...(marks === undefined ? {} : { marks }) },
+  };
+  if (role !== "system") return facts;
+  const whole = wire.identity(json);
+  const masked = whole.replaceAll(/\d+/g, "0");
+  return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
+}
+
+function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
+  const media = countMedia(parts);
+  const names = wire.referenceTo(json);
+  const isCompaction = parts.some(
+    (part) => part.kind === "opaque" && part.type.includes("compaction"),
+  );
+  const isTools = parts.some((part) => part.kind === "opaque" && part.isTools === true);
+  return {
+    ...(isTools ? { isTools } : {}),
+    ...(media === 0 ? {} : { media }),
+    ...(names === undefined ? {} : { names }),
+    ...(isCompaction ? { isCompaction } : {}),
+  };
+}
+
+function toLogMessage({ facts, contentHash, bytes }: Unread, ruler: Ruler): LogMessage {
+  if (facts === undefined) throw new TypeError("A message was not read before it was used.");
+  const { tokens, certainty } = facts.counts.get(ruler.key) ?? { tokens: 0, certainty: "estimate" };
+  return {
+    role: facts.role,
+    identity: facts.identity,
+    ...(facts.oldIdentity === undefined ? {} : { oldIdentity: facts.oldIdentity }),
+    ...(facts.essence === undefined ? {} : { essence: facts.essence }),
+    ...(facts.looseIdentity === undefined ? {} : { looseIdentity: facts.looseIdentity }),
+    hash: contentHash,
+    bytes: bytes.length,
+    tokens,
+    certainty,
+    ...facts.traits,
+    ...(facts.guessed.has(ruler.key) ? { isGuess: true } : {}),
+  };
+}

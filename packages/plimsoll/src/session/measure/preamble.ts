@@ -1,0 +1,158 @@
+/** Tokens of a request by component: the head (system prompt, tool schemas) and the conversation. */
+
+import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
+import type { Count } from "../../budget/tokenizer.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
+import { sha256 } from "../../store/body.ts";
+import type { Slice } from "../../wire/format/slices.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
+import type { LogMessage } from "../log/log.ts";
+import type { FactsReader } from "./message-facts.ts";
+import type { Target } from "./target.ts";
+
+/** Everything before the conversation. It rarely changes, so it is stored once per content. */
+export interface Head {
+  /** Undefined when there is neither system prompt nor tool. */
+  readonly hash?: string;
+  readonly bytes: Uint8Array;
+  readonly system: Count;
+  readonly tools: Count;
+}
+
+const nothing: Count = { tokens: 0, certainty: "exact" };
+const notThere = { ...nothing, isGuess: false };
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+export interface HeadReader {
+  /** From the slices of a body. */
+  read(body: Uint8Array, request: WireRequest, target: Target): Promise<Head>;
+  /** From the JSON text of system prompt and tools, as the wire has them. */
+  make(text: HeadText, target: Target): Promise<Head>;
+}
+
+interface HeadText {
+  readonly system?: string | undefined;
+  readonly tools?: string | undefined;
+}
+
+/** A head is the same for hundreds of turns. */
+const maxHeads = 500;
+
+export function createHeadReader(facts: FactsReader): HeadReader {
+  const known = new Map<string, Head>();
+
+  const count = async (
+    { system, tools }: HeadText,
+    target: Target,
+  ): Promise<Pick<Head, "system" | "tools"> & { isGuess: boolean }> => {
+    const counted = {
+      system:
+        system === undefined
+          ? notThere
+          : await facts.countSystem(target.wire, checkJson(system), target.ruler),
+      tools:
+        tools === undefined ? notThere : await facts.countTools(checkJson(tools), target.ruler),
+    };
+    const prompt = tools === undefined ? 0 : (target.ruler.toolPromptTokens ?? 0);
+    counted.tools = { ...counted.tools, tokens: counted.tools.tokens + prompt };
+    return { ...counted, isGuess: counted.system.isGuess || counted.tools.isGuess };
+  };
+
+  const make = async (text: HeadText, target: Target): Promise<Head> => {
+    const packed = packHead(text);
+    const key = `${target.wire.name}\0${target.ruler.key}\0${packed.hash}`;
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const { isGuess, ...counts } = await count(text, target);
+    const head = { ...packed, ...counts };
+    if (isGuess) return head;
+    if (known.size >= maxHeads) known.delete(known.keys().next().value as string);
+    known.set(key, head);
+    return head;
+  };
+
+  return {
+    make,
+    read: (body, request, target) => {
+      const textOf = (slice: Slice | undefined): string | undefined =>
+        slice && decoder.decode(body.subarray(slice.start, slice.end));
+      return make({ system: textOf(request.system), tools: textOf(request.tools) }, target);
+    },
+  };
+}
+
+function checkJson(text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch (cause) {
+    const message = "The system prompt or the tools are not valid JSON.";
+    throw new PlimsollError("BODY_INVALID", message, { status: 400, cause });
+  }
+}
+
+/** Kept as `{"system":…,"tools":…}`, the client's own text of both. */
+function packHead({ system, tools }: HeadText): Pick<Head, "hash" | "bytes"> {
+  if (system === undefined && tools === undefined) return { bytes: new Uint8Array() };
+  const fields = [
+    ...(system === undefined ? [] : [`"system":${system}`]),
+    ...(tools === undefined ? [] : [`"tools":${tools}`]),
+  ];
+  const bytes = encoder.encode(`{${fields.join(",")}}`);
+  return { hash: sha256(bytes), bytes };
+}
+
+/**
+ * The head as it is stored with a turn. Where the wire has its system prompt among the messages and this turn brought
+ * another one than the log has, it goes with it, as `"leading"`.
+ */
+export function storedHead(
+  head: Pick<Head, "hash" | "bytes">,
+  lead: readonly Uint8Array[] | undefined,
+): Pick<Head, "hash" | "bytes"> {
+  if (lead === undefined) return head;
+  const rest = decoder.decode(head.bytes).slice(1);
+  const leading = `{"leading":[${lead.map((bytes) => decoder.decode(bytes)).join(",")}]`;
+  const bytes = encoder.encode(rest === "" ? `${leading}}` : `${leading},${rest}`);
+  return { hash: sha256(bytes), bytes };
+}
+
+/** The leading system messages that were stored with a turn, where they were others than the log has. */
+export function storedLead(head: Uint8Array | undefined): readonly JsonObject[] {
+  const stored = head === undefined ? undefined : parseObject(decoder.decode(head));
+  const leading = stored?.["leading"];
+  return Array.isArray(leading) ? leading.filter(isObject) : [];
+}
+
+/** Running sums over a conversation, so that a turn adds what is new. */
+export interface Totals {
+  readonly system: Count;
+  readonly conversation: Count;
+  /** Only system messages so far: they belong to the system prompt, wherever the wire puts them. */
+  readonly isLeading: boolean;
+}
+
+export const emptyTotals: Totals = { system: nothing, conversation: nothing, isLeading: true };
+
+export function addMessages(totals: Totals, messages: readonly LogMessage[]): Totals {
+  const leading = totals.isLeading ? messages.findIndex(({ role }) => role !== "system") : 0;
+  const split = leading < 0 ? messages.length : leading;
+  return {
+    system: addCounts([totals.system, ...messages.slice(0, split)]),
+    conversation: addCounts([totals.conversation, ...messages.slice(split)]),
+    isLeading: totals.isLeading && split === messages.length,
+  };
+}
+
+/** `skills` are of the system prompt, and told apart. */
+export function measureTurn(head: Head, totals: Totals, skills: Count = nothing): Measurement {
+  const system = addCounts([head.system, totals.system]);
+  return measurement({
+    system: { ...system, tokens: Math.max(0, system.tokens - skills.tokens) },
+    skills,
+    tools: head.tools,
+    conversation: totals.conversation,
+  });
+}

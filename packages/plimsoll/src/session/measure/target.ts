@@ -1,0 +1,236 @@
+/** Targets: what a request may use of its model's window, and how it is counted. */
+
+import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
+import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
+import type { Wire, WireRequest } from "../../wire/format/wire.ts";
+import type { Config, ProviderSettings } from "../../config/schema.ts";
+import type { Ruler } from "./message-facts.ts";
+
+export interface Target {
+  readonly provider: string;
+  readonly model: string;
+  /** `provider/model`. */
+  readonly key: string;
+  readonly tenant: string;
+  /** As it was wanted: the catalogue's name for it, where headers make another model of it. */
+  readonly facts: string | undefined;
+  readonly wire: Wire;
+  readonly limit: Limit;
+  readonly ruler: Ruler;
+  readonly media: MediaLimits;
+  /** The provider itself holds tools back, until a search names them. */
+  readonly defersNatively: boolean;
+  /** Its server cuts what is too long, and says nothing: it must never be sent too much. */
+  readonly cutsSilently: boolean;
+  /** Its server counts a request without answering it. */
+  readonly countsTokens: boolean;
+  /** Whose rules beyond the wire's own hold. */
+  readonly profile: "mistral" | "deepseek" | undefined;
+}
+
+export interface MediaLimits {
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+/** What a target is wanted for. */
+export interface Wanted extends Pick<WireRequest, "model" | "maxOutputTokens"> {
+  /** The name under which the catalogue has the model, where headers make another one of it. */
+  readonly facts?: string;
+  /** What one tenant's provider says of its window is no other tenant's business. */
+  readonly tenant?: string;
+}
+
+export interface Targets {
+  resolve(provider: string, wire: Wire, request: Wanted): Target;
+  /** The targets that may be tried for a model, the one that was asked for first. Same provider, same wire. */
+  candidates(provider: string, wire: Wire, request: Wanted): readonly [Target, ...Target[]];
+  /** A provider said how much its model takes: smaller than we thought is believed, for a while. */
+  learnWindow(target: Target, tokens: number): void;
+  /** Its server does not hold tools back after all: it is not asked to for a while. */
+  distrust(target: Target): void;
+  /** The same target with a smaller window, where its provider refused a request of about that size. */
+  narrowed(target: Target, window: number | undefined): Target;
+}
+
+/** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
+const maxLearned = 1000;
+/** A model may be moved to a larger window; what was learned is asked for again after this. */
+const learnedForMs = 60 * 60 * 1000;
+/** A window below this is a misunderstanding. */
+const windowMin = 256;
+
+/**
+ * What one request may carry. Anthropic: 32 MB, 100 images (600 from a window of 1M on), vision guide, 2026-11.
+ * OpenAI: 50 MB, 500 images, "Images and vision" guide, 2026-11. Others: not known, so only what any server takes.
+ */
+function mediaLimitsOf(wire: string, window: number): MediaLimits {
+  if (wire === "anthropic")
+    return { maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 };
+  return { maxBytes: 50_000_000, maxCount: 500 };
+}
+
+export function createTargets(config: Config, now: () => number): Targets {
+  const learned = new Map<string, { readonly tokens: number; readonly until: number }>();
+  const known = new Map<string, Target>();
+  /** Until when. */
+  const distrusted = new Map<string, number>();
+  const fallbacks = new Map(Object.entries(config.targets ?? {}));
+
+  const resolve: Targets["resolve"] = (provider, wire, request) => {
+    const { model, maxOutputTokens, facts = "", tenant = "" } = request;
+    const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
+    const found = known.get(name) ?? resolveAnew(provider, wire, request);
+    if (known.size >= maxLearned) known.clear();
+    known.set(name, found);
+    const said = learned.get(learnedKey(found));
+    const isDistrusted = (distrusted.get(learnedKey(found)) ?? 0) > now();
+    const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
+    const isBelieved = said !== undefined && said.until > now();
+    return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
+  };
+
+  const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
+    const { model, tenant = "" } = request;
+    const settings = config.providers?.[provider];
+    const facts = findModel(settings?.wire ?? provider, request.facts ?? model);
+    const modelSettings = settings?.models?.[model];
+    const tokenizer = modelSettings?.tokenizer ?? settings?.tokenizer ?? facts.tokenizer;
+    const schemaFactor = settings?.toolSchemaFactor ?? config.defaults?.toolSchemaFactor;
+    const key = `${provider}/${model}`;
+    const configured = {
+      requestMaxOutput: request.maxOutputTokens,
+      model: modelSettings,
+      provider: settings,
+      defaults: { ...config.defaults, ...agentOutput(config) },
+      facts,
+    };
+    const limit = resolveLimit(configured);
+    return {
+      provider,
+      model,
+      key,
+      tenant,
+      facts: request.facts,
+      wire,
+      limit,
+      ruler: rulerOf(tokenizer, facts, schemaFactor),
+      media: mediaLimitsOf(wire.name, limit.window),
+      profile: profileOf(key),
+      cutsSilently: cutsSilently(provider, settings),
+      countsTokens:
+        wire.counting !== undefined &&
+        (settings?.count_tokens ?? isVendors(provider, settings, wire)),
+      defersNatively:
+        wire.deferral !== undefined &&
+        (settings?.native_tool_deferral ?? holdsBack(provider, settings, { wire, model })),
+    };
+  };
+
+  return {
+    resolve,
+    candidates: (provider, wire, request) => {
+      const first = resolve(provider, wire, request);
+      const names = fallbacks.get(request.model) ?? [];
+      const others = names
+        .filter((name) => name.startsWith(`${provider}/`) && name !== first.key)
+        .map((name) =>
+          resolve(provider, wire, { ...request, model: name.slice(provider.length + 1) }),
+        );
+      return alike([first, ...others]);
+    },
+    narrowed: (target, window) => narrowed(target, window, "refused"),
+    distrust: (target) => {
+      if (distrusted.size >= maxLearned) distrusted.clear();
+      distrusted.set(learnedKey(target), now() + learnedForMs);
+    },
+    learnWindow: (target, tokens) => {
+      const isGuess = target.limit.windowSource === "fallback";
+      if (tokens < windowMin || (tokens >= target.limit.window && !isGuess)) return;
+      if (learned.size >= maxLearned) learned.clear();
+      learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
+    },
+  };
+}
+
+function rulerOf(
+  tokenizer: string,
+  facts: ModelFacts,
+  schemaFactor: number | undefined,
+): Target["ruler"] {
+  const { media } = facts;
+  return {
+    key: [tokenizer, JSON.stringify(media), schemaFactor].join("\0"),
+    tokenizer,
+    media,
+    // A tokenizer that somebody configures is exact without it.
+    toolPromptTokens: tokenizer === facts.tokenizer ? facts.toolPromptTokens : undefined,
+    schemaFactor,
+  };
+}
+
+/** A request is written once, for whichever of them is tried: all of them hold tools back, or none. */
+function alike(targets: readonly [Target, ...Target[]]): readonly [Target, ...Target[]] {
+  const [first, ...others] = targets;
+  const isMixed = others.some(({ defersNatively }) => defersNatively !== first.defersNatively);
+  const without = (target: Target): Target => ({ ...target, defersNatively: false });
+  return isMixed ? [without(first), ...others.map(without)] : targets;
+}
+
+function learnedKey({ tenant, key }: Target): string {
+  return `${tenant}\0${key}`;
+}
+
+/** What a provider says of its window counts where it is less than what was known, or where nothing was. */
+function narrowed(target: Target, window: number | undefined, by: "named" | "refused"): Target {
+  const { limit } = target;
+  const isGuess = limit.windowSource === "fallback";
+  if (window === undefined || (window >= limit.window && !isGuess)) return target;
+  return { ...target, limit: narrowLimit(limit, window, by) };
+}
+
+/** Ollama keeps the end of what is longer than its `num_ctx`, and answers as if that were all (docs, "context length", 2026-11). */
+function cutsSilently(provider: string, settings: ProviderSettings | undefined): boolean {
+  if (settings?.cuts_silently !== undefined) return settings.cuts_silently;
+  return /ollama/i.test(provider) || /:11434(?:\/|$)/.test(settings?.baseUrl ?? "");
+}
+
+/**
+ * Models whose own servers hold tools back: from gpt-5.4 on (developers.openai.com, "Tool search", 2026-11; the smallest are
+ * said not to, dust-tt/dust#29233). From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was
+ * read. A server that refuses it is not asked again.
+ */
+const holdingBack: Readonly<Record<string, RegExp>> = {
+  anthropic: /^claude-(?!3|2|instant)/,
+  openai: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
+};
+
+/** Other servers that speak such a wire may not know of it: there it must be asked for. */
+function holdsBack(
+  provider: string,
+  settings: ProviderSettings | undefined,
+  { wire, model }: Pick<Target, "wire" | "model">,
+): boolean {
+  const owner = settings?.wire ?? provider;
+  return isVendors(provider, settings, wire) && holdingBack[owner]?.test(model) === true;
+}
+
+/** The wire's own vendor, at its own address. */
+function isVendors(
+  provider: string,
+  settings: ProviderSettings | undefined,
+  { name }: Wire,
+): boolean {
+  return settings?.baseUrl === undefined && name.startsWith(settings?.wire ?? provider);
+}
+
+function agentOutput(config: Config): { readonly maxOutputTokens?: number } {
+  const tokens = config.defaults?.maxOutputTokens ?? config.agent?.max_output_tokens;
+  return tokens === undefined ? {} : { maxOutputTokens: tokens };
+}
+
+/** Servers of one wire that are stricter than the rest, by the name of provider or model. */
+function profileOf(key: string): Target["profile"] {
+  if (/mistral|codestral|devstral|magistral/i.test(key)) return "mistral";
+  return /deepseek/i.test(key) ? "deepseek" : undefined;
+}

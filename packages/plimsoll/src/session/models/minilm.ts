@@ -1,0 +1,134 @@
+/**
+ * MiniLM, or any other model of sentences: a sharper judge of relevance than word vectors. It needs a package that is not
+ * among our dependencies, since it weighs half a gigabyte; whoever wants it installs it.
+ */
+
+import { isAbsolute, resolve } from "node:path";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Embedder } from "../../search/embed.ts";
+
+export type MiniLmSource =
+  /** A folder with config.json, tokenizer.json and onnx/model.onnx: nothing is downloaded. */
+  | { readonly folder: string }
+  /** A name on the Hugging Face hub, downloaded once and kept by the package. */
+  | { readonly model: string };
+
+export interface MiniLmParts {
+  readonly importModule?: (name: string) => Promise<unknown>;
+  /** After this a batch has failed. */
+  readonly timeoutMs?: number;
+}
+
+const moduleName = "@huggingface/transformers";
+const defaultModel = "onnx-community/all-MiniLM-L6-v2-ONNX";
+const batchSize = 32;
+const defaultTimeoutMs = 2_000;
+
+interface Tensor {
+  readonly data: ArrayLike<number>;
+  readonly dims: readonly number[];
+}
+
+type Extract = (
+  texts: readonly string[],
+  options: { readonly pooling: "mean"; readonly normalize: true },
+) => Promise<Tensor>;
+
+interface Transformers {
+  pipeline(
+    task: "feature-extraction",
+    model: string,
+    options: { readonly dtype: "fp32"; readonly local_files_only: boolean },
+  ): Promise<Extract>;
+}
+
+/** Contract: throws CONFIG_INVALID, with a sentence that says what to do, when the package or the model is missing. */
+export async function loadMiniLm(
+  source: MiniLmSource = { model: defaultModel },
+  { importModule = (name) => import(name), timeoutMs = defaultTimeoutMs }: MiniLmParts = {},
+): Promise<Embedder> {
+  const { pipeline } = await loadModule(importModule);
+  const isLocal = "folder" in source;
+  const model = isLocal ? absolute(source.folder) : source.model;
+  const extract = await pipeline("feature-extraction", model, {
+    dtype: "fp32",
+    local_files_only: isLocal,
+  }).catch((cause: unknown) => {
+    throw invalid(
+      `The embedding model "${model}" cannot be loaded (${errorMessage(cause)}): give a folder with config.json, tokenizer.json and onnx/model.onnx, or leave it out to go by word vectors.`,
+      cause,
+    );
+  });
+  return { name: model, embed: (texts) => embedAll(extract, texts, timeoutMs) };
+}
+
+async function loadModule(importModule: (name: string) => Promise<unknown>): Promise<Transformers> {
+  try {
+    const module = await importModule(moduleName);
+    if (isTransformers(module)) return module;
+  } catch (cause) {
+    throw invalid(
+      `Embeddings need the package ${moduleName}, which is not here (${errorMessage(cause)}): run "npm install ${moduleName}", or leave the model out to go by word vectors.`,
+      cause,
+    );
+  }
+  throw invalid(`The package ${moduleName} has no "pipeline": install version 3 or newer.`);
+}
+
+function isTransformers(module: unknown): module is Transformers {
+  return (
+    typeof module === "object" &&
+    module !== null &&
+    "pipeline" in module &&
+    typeof module.pipeline === "function"
+  );
+}
+
+function absolute(folder: string): string {
+  return isAbsolute(folder) ? folder : resolve(folder);
+}
+
+async function embedAll(
+  extract: Extract,
+  texts: readonly string[],
+  timeoutMs: number,
+): Promise<readonly Float32Array[]> {
+  const vectors: Float32Array[] = [];
+  for (let from = 0; from < texts.length; from += batchSize) {
+    const batch = texts.slice(from, from + batchSize);
+    const tensor = await inTime(extract(batch, { pooling: "mean", normalize: true }), timeoutMs);
+    vectors.push(...rowsOf(tensor, batch.length));
+  }
+  return vectors;
+}
+
+function rowsOf({ data, dims }: Tensor, count: number): readonly Float32Array[] {
+  const [rows, width = 0] = dims;
+  if (dims.length !== 2 || rows !== count || data.length !== count * width)
+    throw new PlimsollError(
+      "INTERNAL",
+      `The embedding model gave ${dims.join(" × ")} numbers for ${count} texts: it is no model of sentences.`,
+    );
+  return Array.from({ length: count }, (_, row) =>
+    Float32Array.from({ length: width }, (_value, column) => data[row * width + column] ?? 0),
+  );
+}
+
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new PlimsollError("INTERNAL", "The embedding model took too long.")),
+      timeoutMs,
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function invalid(message: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("CONFIG_INVALID", message, { status: 400, cause });
+}

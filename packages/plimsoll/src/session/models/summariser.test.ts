@@ -1,0 +1,273 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { createSummariser, type ModelSummary, type SummariserSettings } from "./summariser.ts";
+import { createAllowance } from "./allowance.ts";
+
+interface Asked {
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: Record<string, unknown>;
+}
+type Answer = (response: ServerResponse, asked: Asked) => void;
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** A provider on this machine, and what it was asked. */
+async function provider(answer: Answer): Promise<{ url: string; asked: Asked[] }> {
+  const asked: Asked[] = [];
+  const server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk) => {
+      text += chunk;
+    });
+    request.on("end", () => {
+      const one = { path: request.url ?? "", headers: request.headers, body: JSON.parse(text) };
+      asked.push(one);
+      answer(response, one);
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, asked };
+}
+
+const json =
+  (body: unknown, status = 200): Answer =>
+  (response) => {
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(body));
+  };
+const anthropicAnswer = (text: string): Answer =>
+  json({
+    type: "message",
+    id: "msg_1",
+    role: "assistant",
+    model: "small",
+    content: [{ type: "text", text }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 1_000, output_tokens: 100 },
+  });
+const chatAnswer = (text: string): Answer =>
+  json({
+    id: "c1",
+    object: "chat.completion",
+    created: 1,
+    model: "small",
+    choices: [{ index: 0, message: { role: "assistant", content: text }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 },
+  });
+
+interface Trial extends Partial<SummariserSettings> {
+  readonly now?: () => number;
+  readonly signal?: AbortSignal;
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+function summariserFor(url: string, trial: Trial = {}) {
+  const { now = () => 0, signal = new AbortController().signal, fetch, ...settings } = trial;
+  const summariser = createSummariser(
+    { provider: "anthropic", model: "small", baseUrl: url, apiKeyEnv: "SMALL_KEY", ...settings },
+    { now, env: { SMALL_KEY: "sk-secret" }, ...(fetch === undefined ? {} : { fetch }) },
+  );
+  const ask = (): Promise<ModelSummary> =>
+    summariser.summarise({
+      source: [{ number: 1, speaker: "user", text: "Never touch the tests." }],
+      maxTokens: 300,
+      signal,
+    });
+  return { ask, summariser };
+}
+
+describe("a summary is asked for", () => {
+  test("in Anthropic's form", async () => {
+    const { url, asked } = await provider(anthropicAnswer("## Rules\n- #1 Never touch the tests."));
+    expect(await summariserFor(url).ask()).toEqual({
+      kind: "text",
+      text: "## Rules\n- #1 Never touch the tests.",
+      usage: { inputTokens: 1_000, outputTokens: 100 },
+    });
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatchObject({
+      path: "/v1/messages",
+      headers: { "x-api-key": "sk-secret" },
+      body: { model: "small", max_tokens: 300 },
+    });
+    expect(JSON.stringify(asked[0]?.body["messages"])).toContain("Never touch the tests.");
+    expect(asked[0]?.body).not.toHaveProperty("tools");
+  });
+
+  test.each(["openai", "compatible", "ollama"] as const)("in the form of %s", async (name) => {
+    const { url, asked } = await provider(chatAnswer("## State\n- All is well."));
+    expect(await summariserFor(url, { provider: name }).ask()).toEqual({
+      kind: "text",
+      text: "## State\n- All is well.",
+      usage: { inputTokens: 1_000, outputTokens: 100 },
+    });
+    expect(asked[0]).toMatchObject({
+      path: "/v1/chat/completions",
+      headers: { authorization: "Bearer sk-secret" },
+      body: { model: "small", max_tokens: 300 },
+    });
+  });
+
+  test("with no more tokens than the settings allow", async () => {
+    const { url, asked } = await provider(chatAnswer("x y"));
+    await summariserFor(url, { provider: "compatible", maxTokens: 50 }).ask();
+    expect(asked[0]?.body["max_tokens"]).toBe(50);
+  });
+});
+
+describe("it fails in words, and never throws, when", () => {
+  test.each(["anthropic", "compatible"] as const)(
+    "%s answers 500, and is not asked twice",
+    async (name) => {
+      const { url, asked } = await provider(
+        json({ error: { message: "boom with sk-secret" } }, 500),
+      );
+      const answer = await summariserFor(url, { provider: name }).ask();
+      expect(answer.kind).toBe("failed");
+      expect(JSON.stringify(answer)).not.toContain("sk-secret");
+      expect(asked).toHaveLength(1);
+    },
+  );
+
+  test("the provider hangs", async () => {
+    const { url } = await provider(() => undefined);
+    expect(await summariserFor(url, { timeoutMs: 150 }).ask()).toEqual({
+      kind: "failed",
+      reason: "it took too long",
+    });
+  });
+
+  test("the provider hangs in the middle of its answer", async () => {
+    const { url } = await provider((response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write('{"type":"message","content":[');
+    });
+    expect(await summariserFor(url, { timeoutMs: 300 }).ask()).toMatchObject({ kind: "failed" });
+  });
+
+  test("whatever fetches does not heed the signal", async () => {
+    const fetch = () => new Promise<never>(() => undefined);
+    expect(await summariserFor("http://127.0.0.1:1/v1", { fetch, timeoutMs: 150 }).ask()).toEqual({
+      kind: "failed",
+      reason: "it took too long",
+    });
+  });
+
+  test("it is called off", async () => {
+    const { url } = await provider(() => undefined);
+    const controller = new AbortController();
+    const answer = summariserFor(url, { signal: controller.signal }).ask();
+    controller.abort();
+    expect(await answer).toEqual({ kind: "failed", reason: "it was called off" });
+  });
+
+  test.each([
+    ["no JSON", "<html>busy</html>"],
+    ["half of it", '{"type":"message","content":'],
+    ["nothing", ""],
+    ["something else", '{"hello":"world"}'],
+  ])("the answer is garbage: %s", async (_, body) => {
+    const { url } = await provider((response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(body);
+    });
+    expect((await summariserFor(url).ask()).kind).toBe("failed");
+    expect((await summariserFor(url, { provider: "compatible" }).ask()).kind).toBe("failed");
+  });
+
+  test("the answer says nothing", async () => {
+    const { url } = await provider(chatAnswer(" \n "));
+    expect(await summariserFor(url, { provider: "compatible" }).ask()).toEqual({
+      kind: "failed",
+      reason: "the answer was empty",
+    });
+  });
+
+  test("nobody listens", async () => {
+    expect((await summariserFor("http://127.0.0.1:1/v1").ask()).kind).toBe("failed");
+  });
+
+  test("there is no key, or no address", async () => {
+    const noKey = await summariserFor("http://127.0.0.1:1/v1", { apiKeyEnv: "NONE" }).ask();
+    expect(noKey).toEqual({ kind: "failed", reason: "The summariser needs a key in NONE." });
+    const { summarise } = createSummariser(
+      { provider: "compatible", model: "small", apiKeyEnv: "NONE" },
+      { now: () => 0, env: {} },
+    );
+    const task = { source: [], maxTokens: 10, signal: new AbortController().signal };
+    expect(await summarise(task)).toMatchObject({ kind: "failed" });
+  });
+});
+
+test("an answer that never ends is cut", async () => {
+  const { url } = await provider(chatAnswer("word ".repeat(100_000)));
+  const answer = await summariserFor(url, { provider: "compatible" }).ask();
+  expect(answer.kind === "text" && answer.text.length).toBeLessThanOrEqual(300 * 16);
+});
+
+describe("the allowance", () => {
+  test("has so many calls an hour, and counts those that failed", async () => {
+    let time = 0;
+    const { url, asked } = await provider(json({}, 500));
+    const { ask } = summariserFor(url, { maxCallsPerHour: 2, now: () => time });
+    await ask();
+    await ask();
+    expect(await ask()).toEqual({ kind: "failed", reason: "2 calls in this hour" });
+    expect(asked).toHaveLength(2);
+    time = 3_600_000;
+    await ask();
+    expect(asked).toHaveLength(3);
+  });
+
+  test("has so much money a day, by what the provider reports", async () => {
+    let time = 0;
+    const { url, asked } = await provider(anthropicAnswer("fine, thanks"));
+    const { ask, summariser } = summariserFor(url, {
+      now: () => time,
+      inputUsdPerMTok: 1,
+      outputUsdPerMTok: 10,
+      maxUsdPerDay: 0.008,
+    });
+    expect((await ask()).kind).toBe("text");
+    expect(summariser.spentUsdToday()).toBeCloseTo(0.002);
+    expect((await ask()).kind).toBe("text");
+    expect((await ask()).kind).toBe("text");
+    expect(await ask()).toEqual({ kind: "failed", reason: "0.008 USD a day would be exceeded" });
+    expect(asked).toHaveLength(3);
+    time = 86_400_000;
+    expect((await ask()).kind).toBe("text");
+    expect(summariser.spentUsdToday()).toBeCloseTo(0.002);
+  });
+
+  test("sets the worst case aside, so that calls at the same time cannot exceed it", () => {
+    const allowance = createAllowance(
+      { maxUsdPerDay: 1, inputUsdPerMTok: 1, outputUsdPerMTok: 1, maxCallsPerHour: 9 },
+      () => 0,
+    );
+    const worst = { inputTokens: 300_000, outputTokens: 100_000 };
+    const [one, other, third] = [allowance.ask(worst), allowance.ask(worst), allowance.ask(worst)];
+    expect([one.kind, other.kind, third.kind]).toEqual(["granted", "granted", "refused"]);
+    if (one.kind === "granted") one.settle({ inputTokens: 100_000, outputTokens: 0 });
+    expect(allowance.spentUsdToday()).toBeCloseTo(0.5);
+    if (other.kind === "granted") other.settle(undefined);
+    expect(allowance.spentUsdToday()).toBeCloseTo(0.5);
+    expect(allowance.ask(worst).kind).toBe("granted");
+  });
+
+  test("without a price counts calls only", () => {
+    const allowance = createAllowance({ maxUsdPerDay: 0.0001, maxCallsPerHour: 1 }, () => 0);
+    const worst = { inputTokens: 1e9, outputTokens: 1e9 };
+    expect(allowance.ask(worst).kind).toBe("granted");
+    expect(allowance.ask(worst)).toMatchObject({ kind: "refused" });
+  });
+});

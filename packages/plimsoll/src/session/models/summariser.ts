@@ -1,0 +1,151 @@
+/** Summaries written by a model: time-boxed, within an allowance, and never a reason for anything to fail. */
+
+import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
+import { errorMessage } from "../../message/error.ts";
+import type { Usage } from "../../message/message.ts";
+import { createAllowance, type Prices, type Tokens } from "./allowance.ts";
+import { loadModel, type ModelRim, type ModelSettings } from "./load-model.ts";
+
+export interface SummariserSettings extends ModelSettings, Prices {
+  /** Of one summary; 1,000. */
+  readonly maxTokens?: number;
+  /** 10,000 */
+  readonly timeoutMs?: number;
+  /** Holds only where prices are known. */
+  readonly maxUsdPerDay?: number;
+  /** 30 */
+  readonly maxCallsPerHour?: number;
+}
+
+export interface SummariserRim extends ModelRim {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export interface SummariserTask {
+  readonly source: readonly FencedText[];
+  /** The text of the summary that the new one takes the place of. */
+  readonly earlier?: string;
+  readonly maxTokens: number;
+  readonly signal: AbortSignal;
+}
+
+/** Text is as the model wrote it: it must pass the survival gate before anyone sees it. */
+export type ModelSummary =
+  | { readonly kind: "text"; readonly text: string; readonly usage: Usage }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export interface Summariser {
+  /** Contract: settles within the time-out, and never rejects. */
+  summarise(task: SummariserTask): Promise<ModelSummary>;
+  spentUsdToday(): number;
+}
+
+const defaults = { maxTokens: 1_000, timeoutMs: 10_000, maxCallsPerHour: 30 } as const;
+/** For the worst case: hardly any text has more tokens than a third of its characters … */
+const charsPerToken = 3;
+/** … and no answer within its limit has more characters than this for a token. */
+const maxCharsPerToken = 16;
+const maxReasonChars = 300;
+
+export function createSummariser(settings: SummariserSettings, rim: SummariserRim): Summariser {
+  const allowance = createAllowance(
+    { ...settings, maxCallsPerHour: settings.maxCallsPerHour ?? defaults.maxCallsPerHour },
+    rim.now,
+  );
+  return {
+    spentUsdToday: allowance.spentUsdToday,
+    summarise: async (task) => {
+      const maxTokens = Math.min(task.maxTokens, settings.maxTokens ?? defaults.maxTokens);
+      try {
+        const prompt = summaryPrompt({ ...task, maxTokens });
+        const inputTokens = Math.ceil(
+          (prompt.system.length + prompt.prompt.length) / charsPerToken,
+        );
+        const leave = allowance.ask({ inputTokens, outputTokens: maxTokens });
+        if (leave.kind === "refused") return { kind: "failed", reason: leave.reason };
+        const ask = (signal: AbortSignal): Promise<Answer> =>
+          askModel({ settings, rim, prompt, maxTokens, signal });
+        const answer = await withinTime(ask, task.signal, settings.timeoutMs ?? defaults.timeoutMs);
+        leave.settle(answer.used);
+        const text = answer.text.slice(0, maxTokens * maxCharsPerToken).trim();
+        if (text === "") return { kind: "failed", reason: "the answer was empty" };
+        return {
+          kind: "text",
+          text,
+          usage: answer.used ?? { inputTokens, outputTokens: maxTokens },
+        };
+      } catch (error) {
+        return { kind: "failed", reason: reasonOf(error, settings, rim) };
+      }
+    },
+  };
+}
+
+interface Question {
+  readonly settings: SummariserSettings;
+  readonly rim: SummariserRim;
+  readonly prompt: { readonly system: string; readonly prompt: string };
+  readonly maxTokens: number;
+  readonly signal: AbortSignal;
+}
+
+interface Answer {
+  readonly text: string;
+  /** Undefined when the provider did not say. */
+  readonly used: Tokens | undefined;
+}
+
+/** No tools, no second attempt: a summary that is late is worth less than one without a model. */
+async function askModel({ settings, rim, prompt, maxTokens, signal }: Question): Promise<Answer> {
+  const model = await loadModel(settings, rim);
+  const { generateText } = await import("ai");
+  const { text, usage } = await generateText({
+    model,
+    instructions: prompt.system,
+    prompt: prompt.prompt,
+    maxOutputTokens: maxTokens,
+    maxRetries: 0,
+    abortSignal: signal,
+  });
+  const { inputTokens, outputTokens } = usage;
+  const isKnown = inputTokens !== undefined && outputTokens !== undefined;
+  return { text, used: isKnown ? { inputTokens, outputTokens } : undefined };
+}
+
+/** Also for what does not heed its signal. */
+async function withinTime<T>(
+  run: (signal: AbortSignal) => Promise<T>,
+  outer: AbortSignal,
+  timeoutMs: number,
+): Promise<T> {
+  const late = new AbortController();
+  const signal = AbortSignal.any([outer, late.signal]);
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort: (() => void) | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    onAbort = () =>
+      reject(outer.aborted ? new Error("it was called off") : new Error("it took too long"));
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+    timer = setTimeout(() => late.abort(), timeoutMs);
+  });
+  try {
+    return await Promise.race([run(signal), ended]);
+  } finally {
+    clearTimeout(timer);
+    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Errors of a provider can repeat what was sent to it: not the key, and not at length. */
+function reasonOf(
+  error: unknown,
+  { apiKeyEnv }: SummariserSettings,
+  { env }: SummariserRim,
+): string {
+  const key = env[apiKeyEnv] ?? "";
+  const message = errorMessage(error);
+  const safe = key === "" ? message : message.replaceAll(key, "…");
+  return safe.slice(0, maxReasonChars);
+}

@@ -1,0 +1,187 @@
+/** Compaction and a fresh start by hand, on what the store has of a conversation. */
+
+import type { Goal, Strategy } from "../../message/strategy.ts";
+import type { Keep } from "../../compact/units/truncation-range.ts";
+import { truncateKeeping } from "../../compact/strategies/truncate.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { recoveryStrategies } from "../fit/compact-turn.ts";
+import { compact } from "../fit/run-strategies.ts";
+import { type Sized, sizeView } from "../draft/draft.ts";
+import { commitCompaction, recordError } from "../log/commit-edits.ts";
+import { viewOf } from "../log/path.ts";
+import { firstWordsTokens } from "../draft/projection.ts";
+import { announce } from "../log/append.ts";
+import { reportCompaction } from "../fit/report-compaction.ts";
+import { type StoredPlace, storedDraft } from "./draft-from-store.ts";
+import { usualGoal } from "../fit/when-to-compact.ts";
+import { scaleOf, told } from "../measure/provider-tokens.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+export interface CompactWish {
+  /** By units … */
+  readonly keep?: Keep;
+  /** … or to a number of tokens; without either, as deep as a turn would go. */
+  readonly budget?: number;
+}
+
+export interface CompactionDone {
+  readonly edits: readonly number[];
+  readonly strategies: readonly string[];
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly messagesBefore: number;
+  readonly messagesAfter: number;
+}
+
+export function compactNow(
+  context: TurnContext,
+  place: StoredPlace,
+  { keep, budget }: CompactWish,
+): Promise<CompactionDone> {
+  const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep)];
+  return applyNow(context, place, {
+    strategies,
+    reason: "by hand",
+    begins: "detection",
+    goalFor: ({ limit, head, scale }) => {
+      if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
+      const tokens = Math.floor(budget === undefined ? usualGoal(limit, head) : budget / scale);
+      const limitTokens = Math.min(limit, tokens);
+      return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
+    },
+  });
+}
+
+export async function resetNow(
+  context: TurnContext,
+  place: StoredPlace,
+  {
+    reason = "The user asked for a fresh start.",
+    task,
+  }: { readonly reason?: string; readonly task?: string },
+): Promise<CompactionDone> {
+  const { log, branch } = place;
+  const strategies = recoveryStrategies(context, reason, task ?? branch.task).map(overUndone);
+  const done = await applyNow(context, place, {
+    strategies,
+    reason: "reset",
+    begins: "recovery",
+    goalFor: ({ limit }) => ({ limitTokens: limit, tokens: 0, floorTokens: 0 }),
+  });
+  delete branch.mustRecover;
+  log.overflows.length = 0;
+  const at = context.now();
+  const turn = { id: `reset-${at}`, at };
+  const { tokensBefore, tokensAfter } = done;
+  announce(log, {
+    type: "recovery",
+    session: log.record.id,
+    at,
+    turn: turn.id,
+    reason,
+    tokensBefore,
+    tokensAfter,
+  });
+  recordError({ log, turn }, "RECOVERY_TRIGGERED", reason);
+  await context.saver.save(log);
+  return done;
+}
+
+/** What an undo brought back was pinned so that no turn takes it out again: whoever wants a fresh start means that too. */
+function overUndone(strategy: Strategy): Strategy {
+  return {
+    ...strategy,
+    propose: (conversation, goal) =>
+      strategy.propose(
+        {
+          ...conversation,
+          messages: conversation.messages.map((message) =>
+            message.mayGiveWay === true ? { ...message, isPinned: false } : message,
+          ),
+        },
+        goal,
+      ),
+  };
+}
+
+interface Applying {
+  readonly strategies: readonly Strategy[];
+  readonly reason: string;
+  readonly begins: "detection" | "recovery";
+  readonly goalFor: (room: Room) => Goal;
+}
+
+/** A goal in our own tokens. `scale` is how many tokens the provider counts for each of them. */
+interface Room {
+  readonly limit: number;
+  /** What no compaction takes out. */
+  readonly head: number;
+  readonly scale: number;
+}
+
+async function applyNow(
+  context: TurnContext,
+  place: StoredPlace,
+  { strategies, reason, begins, goalFor }: Applying,
+): Promise<CompactionDone> {
+  const { log, branch } = place;
+  const draft = await storedDraft(context, place);
+  const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
+  const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
+  const scale = scaleOf(branch.record);
+  const { total, conversation } = start.measured;
+  const head = total - conversation + firstWordsTokens(draft);
+  const goal = goalFor({ limit: Math.floor(limit / scale), head, scale });
+  const end = async (phase: "success" | "handover", sized: Sized): Promise<void> =>
+    context.watch?.(draft, {
+      phase,
+      tokens: told(sized.measured.total, scale),
+      limit,
+      isSame: sized === start,
+    });
+  const startedAt = context.now();
+  await context.watch?.(draft, {
+    phase: begins,
+    tokens: told(start.measured.total, scale),
+    limit,
+    isByHand: true,
+  });
+  const compaction = await compact(context, {
+    draft,
+    start,
+    strategies,
+    goal,
+    told: { limit, scale },
+  });
+  const [failure] = compaction.failures;
+  if (compaction.edits.length === 0) {
+    await end("success", start);
+    throw new PlimsollError(
+      "NOTHING_TO_DO",
+      failure === undefined
+        ? "There is nothing to take out: the conversation is short, or what is left must stay."
+        : `Nothing was taken out: ${failure}.`,
+      { status: 409 },
+    );
+  }
+  const saved = await commitCompaction(context, draft, compaction);
+  if (saved === "unsaved") {
+    await end("success", start);
+    throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+      status: 503,
+    });
+  }
+  const milliseconds = context.now() - startedAt;
+  await end(begins === "recovery" ? "handover" : "success", compaction.sized);
+  reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
+  const shown = ({ view }: typeof start): number =>
+    view.gaps.reduce((left, { first, last }) => left - (last - first + 1), draft.path.length);
+  return {
+    edits: compaction.edits.map(({ seq }) => seq),
+    strategies: compaction.strategies,
+    tokensBefore: told(start.measured.total, scale),
+    tokensAfter: told(compaction.sized.measured.total, scale),
+    messagesBefore: shown(start),
+    messagesAfter: shown(compaction.sized),
+  };
+}

@@ -1,0 +1,52 @@
+/** Whether a view that somebody wants back has room, and what is in its way. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { ownLimitsOf } from "../../config/limits.ts";
+import type { StoredPlace } from "./draft-from-store.ts";
+import type { TurnContext } from "../turn/turn.ts";
+
+export interface SteeredSize {
+  readonly tokens: number;
+  /** Images and documents, more than the provider takes. */
+  readonly tooMany: number;
+}
+
+/** Contract: throws a PlimsollError that says what is missing. A window that nobody knows refuses nothing. */
+export function checkRoom(
+  { config }: Pick<TurnContext, "config">,
+  { branch, lastTurn }: StoredPlace,
+  { tokens, tooMany }: SteeredSize,
+): void {
+  if (tooMany > 0)
+    throw new PlimsollError(
+      "TOKEN_LIMIT_EXCEEDED",
+      `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
+      { status: 409, fields: { tooManyMedia: tooMany } },
+    );
+  if (lastTurn === undefined || tokens <= lastTurn.limit) return;
+  const { provider = "", model, priority, isWindowGuess, limit, window } = lastTurn;
+  const { agent } = branch.record;
+  const own = ownLimitsOf(config, { agent, priority, provider, model });
+  const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
+  if (isWindowGuess === true && !hasBudget) return;
+  const missing = tokens - limit;
+  const isOverWindow = isWindowGuess !== true && tokens > window;
+  throw new PlimsollError(
+    "TOKEN_LIMIT_EXCEEDED",
+    `This would not fit: ${missing} tokens are missing. ${wayOut({ isOverWindow, hasBudget, limit })}`,
+    { status: 409, fields: { missingTokens: missing } },
+  );
+}
+
+interface InTheWay {
+  readonly isOverWindow: boolean;
+  readonly hasBudget: boolean;
+  readonly limit: number;
+}
+
+function wayOut({ isOverWindow, hasBudget, limit }: InTheWay): string {
+  if (isOverWindow) return "Take something else out first, or use a model with a larger window.";
+  return hasBudget
+    ? `The window would hold it; the configuration allows ${limit} (agent.context_budget, context_config). Take something else out first, or allow more.`
+    : `The window would hold it, but not beside what is kept free for the answer: ${limit} are left. Take something else out first, or ask for shorter answers.`;
+}

@@ -1,0 +1,383 @@
+/**
+ * Steering the view by hand: undo, restore, checkpoint, pin, compact. All of it appends edits; nothing is ever
+ * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
+ */
+
+import type { Edit, EditAction } from "../../message/edit.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { ViewSteeredEvent } from "../../message/event.ts";
+import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
+import { sizeView } from "../draft/draft.ts";
+import { commitEdits } from "../log/commit-edits.ts";
+import { ownTools } from "../turn/record-inner-rounds.ts";
+import { newId } from "../log/ids.ts";
+import { looseChainOf, nextEditSeq } from "../log/log.ts";
+import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/path.ts";
+import {
+  type Checkpoint,
+  checkpointsOf,
+  numberOf,
+  type RestorePoint,
+  seqOf,
+  unknownPoint,
+} from "../log/checkpoints.ts";
+import { checkRoom, type SteeredSize } from "./room.ts";
+import { type SeenView, type StoredPlace, seenView, storedDraft } from "./draft-from-store.ts";
+import { scaleOf, told } from "../measure/provider-tokens.ts";
+import type { TurnContext } from "../turn/turn.ts";
+import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
+import { diffViews, type ViewDiff } from "./view-diff.ts";
+
+export interface Steered {
+  readonly branch: string;
+  readonly edits: readonly number[];
+  /** What would be sent now, as the provider counts: system prompt and tools among it. */
+  readonly tokens: number;
+  readonly limit: number | null;
+}
+
+export interface ResetWish {
+  readonly reason?: string;
+  /** Of the caller's own: the handover says to continue it. */
+  readonly task?: string;
+}
+
+/** Before and after, and what did it. */
+export type Compacted = Steered & CompactionDone;
+
+/** Contract: rejects with a PlimsollError that says what to do. */
+export interface Steering {
+  undo(
+    session: string,
+    wish: { readonly edit?: number; readonly branch?: string },
+  ): Promise<Steered>;
+  restore(session: string, point: RestorePoint & { readonly branch?: string }): Promise<Steered>;
+  checkpoint(
+    session: string,
+    wish: { readonly label?: string; readonly branch?: string },
+  ): Promise<{ readonly id: string }>;
+  /** Messages by their number in the log. */
+  pin(
+    session: string,
+    wish: { readonly first: number; readonly last?: number; readonly branch?: string },
+  ): Promise<Steered & { readonly id: number }>;
+  /** A pin by its id. */
+  release(session: string, wish: { readonly pin: number }): Promise<Steered>;
+  compact(session: string, wish: CompactWish & { readonly branch?: string }): Promise<Compacted>;
+  /** Starts afresh: one handover in place of what came before. */
+  reset(session: string, wish: ResetWish & { readonly branch?: string }): Promise<Compacted>;
+  /** The next turn starts afresh. */
+  milestone(session: string, wish: ResetWish & { readonly branch?: string }): Promise<void>;
+  view(session: string, branch?: string): Promise<SeenView>;
+  /** What the model saw at one point and sees at another; without the second, now. */
+  diff(
+    session: string,
+    points: { readonly from: RestorePoint; readonly to?: RestorePoint; readonly branch?: string },
+  ): Promise<ViewDiff>;
+  checkpoints(session: string): Promise<readonly Checkpoint[]>;
+}
+
+interface Place extends StoredPlace {
+  readonly path: Path;
+}
+
+export function createSteering(context: TurnContext): Steering {
+  const at = async (session: string, branch?: string): Promise<Place> =>
+    placeOf(context, session, branch);
+  const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
+    context.exclusively(`edits\0${session}`, work);
+  return {
+    undo: (session, wish) =>
+      one(session, async () => {
+        const branch = wish.branch ?? (await branchOf(context, session, wish.edit));
+        return undo(context, await at(session, branch), wish.edit);
+      }),
+    restore: (session, point) =>
+      one(session, async () => {
+        const named = point.seq ?? numberOf(point.checkpoint);
+        const branch = point.branch ?? (await branchOf(context, session, named));
+        return restore(context, await at(session, branch), point);
+      }),
+    checkpoint: (session, { label = "", branch }) =>
+      one(session, async () => {
+        const place = await at(session, branch);
+        const made = await append(context, place, "checkpoint", [{ kind: "checkpoint", label }]);
+        return { id: `cp_${made[0]?.seq ?? 0}` };
+      }),
+    pin: (session, wish) =>
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        const made = await append(context, place, "pin", [pinAction(place, wish)]);
+        return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
+      }),
+    release: (session, { pin }) =>
+      one(session, async () => {
+        const place = await at(session, await branchOf(context, session, pin));
+        const held = place.view.edits.find(
+          ({ seq, action }) => seq === pin && action.kind === "pin",
+        );
+        if (held === undefined)
+          throw unknownPoint(`There is no pin ${pin} that holds: GET …/edits lists them.`);
+        const made = await append(context, place, "release", [{ kind: "revert", edit: pin }]);
+        return steered(context, place, made);
+      }),
+    compact: (session, wish) =>
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        return { ...(await compactNow(context, place, wish)), ...(await sizeNow(context, place)) };
+      }),
+    reset: (session, wish) =>
+      one(session, async () => {
+        const place = await at(session, wish.branch);
+        return { ...(await resetNow(context, place, wish)), ...(await sizeNow(context, place)) };
+      }),
+    milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
+      one(session, async () => {
+        const place = await at(session, branch);
+        place.branch.mustRecover = reason;
+        if (task !== undefined) place.branch.task = task;
+      }),
+    view: async (session, branch) => seenView(context, await at(session, branch)),
+    diff: async (session, { from, to, branch }) => {
+      const place = await at(session, branch);
+      const edits = editsOn(place);
+      return diffViews(context, place, {
+        from: seqOf(edits, from),
+        to: to === undefined ? (edits.at(-1)?.seq ?? 0) : seqOf(edits, to),
+      });
+    },
+    checkpoints: async (session) => checkpointsOf((await at(session)).log.edits),
+  };
+}
+
+async function placeOf(
+  context: TurnContext,
+  session: string,
+  wanted: string | undefined,
+): Promise<Place> {
+  const log = await context.sessions.byId(session);
+  const turns = await context.store.turns(session, 50);
+  // Without a name, the one that was sent last: what came first may be a title that a client has asked for on the side.
+  const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
+  const branch = wanted === undefined ? last : log?.branches.get(wanted);
+  if (log === undefined || branch === undefined)
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      log === undefined
+        ? `There is no session ${session}: \`plimsoll sessions\` lists them.`
+        : `There is no branch ${wanted ?? ""} in this session: GET /api/sessions/${session} lists them.`,
+      { status: 404 },
+    );
+  const path = pathOfBranch(log, branch.record);
+  return {
+    log,
+    branch,
+    path,
+    view: foldView(indexOn(path, log), log.edits),
+    lastTurn: turns.find((turn) => turn.branch === branch.record.id) ?? turns[0],
+  };
+}
+
+/** Where an edit was made; without one, where the last one was. */
+async function branchOf(
+  { sessions }: TurnContext,
+  session: string,
+  seq: number | undefined,
+): Promise<string | undefined> {
+  const edits = (await sessions.byId(session))?.edits ?? [];
+  const edit = seq === undefined ? edits.at(-1) : edits.find((known) => known.seq === seq);
+  return edit?.branch;
+}
+
+async function undo(
+  context: TurnContext,
+  place: Place,
+  wanted: number | undefined,
+): Promise<Steered> {
+  const { view } = place;
+  const made = editsOn(place);
+  const isOfView = ({ action }: Edit): boolean =>
+    action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
+  const undone = revertedIn(made);
+  // A compaction that only took lookups back left nothing but that.
+  const tookBack = made.findLast(
+    ({ seq, action, strategy }) =>
+      action.kind === "revert" && strategy === ownTools && !undone.has(seq),
+  );
+  const edit =
+    wanted === undefined
+      ? (view.edits.findLast(isOfView) ?? tookBack)
+      : made.find(({ seq }) => seq === wanted);
+  if (edit === undefined)
+    throw unknownPoint(
+      wanted === undefined
+        ? "There is nothing to undo: no edit holds on this branch."
+        : `There is no edit ${wanted}: \`plimsoll edits\` lists them.`,
+    );
+  const reverts = made
+    .filter(({ step, seq }) => step === edit.step && !undone.has(seq))
+    .map(({ seq }): EditAction => ({ kind: "revert", edit: seq }));
+  if (reverts.length === 0) throw unknownPoint(`Edit ${edit.seq} was undone already.`);
+  return steer(context, place, "undo", reverts);
+}
+
+/** What held then holds again, and nothing else: also where the client goes back behind the place at which this was wanted. */
+async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
+  const { log, path, view } = place;
+  const made = editsOn(place);
+  const to = seqOf(made, point);
+  const action: EditAction = { kind: "restore", to };
+  const drafts = draftEdits(context, place, "restore", [action]);
+  const { edits } = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  const isSame =
+    edits.length === view.edits.length && edits.every((edit) => view.edits.includes(edit));
+  if (isSame)
+    throw new PlimsollError("NOTHING_TO_DO", "The view is as it was at this point.", {
+      status: 409,
+    });
+  const reverts = madeSince(made, to).map((edit): EditAction => ({ kind: "revert", edit }));
+  return steer(context, place, "restore", [action, ...reverts]);
+}
+
+/** Of this branch, and of those that it came from. */
+function editsOn({ log, path }: Place): readonly Edit[] {
+  const indexOf = indexOn(path, log);
+  return log.edits.filter((edit) => isAnchoredOn(indexOf, edit));
+}
+
+/** Reverts, and pins for what comes back; refused when the view would not fit then. */
+async function steer(
+  context: TurnContext,
+  place: Place,
+  action: ViewSteeredEvent["action"],
+  reverts: readonly EditAction[],
+): Promise<Steered> {
+  const { log, path, view } = place;
+  const drafts = draftEdits(context, place, action, reverts);
+  const after = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  checkRoom(context, place, await measureWith(context, place, after));
+  const pins = new Map(
+    view.edits
+      .filter((edit) => !after.edits.includes(edit))
+      .flatMap((edit) => pinFor(edit.action))
+      .map((pin) => [JSON.stringify(pin), pin]),
+  );
+  const made = await append(context, place, action, [...reverts, ...pins.values()]);
+  return steered(context, { ...place, view: after }, made);
+}
+
+function pinFor(action: EditAction): readonly EditAction[] {
+  if (action.kind === "remove" || action.kind === "fold")
+    return [{ kind: "pin", first: action.first, last: action.last }];
+  return action.kind === "replace"
+    ? [{ kind: "pin", first: action.chain, last: action.chain }]
+    : [];
+}
+
+function pinAction(
+  { log, path }: Place,
+  { first, last = first }: { readonly first: number; readonly last?: number },
+): EditAction {
+  const chains = [first, last].map((seq) => {
+    const node = log.nodes.get(seq);
+    const chain = node && looseChainOf(node);
+    if (chain !== undefined && indexOn(path, log)(chain) !== undefined) return chain;
+    throw unknownPoint(
+      `There is no message ${seq} on this branch: \`plimsoll log\` shows their numbers.`,
+    );
+  });
+  if (first > last)
+    throw unknownPoint(`Message ${last} stands before message ${first}: turn them round.`);
+  return { kind: "pin", first: chains[0] ?? "", last: chains[1] ?? "" };
+}
+
+function draftEdits(
+  context: TurnContext,
+  { log, branch, path }: Place,
+  action: ViewSteeredEvent["action"],
+  actions: readonly EditAction[],
+): readonly Edit[] {
+  const from = nextEditSeq(log);
+  const step = newId("step");
+  const at = context.now();
+  const anchors = new Map(log.edits.map(({ seq, anchor }) => [seq, anchor]));
+  const anchorFor = (made: EditAction): string | undefined =>
+    made.kind === "revert" ? anchors.get(made.edit) : lastTouched(made);
+  return actions.map((made, index) => ({
+    seq: from + index,
+    branch: branch.record.id,
+    step,
+    anchor: anchorFor(made) ?? anchorOf(log, path, branch),
+    at,
+    action: made,
+    place: "undefined",
+    strategy: action,
+    reason: "By hand.",
+    tokensBefore: 0,
+    tokensAfter: 0,
+  }));
+}
+
+async function append(
+  context: TurnContext,
+  place: Place,
+  action: ViewSteeredEvent["action"],
+  actions: readonly EditAction[],
+): Promise<readonly Edit[]> {
+  const { log, branch } = place;
+  if (place.path.length === 0)
+    throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
+      status: 409,
+    });
+  const edits = draftEdits(context, place, action, actions);
+  const saved = await commitEdits(context, log, edits, {
+    event: {
+      type: "view-steered",
+      session: log.record.id,
+      at: context.now(),
+      branch: branch.record.id,
+      action,
+      edits: edits.map(({ seq }) => seq),
+    },
+  });
+  if (saved === "stored") return edits;
+  throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+    status: 503,
+  });
+}
+
+/** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
+async function measureWith(context: TurnContext, place: Place, other: View): Promise<SteeredSize> {
+  const { path, log, lastTurn } = place;
+  const draft = await storedDraft(context, place);
+  // What the last turn came to is of the view as it was then: what was steered since is not in it.
+  const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
+  const view = foldView(indexOn(path, log), sent);
+  const now = (await sizeView(context.facts, draft, view)).measured.total;
+  const { measured, media } = await sizeView(context.facts, draft, other);
+  const then = measured.total;
+  const tooMany = Math.max(0, media - draft.targets[0].media.maxCount);
+  let since = path.length;
+  while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
+  if (lastTurn?.tokensAfter === undefined || since === 0) return { tokens: then, tooMany };
+  const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
+  const scale = scaleOf(place.branch.record);
+  return { tokens: lastTurn.tokensAfter + told(said + then - now, scale), tooMany };
+}
+
+async function steered(
+  context: TurnContext,
+  place: Place,
+  made: readonly Edit[],
+): Promise<Steered> {
+  return { edits: made.map(({ seq }) => seq), ...(await sizeNow(context, place)) };
+}
+
+async function sizeNow(
+  { picture }: TurnContext,
+  { log, branch, lastTurn }: Place,
+): Promise<Pick<Steered, "branch" | "tokens" | "limit">> {
+  const { id } = branch.record;
+  const { tokens } = await picture(log.record.id, { branch: id });
+  return { branch: id, tokens, limit: lastTurn?.limit ?? null };
+}

@@ -1,0 +1,104 @@
+/** Excerpts, receipts and judgements of large conversations, made in threads: requests of others go on meanwhile. */
+
+import { Worker } from "node:worker_threads";
+import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
+import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
+import type { SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Message } from "../../message/message.ts";
+import type { Receipt } from "../../message/receipt.ts";
+import { parseJudged } from "../../wire/validate/rules/rule.ts";
+import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
+import type { CompactAnswer, CompactJob } from "./compact-worker.ts";
+import { createJobThread, type JobThread } from "../lookup/job-thread.ts";
+
+export interface CompactThreads {
+  readonly excerpt: Strategy;
+  /** Contract: never rejects. */
+  makeReceipt(work: ReceiptWork): Promise<Receipt>;
+  /** The usual validator. */
+  validate(judged: JudgedTexts): Promise<readonly Finding[]>;
+  close(): Promise<void>;
+}
+
+export interface CompactThreadOptions {
+  /** A larger conversation is worked on in a thread. */
+  readonly inPlaceBytes?: number;
+  readonly startWorker?: () => Worker;
+  readonly excerptTimeoutMs?: number;
+}
+
+/** At most some 50 ms on the event loop, whatever is said. */
+const usualInPlaceBytes = 32_768;
+/** Rules look at far fewer things than an excerpt: about 20 ms. */
+const judgedInPlaceChars = 524_288;
+/** On a busy machine as well: to give up would mean to cut instead of to choose. */
+const timeouts = { excerpt: 60_000, receipt: 60_000 };
+/** The next compaction may come soon: to start a thread takes longer than most excerpts. */
+const idleMs = { excerpt: 300_000, receipt: 30_000 };
+/** Each holds a conversation, which its session holds anyway. */
+const waitingMax = 256;
+
+export function createCompactThreads(options: CompactThreadOptions = {}): CompactThreads {
+  const { inPlaceBytes = usualInPlaceBytes, startWorker = startCompactWorker } = options;
+  const open = (of: keyof typeof timeouts, timeoutMs: number): JobThread<CompactAnswer> =>
+    createJobThread({ startWorker, timeoutMs, idleMs: idleMs[of], waitingMax });
+  const excerpts = open("excerpt", options.excerptTimeoutMs ?? timeouts.excerpt);
+  const receipts = open("receipt", timeouts.receipt);
+
+  const makeThere: MakeExcerpt = async (conversation, goal) => {
+    const bytes = conversation.messages.reduce((sum, message) => sum + sizeOf(message), 0);
+    if (bytes <= inPlaceBytes) return makeExcerpt(conversation, goal);
+    const { weigh, ...plain } = conversation;
+    const job: CompactJob = { kind: "excerpt", conversation: plain, goal };
+    const outcome = await excerpts.run(
+      () => ({ job }),
+      (messages) => weigh(messages as readonly Message[]),
+    );
+    if (outcome.kind === "too-slow") throw new Error("it took too long");
+    // Without a thread it is better to make others wait than to go without.
+    if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
+    const { answer } = outcome;
+    if (answer.kind === "excerpt") return answer.made;
+    throw new Error(answer.kind === "threw" ? answer.reason : "an answer to something else");
+  };
+
+  return {
+    excerpt: { ...excerptBy(makeThere), keepsTime: true },
+    makeReceipt: async (work) => {
+      const chars = work.seenBefore.reduce((sum, { text }) => sum + text.length, 0);
+      if (chars <= inPlaceBytes) return receiptFrom(work);
+      const job: CompactJob = { kind: "receipt", work };
+      const outcome = await receipts.run(() => ({ job }));
+      const answer = outcome.kind === "answered" ? outcome.answer : undefined;
+      // One that nobody can make in time says how much left, and names nothing.
+      return answer?.kind === "receipt"
+        ? answer.receipt
+        : receiptFrom({ ...work, before: [], seenBefore: [], shown: [] });
+    },
+    validate: async (judged) => {
+      const chars = judged.bodyText.length + (judged.originalText ?? "").length;
+      const job: CompactJob = { kind: "judge", judged };
+      const outcome = chars <= judgedInPlaceChars ? undefined : await excerpts.run(() => ({ job }));
+      const answer = outcome?.kind === "answered" ? outcome.answer : undefined;
+      if (answer?.kind === "threw") throw new Error(answer.reason);
+      return answer?.kind === "judge" ? answer.findings : newViolations(parseJudged(judged));
+    },
+    close: async () => {
+      await Promise.all([excerpts.close(), receipts.close()]);
+    },
+  };
+}
+
+/** What an excerpt is chosen from, not only what is seen of it now. */
+function sizeOf({ bytes, original }: SeenConversation["messages"][number]): number {
+  return original === undefined ? bytes : Math.max(bytes, original.tokens * bytesPerToken);
+}
+
+const bytesPerToken = 4;
+
+function startCompactWorker(): Worker {
+  return new Worker(new URL("./compact-worker.ts", import.meta.url), {
+    name: "compact",
+    resourceLimits: { maxOldGenerationSizeMb: 2048 },
+  });
+}

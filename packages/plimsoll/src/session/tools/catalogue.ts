@@ -1,0 +1,265 @@
+/** The tools of a request, where some of them may be held back: what each weighs, how the list is told, how one is found. */
+
+import type { Count } from "../../budget/tokenizer.ts";
+import type { Telling } from "../../message/edit.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { ToolDefinition } from "../../message/tool.ts";
+import { mayBeDeferred, type ToldTools, type WeighedTool } from "../../offload/defer-tools.ts";
+import type { OwnTools } from "../../offload/own-tools.ts";
+import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
+import { serverOf } from "../../search/tool-text.ts";
+import type { WordVectors } from "../../search/vectors.ts";
+import { parseJson } from "../../wire/format/slices.ts";
+import type { NativeDeferral, Wire } from "../../wire/format/wire.ts";
+
+export interface ListedTool extends WeighedTool {
+  /** In the client's own bytes. */
+  readonly element: Uint8Array;
+}
+
+/** What a list of tools comes to. */
+export interface ToolList {
+  readonly elements: readonly Uint8Array[];
+  readonly count: Count;
+}
+
+export interface Catalogue {
+  readonly tools: readonly ListedTool[];
+  /** The provider holds tools back itself. */
+  readonly isNative: boolean;
+  /** Our search is no function: the provider has a form of its own for it. */
+  readonly isNativeSearch: boolean;
+  has(name: string): boolean;
+  /** The whole list: what is told of the client's, ours, and what was loaded since. */
+  list(telling: Telling): Promise<ToolList>;
+  /** What is told of the client's alone: none of ours, and nothing that the provider would have to hold back. */
+  listWithoutOurs(told: ToldTools): Promise<ToolList>;
+  /** Tools that are not told, as the model may be told of them. */
+  deferred(told: ToldTools): readonly DeferredTool[];
+  /** Names of tools that are not told, best first. Where the provider holds them back, also what was found before: that may have left the conversation. */
+  find(query: string, told: ToldTools, count: number): readonly string[];
+  /** These tools in the form that the provider has for an answer to a search; empty where that is a text. */
+  found(names: readonly string[]): readonly JsonObject[];
+  /** By its name; the first of several. */
+  definition(name: string): ToolDefinition | undefined;
+}
+
+export interface DeferredTool {
+  readonly name: string;
+  readonly server?: string;
+}
+
+export interface CatalogueParts {
+  readonly wire: Wire;
+  readonly own: OwnTools;
+  readonly isNative: boolean;
+  readonly count: (json: string) => Promise<Count>;
+  readonly vectors?: WordVectors;
+}
+
+/** A session tells one list at a time; several sessions share a catalogue. */
+const listsMax = 32;
+/** More hits than this are looked through for those that are not told already. */
+const hitsMax = 200;
+
+/** Undefined: there is none that may be held back. */
+export function catalogueOf(
+  tools: readonly ListedTool[],
+  parts: CatalogueParts,
+): Catalogue | undefined {
+  if (!tools.some(mayBeDeferred)) return undefined;
+  const { wire } = parts;
+  const deferral = nativeDeferral(parts);
+  const isNative = deferral !== undefined;
+  const lists = new Map<string, ToolList>();
+  const names = new Set(tools.map(({ name }) => name));
+  let index: ToolIndex | undefined;
+  const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
+    wire.decodeTool(jsonOf(element));
+  const indexOf = (): ToolIndex => {
+    index ??= buildToolIndex(
+      tools.map((tool) => definitionOf(tool) ?? { name: tool.name ?? "" }),
+      parts.vectors,
+    );
+    return index;
+  };
+  return {
+    tools,
+    isNative,
+    isNativeSearch: deferral?.search !== undefined,
+    has: (name) => names.has(name),
+    listWithoutOurs: (told) => {
+      const { shown, loaded, held } = split(tools, told);
+      const { mark, isAlone } = markFor(wire, tools, held);
+      const elements = [...shown, ...loaded].map(({ element }) =>
+        isAlone ? unmarked(wire, element) : element,
+      );
+      const last = elements.at(-1);
+      const isMarking = isAlone && mark !== undefined && last !== undefined;
+      const marked = isMarking ? [...elements.slice(0, -1), withMark(wire, last, mark)] : elements;
+      return listOf(marked, parts.count);
+    },
+    list: async (telling) => {
+      const key = JSON.stringify([telling.kept, telling.loaded, telling.note]);
+      const known = lists.get(key);
+      if (known !== undefined) return known;
+      const list = await makeList(tools, telling, { ...parts, ...(deferral && { deferral }) });
+      if (lists.size >= listsMax) lists.delete(lists.keys().next().value as string);
+      lists.set(key, list);
+      return list;
+    },
+    deferred: (told) => {
+      const isTold = toldBy(told);
+      return tools.flatMap((tool) => {
+        if (isTold(tool) || tool.name === undefined) return [];
+        const server = serverOf(tool.name);
+        return [{ name: tool.name, ...(server === undefined ? {} : { server }) }];
+      });
+    },
+    found: (found) =>
+      deferral?.found(
+        found
+          .flatMap((name) => tools.filter((tool) => tool.name === name))
+          .map(({ element }) => jsonOf(element))
+          .filter(isObject),
+      ) ?? [],
+    find: (query, told, count) => {
+      const isTold = toldBy(isNative ? { ...told, loaded: [] } : told);
+      const hits = indexOf().find(query, hitsMax);
+      const found = hits.flatMap(({ index: at }) => {
+        const tool = tools[at];
+        return tool === undefined || isTold(tool) ? [] : (tool.name ?? []);
+      });
+      return [...new Set(found)].slice(0, count);
+    },
+    definition: (name) => {
+      const tool = tools.find((one) => one.name === name);
+      return tool && definitionOf(tool);
+    },
+  };
+}
+
+/** A search of the provider's own has one name only: where a client's tool has that, ours is a function beside the others. */
+function nativeDeferral({ wire, own, isNative }: CatalogueParts): NativeDeferral | undefined {
+  const { deferral } = wire;
+  const isTaken = deferral?.search !== undefined && own.hasStepped;
+  return isNative && !isTaken ? deferral : undefined;
+}
+
+function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
+  const names = new Set([...kept, ...loaded]);
+  return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
+}
+
+/** The client's tools by what is done with them. */
+interface Split {
+  /** Those that are never held back, as the client has them; then what is kept, in the order in which it was chosen. */
+  readonly shown: readonly ListedTool[];
+  readonly loaded: readonly ListedTool[];
+  /** Also what was loaded. */
+  readonly held: readonly ListedTool[];
+}
+
+function split(tools: readonly ListedTool[], { kept, loaded }: ToldTools): Split {
+  const named = (names: readonly string[], among: readonly ListedTool[]): readonly ListedTool[] =>
+    names.flatMap((name) => among.filter((tool) => tool.name === name));
+  const deferrable = tools.filter(mayBeDeferred);
+  const isKept = new Set(kept);
+  const held = deferrable.filter(({ name }) => !isKept.has(name ?? ""));
+  return {
+    shown: [...tools.filter((tool) => !mayBeDeferred(tool)), ...named(kept, deferrable)],
+    loaded: named(loaded, held),
+    held,
+  };
+}
+
+/** Ours stand between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
+async function makeList(
+  tools: readonly ListedTool[],
+  telling: Telling,
+  parts: CatalogueParts & { readonly deferral?: NativeDeferral },
+): Promise<ToolList> {
+  const { wire, own, deferral, count } = parts;
+  const { shown, loaded, held } = split(tools, telling);
+  const search = own.search(telling.note);
+  const ours = [
+    ...own.definitions.map((tool) => wire.encodeTool(tool)),
+    deferral?.search?.(search) ?? wire.encodeTool(search),
+  ];
+  const { mark, isAlone } = markFor(wire, tools, held);
+  const marked = ours.map((tool, at) =>
+    mark === undefined || at < ours.length - 1 ? tool : wire.markTool(tool, mark),
+  );
+  const first = [
+    ...shown.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
+    ...marked.map(encode),
+  ];
+  const whole = [...first, ...loaded.map(({ element }) => unmarked(wire, element))];
+  if (deferral === undefined) return listOf(whole, count);
+  const { hold } = deferral;
+  // What was found stands in the conversation, and is counted there.
+  if (hold === undefined) return listOf(first, count);
+  // What is held back stands behind all others, and only what was found takes room.
+  const { count: counted } = await listOf(whole, count);
+  const behind = held.map(({ element }) => heldBack(element, hold));
+  return { elements: [...first, ...behind], count: counted };
+}
+
+async function listOf(
+  elements: readonly Uint8Array[],
+  count: CatalogueParts["count"],
+): Promise<ToolList> {
+  const text = elements.map((bytes) => decoder.decode(bytes)).join(",");
+  return { elements, count: await count(`[${text}]`) };
+}
+
+/**
+ * The client's last mark goes to the last of ours, if it stood on a tool that is held back. Marks that live for different
+ * times could come into the wrong order: then only the last one is left.
+ */
+function markFor(
+  wire: Wire,
+  tools: readonly ListedTool[],
+  held: readonly ListedTool[],
+): { readonly mark?: JsonValue; readonly isAlone: boolean } {
+  const marks = tools.flatMap((tool) => {
+    const mark = markOf(wire, tool.element);
+    return mark === undefined ? [] : [{ tool, mark }];
+  });
+  const last = marks.at(-1);
+  if (last === undefined) return { isAlone: false };
+  const isAlone = marks.some(({ mark }) => JSON.stringify(mark) !== JSON.stringify(last.mark));
+  return isAlone || held.includes(last.tool) ? { mark: last.mark, isAlone } : { isAlone };
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+function encode(tool: JsonObject): Uint8Array {
+  return encoder.encode(JSON.stringify(tool));
+}
+
+function jsonOf(element: Uint8Array): JsonValue {
+  return parseJson(element, { start: 0, end: element.length });
+}
+
+function markOf(wire: Wire, element: Uint8Array): JsonValue | undefined {
+  return wire.toolMark(jsonOf(element));
+}
+
+/** Its mark has gone to the last of ours: a tool that comes behind that must not bring one more. */
+function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
+  const json = jsonOf(element);
+  if (!isObject(json) || wire.toolMark(json) === undefined) return element;
+  return encode(wire.markTool(json, undefined));
+}
+
+function withMark(wire: Wire, element: Uint8Array, mark: JsonValue): Uint8Array {
+  const json = jsonOf(element);
+  return isObject(json) ? encode(wire.markTool(json, mark)) : element;
+}
+
+function heldBack(element: Uint8Array, hold: (tool: JsonObject) => JsonObject): Uint8Array {
+  const json = jsonOf(element);
+  return isObject(json) ? encode(hold(json)) : element;
+}

@@ -1,0 +1,65 @@
+/** A turn as bytes: what goes to the upstream now. */
+
+import { errorMessage } from "../../message/error.ts";
+import type { BodySlices } from "../../wire/format/slices.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
+import { withMarks } from "../draft/cache-marks.ts";
+import type { Draft } from "../draft/draft.ts";
+import { reportDegraded } from "../log/commit-edits.ts";
+import { shortenedOutput } from "../fit/last-resort.ts";
+import { patchBody, withPatch } from "../draft/render.ts";
+import type { PricesOf } from "../fit/when-to-compact.ts";
+import type { Turn } from "./turn.ts";
+
+export interface Sending {
+  readonly request: WireRequest;
+  readonly body: Uint8Array;
+  readonly slices: BodySlices;
+  readonly pricesOf: PricesOf;
+}
+
+/** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
+export function bodyToSend(turn: Turn, draft: Draft, sending: Sending): Uint8Array | undefined {
+  const { fitted, rounds } = turn;
+  const { wire, path, compose } = draft;
+  const { tools } = fitted;
+  const { body, slices, pricesOf } = sending;
+  const fields = fieldsToSend(turn, draft, sending);
+  const elements = rounds?.elements ?? [];
+  const behind = { first: path.length, end: path.length, elements };
+  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
+  const patches = elements.length === 0 ? marked : withPatch(marked, behind);
+  const isSaidAlike = patches.length === 0 && tools.elements.length === 0;
+  if (isSaidAlike && fields.size === 0) return undefined;
+  try {
+    // What the provider holds of the conversation it goes on holding: nothing of it is written out for a field beside it.
+    return isSaidAlike
+      ? patchBody(body, slices, wire.messagesField, { patches, fields })
+      : compose({ patches, fields, tools });
+  } catch (error) {
+    // The first request goes as it came; a later one of the same turn would make no sense so.
+    if (elements.length > 0) throw error;
+    reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
+    return undefined;
+  }
+}
+
+/** JSON text of the fields beside the conversation that get another value. */
+function fieldsToSend(
+  { fitted, rounds }: Turn,
+  draft: Draft,
+  { request, body, slices }: Sending,
+): ReadonlyMap<string, string> {
+  const { wire, targets } = draft;
+  const { target, isFinal } = fitted;
+  const fields = new Map<string, string>();
+  if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
+  const hasTools = request.tools !== undefined || request.toolsInMessage !== undefined;
+  if ((isFinal || rounds?.isLast === true) && hasTools)
+    fields.set("tool_choice", JSON.stringify(wire.noTools));
+  const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
+  if (shortened !== undefined)
+    for (const [name, value] of wire.outputFields(body, slices, shortened.sent))
+      fields.set(name, JSON.stringify(value));
+  return fields;
+}

@@ -1,0 +1,378 @@
+/** The end of a turn: its answer joins the log, and everything is stored in one transaction. */
+
+import type { Calibration } from "../../budget/calibrate.ts";
+import { addNew, commitTurn, noCounters, seedTurn } from "../../budget/counters.ts";
+import type { Counters } from "../../message/counters.ts";
+import { errorMessage } from "../../message/error.ts";
+import type { TurnStatus } from "../../message/event.ts";
+import type { Usage } from "../../message/message.ts";
+import { cutBlocks, joinIds, nameOfBlock } from "../../store/blocks.ts";
+import { packBody } from "../../store/body.ts";
+import { shortHash } from "../../store/chain.ts";
+import type { TurnRecord, Write } from "../../store/store.ts";
+import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/credentials.ts";
+import { recognizeOverflow } from "../../wire/overflow.ts";
+import type { Answer } from "../../wire/format/wire.ts";
+import { noteTaken, takeBasis } from "../measure/calibrations.ts";
+import type { Draft } from "../draft/draft.ts";
+import { reportDegraded } from "../log/commit-edits.ts";
+import { expandAnswer } from "./record-inner-rounds.ts";
+import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
+import { type Fitted, outputToSend, shortenedOutput } from "../fit/last-resort.ts";
+import { type LogMessage, moveTip, pathTo, type SessionLog } from "../log/log.ts";
+import { storedHead } from "../measure/preamble.ts";
+import { announceOverflow } from "../fit/refit-after-overflow.ts";
+import { announce, appendMessages, type Placed, type Tip } from "../log/append.ts";
+import type { Saved } from "../log/save.ts";
+import type { Target } from "../measure/target.ts";
+import { noteTurn } from "../fit/when-to-compact.ts";
+import type { TurnContext } from "./turn.ts";
+import { moneyOf } from "../inspect/turn-history.ts";
+
+export interface TurnResult {
+  readonly status: TurnStatus;
+  readonly answer?: Answer;
+  readonly error?: string;
+}
+
+/** A turn as it was last sent. */
+export interface SentTurn {
+  readonly draft: Draft;
+  readonly placed: Placed;
+  readonly fitted: Fitted;
+  /** What the client does not know of. */
+  readonly rounds?: KeptRounds | undefined;
+}
+
+/** What the provider's figures say of how it counts, and of how much it takes. */
+function noteUsage(
+  { calibrations }: TurnContext,
+  { placed: { log, branch }, draft, fitted, rounds }: SentTurn,
+  usage: Usage | undefined,
+): void {
+  if (usage === undefined) return;
+  const { target, measured } = fitted;
+  // What was reported of the first round is of what was measured.
+  const first = rounds?.usages[0] ?? usage;
+  // Not of what is sent next: that has the inner rounds in it, or was compacted on the way.
+  if ((rounds?.messages.length ?? 0) === 0)
+    calibrations.observe(log, target, measured, first.inputTokens);
+  const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
+  // With what the model looked up on the way: that is in the next request, too.
+  takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
+  noteTaken(log, branch, outputToSend(draft, fitted)?.maxTokens ?? outputTokens);
+}
+
+export async function endTurn(
+  context: TurnContext,
+  sent: SentTurn,
+  given: TurnResult,
+): Promise<Saved> {
+  const { placed, fitted, draft } = sent;
+  const { log, branch } = placed;
+  const harmless = withoutSecrets(given, draft.credentials ?? (() => []));
+  const { answerTokens, result } = await recordAnswer(context, sent, harmless);
+  branch.inFlight--;
+  context.sessions.noteAnswers(log);
+  const usage = usageOf(sent, result);
+  noteUsage(context, sent, usage);
+  noteOverflow(context, sent, result);
+  noteRefusal(context, sent, result);
+  const endedAt = context.now();
+  log.record = { ...log.record, updatedAt: endedAt };
+  const record = recordOf(sent, result, endedAt);
+  branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
+  if (usage !== undefined) branch.sentLength = draft.path.length;
+  noteTurn(context, branch, fitted, sent.rounds?.usages.at(-1) ?? usage);
+  branch.isChanged = true;
+  log.unsaved.push(...turnWrites(sent, record));
+  announce(log, {
+    type: "turn-end",
+    session: log.record.id,
+    at: endedAt,
+    turn: record.id,
+    branch: record.branch,
+    provider: fitted.target.provider,
+    model: record.model,
+    outcome: record.outcome,
+    status: record.status,
+    measurement: fitted.measurement,
+    tokensBefore: fitted.tokensBefore,
+    limit: record.limit,
+    ...(record.headTokens === undefined ? {} : { headTokens: record.headTokens }),
+    window: record.window,
+    ...(record.isWindowGuess === true ? { isWindowGuess: true } : {}),
+    ...(record.priority === undefined ? {} : { priority: record.priority }),
+    ...(usage === undefined ? {} : { usage }),
+    ...moneyOf(context.pricesOf(fitted.target), { ...fitted, usage }),
+    ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
+    ...(record.stopReason === undefined ? {} : { stopReason: record.stopReason }),
+    ...(record.error === undefined ? {} : { error: record.error }),
+  });
+  context.debug("context-guard/build-metrics", () => ({
+    ...draft.who,
+    ctxTokens: fitted.tokensAfter,
+    newTokens: answerTokens,
+    schemaTokens: fitted.measurement.tools,
+    expectedTokens: fitted.tokensAfter + answerTokens,
+    contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
+  }));
+  return context.saver.save(log);
+}
+
+/** Said of what went wrong; a longer text is no sentence. */
+const maxErrorChars = 16 * 1024;
+
+/**
+ * The one place where texts of an upstream's failure come in. An answer that is whole stays as it came: the client sends it
+ * back, and it must be known then.
+ */
+function withoutSecrets(result: TurnResult, credentialsOf: () => readonly string[]): TurnResult {
+  const { error, answer, status } = result;
+  const isWhole = status === "complete" || answer === undefined;
+  if (isWhole && error === undefined) return result;
+  const credentials = credentialsOf();
+  // Cut first far behind the end, so that nothing is left of a credential that the cut would go through.
+  const clean = (text: string): string =>
+    withoutCredentials(text.slice(0, 4 * maxErrorChars), credentials).slice(0, maxErrorChars);
+  return {
+    ...result,
+    ...(error === undefined ? {} : { error: clean(error) }),
+    ...(isWhole ? {} : { answer: harmlessAnswer(answer, credentials, clean) }),
+  };
+}
+
+function harmlessAnswer(
+  answer: Answer,
+  credentials: readonly string[],
+  clean: (text: string) => string,
+): Answer {
+  const { error, stopReason, choices } = answer;
+  return {
+    ...answer,
+    choices: choices.map((choice) =>
+      choice.map((message) => withoutCredentialsInside(message, credentials)),
+    ),
+    ...(stopReason === undefined ? {} : { stopReason: clean(stopReason) }),
+    ...(error === undefined
+      ? {}
+      : { error: { type: clean(error.type), message: clean(error.message) } }),
+  };
+}
+
+/** The client is shown the last round's input; what was paid for is the sum. */
+function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefined {
+  return sumUsage(rounds?.usages ?? []) ?? answer?.usage;
+}
+
+/** The window was full before the answer was: it has passed, and the next turn makes room. */
+function noteOverflow(context: TurnContext, sent: SentTurn, { answer }: TurnResult): void {
+  const { error, response } = answer ?? {};
+  const body = error === undefined ? (response ?? null) : { error: { ...error } };
+  const overflow = recognizeOverflow({ status: 200, body });
+  if (overflow === undefined) return;
+  const { draft, fitted } = sent;
+  draft.branch.mustCompact = true;
+  announceOverflow(context, draft, { fitted, overflow, attempt: 1, isRetried: false });
+}
+
+/** A server that does not hold tools back itself is not asked to again: the next request goes the other way. */
+function noteRefusal(
+  { targets }: TurnContext,
+  { draft, fitted }: SentTurn,
+  { status, error = "", answer }: TurnResult,
+): void {
+  const { deferral } = fitted.target.wire;
+  const isNative = draft.offer?.catalogue?.isNative === true && fitted.tools.isWhole;
+  if (status !== "failed" || deferral === undefined || !isNative) return;
+  const said = `${error} ${answer?.error?.message ?? ""}`;
+  if (!deferral.refusal.test(said)) return;
+  targets.distrust(fitted.target);
+  reportDegraded(draft, "view", `the provider does not hold tools back itself: ${said.trim()}`);
+}
+
+/** An answer that cannot be read must not take its request with it. */
+async function recordAnswer(
+  context: TurnContext,
+  sent: SentTurn,
+  result: TurnResult,
+): Promise<{ readonly answerTokens: number; readonly result: TurnResult }> {
+  try {
+    return { answerTokens: await appendAnswers(context, sent, result), result };
+  } catch (error) {
+    const message = `The answer could not be recorded: ${errorMessage(error)}`;
+    return { answerTokens: 0, result: { status: "incomplete", error: message } };
+  }
+}
+
+/** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
+async function appendAnswers(
+  context: TurnContext,
+  sent: SentTurn,
+  result: TurnResult,
+): Promise<number> {
+  const { placed, draft, fitted } = sent;
+  const isComplete = result.status === "complete";
+  const { turn, wire } = draft;
+  const appending = {
+    turn: turn.id,
+    branch: placed.branch.record.id,
+    source: "answer",
+    isComplete,
+    at: context.now(),
+  } as const;
+  const choices = result.answer?.choices ?? [];
+  let tokens = 0;
+  const tips: Tip[] = [];
+  for (const choice of choices) {
+    const bytes = choice.map((message) => new TextEncoder().encode(JSON.stringify(message)));
+    const learned = await context.facts.learn(wire, bytes, fitted.target.ruler);
+    const messages = (isComplete ? learned : learned.map(asIncomplete)).map((message, index) => ({
+      message,
+      bytes: bytes[index] ?? new Uint8Array(),
+    }));
+    tips.push(appendMessages(placed.log, placed.tip, messages, appending));
+    for (const { message } of messages) tokens += message.tokens;
+  }
+  const [first] = tips;
+  if (first !== undefined && isComplete) await expandAnswer(context, sent, first);
+  // Another request may have moved the branch on meanwhile.
+  if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
+    moveTip(placed.branch, first.seq);
+  if (first !== undefined && isComplete) noteNames(context, { placed, draft, fitted }, result);
+  return tokens;
+}
+
+/** Half an answer is not the whole one, even when a later try says no more than it did. */
+function asIncomplete(message: LogMessage): LogMessage {
+  return { ...message, identity: shortHash(`incomplete ${message.identity}`) };
+}
+
+/** The names under which the provider keeps the answer: a later request may say no more than that. */
+function noteNames(
+  context: TurnContext,
+  { placed, draft: { wire } }: SentTurn,
+  { answer }: TurnResult,
+): void {
+  const { log } = placed;
+  const { tenant, id: session } = log.record;
+  const messages = answer?.choices[0] ?? [];
+  // The branch stands on the last message of the answer; those before it are its ancestors.
+  const nodes = pathTo(log, placed.branch.record.tipSeq, messages.length);
+  const named = [
+    ...messages.map((message, index) => ({ names: wire.ownIds(message), node: nodes[index] })),
+    { names: wire.ownIds(answer?.response ?? {}), node: nodes.at(-1) },
+  ];
+  for (const { names, node } of named) {
+    for (const name of node === undefined ? [] : names) {
+      const reference = { name, session, seq: node?.seq ?? 0 };
+      context.references.note(tenant, reference);
+      log.unsaved.push(Promise.resolve({ kind: "reference", tenant, reference }));
+    }
+  }
+}
+
+function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnRecord {
+  const { draft, placed, fitted } = sent;
+  const {
+    turn,
+    head,
+    who: { priority },
+  } = draft;
+  const { target } = fitted;
+  const stored = storedHead(head, placed.lead);
+  const { stopReason } = result.answer ?? {};
+  const usage = usageOf(sent, result);
+  const shortened = shortenedOutput(draft, fitted, sent.rounds?.reported?.lookedUpTokens);
+  const cachedTokens = sent.rounds?.usages.at(-1)?.cacheReadTokens;
+  return {
+    id: turn.id,
+    branch: placed.branch.record.id,
+    relation: placed.relation,
+    requestTip: placed.tip.seq,
+    ...(stored.hash === undefined ? {} : { head: stored.hash }),
+    provider: target.provider,
+    model: target.model,
+    outcome: fitted.outcome,
+    status: result.status,
+    measurement: fitted.measurement,
+    tokensBefore: fitted.tokensBefore,
+    tokensAfter: fitted.tokensAfter,
+    limit: fitted.limit,
+    ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
+    window: target.limit.window,
+    ...(shortened === undefined ? {} : { shortened }),
+    ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
+    ...(priority === undefined ? {} : { priority }),
+    ...(usage === undefined ? {} : { usage }),
+    ...(cachedTokens === undefined ? {} : { cachedTokens }),
+    ...(stopReason === undefined ? {} : { stopReason }),
+    ...(result.error === undefined ? {} : { error: result.error }),
+    startedAt: turn.at,
+    endedAt,
+  };
+}
+
+/** What the next turn of this branch starts from. */
+function countersOf(
+  { fitted, placed }: SentTurn,
+  turn: TurnRecord,
+  answerTokens: number,
+): Counters {
+  const { measurement, target } = fitted;
+  const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
+  const calibration = placed.log.calibrations.get(target.key);
+  const debtUsd = placed.branch.record.counters?.debtUsd;
+  return {
+    ...commitTurn(addNew(seeded, answerTokens), turn.usage),
+    ...(debtUsd === undefined ? {} : { debtUsd }),
+    ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
+  };
+}
+
+function storedCalibration(
+  { key }: Target,
+  { factor, factors, samples }: Calibration,
+): NonNullable<Counters["calibration"]> {
+  const round = (value: number): number => Math.round(value * 1000) / 1000;
+  const { system, tools, conversation } = factors;
+  return {
+    target: key,
+    factor: round(factor),
+    samples,
+    factors: { system: round(system), tools: round(tools), conversation: round(conversation) },
+  };
+}
+
+function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Promise<Write>[] {
+  const { log } = placed;
+  const session = log.record.id;
+  const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
+  const { hash, bytes } = storedHead(draft.head, placed.lead);
+  if (hash === undefined || log.heads.has(hash)) return writes;
+  log.heads.add(hash);
+  return [...writes, ...headWrites(log, hash, bytes)];
+}
+
+/** A session that changes its head with every turn would fill the set: what was stored before is not stored twice anyway. */
+const maxKnownBlocks = 20_000;
+
+/** Only the blocks that are new: of a long prompt with a new date in it, one or two. */
+function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
+  const session = log.record.id;
+  const blocks = cutBlocks(bytes);
+  if (log.blocks.size > maxKnownBlocks) log.blocks.clear();
+  const added = blocks.filter(({ id }) => !log.blocks.has(nameOfBlock(id)));
+  for (const { id } of added) log.blocks.add(nameOfBlock(id));
+  return [
+    ...added.map(
+      async (block): Promise<Write> => ({
+        kind: "block",
+        session,
+        id: block.id,
+        body: await packBody(block.bytes),
+      }),
+    ),
+    Promise.resolve({ kind: "head", session, hash, blocks: joinIds(blocks) }),
+  ];
+}

@@ -1,0 +1,378 @@
+/**
+ * Rounds with the upstream that the client does not know of: the model calls a tool of ours, we answer, and it goes on.
+ *
+ *   answer ─► calls of ours? ─► answered here ─► another round, at most so many
+ *                           └► calls of the client's beside them: the client acts first, our results wait for its own
+ */
+
+import type { Measurement } from "../../budget/measure.ts";
+import { errorMessage } from "../../message/error.ts";
+import type { OwnCallEvent } from "../../message/event.ts";
+import { type JsonObject, stringOr } from "../../message/json.ts";
+import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
+import { type OwnToolName, readOwnCall } from "../../offload/own-tools.ts";
+import type { Answer, IsOwn } from "../../wire/format/wire.ts";
+import { answerRoom } from "../lookup/answer-room.ts";
+import { encodeMessage } from "../draft/encode.ts";
+import type { Config } from "../../config/schema.ts";
+import type { Draft } from "../draft/draft.ts";
+import { reportDegraded, reportRenamed } from "../log/commit-edits.ts";
+import type { Fitted } from "../fit/last-resort.ts";
+import type { ToolSearch } from "../fit/load-tools.ts";
+import type { OwnAnswer } from "../lookup/answer-own-call.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import { viewOf } from "../log/path.ts";
+import { announce } from "../log/append.ts";
+import type { TurnContext } from "./turn.ts";
+import { isInside } from "../log/view.ts";
+import { type Scope, visibleOn } from "../log/visible.ts";
+
+/** What the model looks up in one turn; more than this is a loop. */
+const maxRounds = 8;
+const maxCallsPerRound = 16;
+
+const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
+const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
+
+/** Answers that stopped for want of room, or because they had to: a call at their end may be half of one. */
+const cutShort = new Set([
+  "max_tokens",
+  "length",
+  "max_output_tokens",
+  "content_filter",
+  "refusal",
+  "model_context_window_exceeded",
+  "pause_turn",
+]);
+
+export interface InnerRounds {
+  readonly isOwn: IsOwn;
+  /** The upstream has answered. again: there is more to send. Contract: never rejects. */
+  answered(answer: Answer): Promise<"done" | "again">;
+  /** What was said behind the client's own messages. */
+  readonly elements: readonly Uint8Array[];
+  /** Of these, in our tokens. */
+  readonly tokens: number;
+  /** The model may call nothing any more. */
+  readonly isLast: boolean;
+  /** What the turn consists of, where the client knows only a part. */
+  readonly kept: KeptRounds;
+}
+
+export interface KeptRounds {
+  /** Everything the model said and was told, in order; empty when the client knows all of it. */
+  readonly messages: readonly JsonObject[];
+  /** How often the upstream was asked more than once. */
+  readonly innerRounds: number;
+  /** What each round reported, where it did. */
+  readonly usages: readonly Usage[];
+  /** The request of the last report, in our tokens: the view may have been compacted since. */
+  readonly reported?: ReportedRound;
+}
+
+export interface ReportedRound {
+  /** Before correction. */
+  readonly measured: Measurement;
+  /** What stood behind the client's own messages. */
+  readonly lookedUpTokens: number;
+}
+
+interface RoundsOf {
+  readonly draft: Draft;
+  readonly offer: OwnOffer;
+  readonly fitted: () => Fitted;
+  /** Makes the view smaller, for the model asked for it; says what came of it. */
+  readonly compact: () => Promise<string>;
+  /** Tools that are held back. */
+  readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
+}
+
+/** Only where tools of ours went out: they stay in for all rounds of a turn. */
+export function openRounds(
+  context: TurnContext,
+  draft: Draft,
+  acts: Pick<RoundsOf, "fitted" | "compact" | "findTools">,
+): InnerRounds | undefined {
+  const { offer } = draft;
+  const { tools, isFinal } = acts.fitted();
+  if (offer === undefined || tools.elements.length === 0 || isFinal) return undefined;
+  if (offer.own.hasStepped) reportRenamed(draft, offer);
+  return openInnerRounds(context, { draft, offer, ...acts });
+}
+
+interface Spoken {
+  readonly messages: readonly JsonObject[];
+  readonly elements: readonly Uint8Array[];
+  readonly tokens: number;
+}
+
+const nothingSpoken: Spoken = { messages: [], elements: [], tokens: 0 };
+
+function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
+  const { draft, offer } = turn;
+  const { wire } = draft;
+  const isOwn: IsOwn = (name, isToolSearch = false) =>
+    ownToolOf(offer, { name, ...(isToolSearch ? { isToolSearch } : {}) }) !== undefined;
+  const usages: Usage[] = [];
+  let reported: ReportedRound | undefined;
+  /** Of the rounds that are over. */
+  let spoken = nothingSpoken;
+  /** What the client is told of the last answer. */
+  let said: readonly JsonObject[] = [];
+  let rounds = 0;
+  let isLast = false;
+  let isOwed = false;
+
+  const speak = async (before: Spoken, added: readonly JsonObject[]): Promise<Spoken> => {
+    const bytes = added.map(encodeMessage);
+    const facts = await context.facts.learn(wire, bytes, turn.fitted().target.ruler);
+    return {
+      messages: [...before.messages, ...added],
+      elements: [...before.elements, ...bytes],
+      tokens: facts.reduce((sum, { tokens }) => sum + tokens, before.tokens),
+    };
+  };
+
+  const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
+    const asked = await speak(spoken, draft.isForgotten ? wire.repeatable(heard) : heard);
+    const isEnough = rounds + 1 >= maxRounds;
+    const answers = await answerCalls(context, turn, own, asked.tokens);
+    const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
+    spoken = await speak(asked, wire.encode([resultsOf(offer, own, [...answers, ...last])]));
+    isLast = isEnough;
+  };
+
+  return {
+    isOwn,
+    get elements() {
+      return spoken.elements;
+    },
+    get tokens() {
+      return spoken.tokens;
+    },
+    get isLast() {
+      return isLast;
+    },
+    get kept() {
+      const { messages } = spoken;
+      const last = draft.isForgotten ? wire.repeatable(said) : said;
+      const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
+      return {
+        messages: whole,
+        innerRounds: rounds,
+        usages,
+        ...(reported === undefined ? {} : { reported }),
+      };
+    },
+    answered: async (answer) => {
+      if (answer.usage !== undefined) {
+        usages.push(answer.usage);
+        reported = { measured: turn.fitted().measured, lookedUpTokens: spoken.tokens };
+      }
+      const heard = answer.choices[0] ?? [];
+      said = wire.withoutOwnCalls(heard, isOwn);
+      const calls = heard.flatMap((message) => wire.toolCalls(message));
+      const others = new Set(said.flatMap((message) => wire.toolCalls(message)).map(idOf));
+      const own = calls.filter(({ id }) => !others.has(id));
+      const isCut = answer.outcome !== "message" || cutShort.has(answer.stopReason ?? "");
+      if (own.length === 0 || isCut || isLast) return "done";
+      try {
+        await goOn(heard, own);
+      } catch (error) {
+        // The client gets what there is: a call that nobody answered is not told.
+        reportDegraded(draft, "view", `a lookup failed: ${errorMessage(error)}`);
+        return "done";
+      }
+      isOwed = others.size > 0;
+      if (isOwed) return "done";
+      // What the model says between its lookups takes room, too.
+      const { limit, tokensAfter } = turn.fitted();
+      if (tokensAfter + spoken.tokens > limit) await turn.compact();
+      rounds++;
+      return "again";
+    },
+  };
+}
+
+function idOf({ id }: ToolCallPart): string {
+  return id;
+}
+
+/** One answer to each call; what stands behind the last is said with it. */
+function resultsOf(
+  offer: OwnOffer,
+  calls: readonly ToolCallPart[],
+  answers: readonly OwnAnswer[],
+): Message {
+  const parts = calls.map((call, index) => {
+    const { text = "", isError = false, blocks } = answers[index] ?? {};
+    const rest = index === calls.length - 1 ? answers.slice(calls.length) : [];
+    const more = rest.map((last) => last.text);
+    const content =
+      blocks === undefined
+        ? contentOf(offer, call, { text: [text, ...more].join("\n") })
+        : [...contentOf(offer, call, { text, blocks }), ...(call.isToolSearch ? [] : texts(more))];
+    return { kind: "tool-result", callId: call.id, content, isError } as const;
+  });
+  return { role: "tool", parts };
+}
+
+function texts(all: readonly string[]): readonly Part[] {
+  return all.map((text) => ({ kind: "text", text }));
+}
+
+/** Whose call it is. Where our search has a form of the provider's own, a function by its name is somebody else's. */
+export function ownToolOf(
+  { own, catalogue }: OwnOffer,
+  { name, isToolSearch }: Pick<ToolCallPart, "name" | "isToolSearch">,
+): OwnToolName | undefined {
+  const isNativeSearch = catalogue?.isNativeSearch === true;
+  if (isToolSearch === true) return isNativeSearch ? "tool_search" : undefined;
+  const tool = own.named(name);
+  return tool === "tool_search" && isNativeSearch ? undefined : tool;
+}
+
+/** What the wire has a form of its own for stands in that; a search in such a form that found nothing is answered so, too. */
+export function contentOf(
+  { catalogue }: OwnOffer,
+  { isToolSearch }: Pick<ToolCallPart, "isToolSearch">,
+  { text, blocks }: Pick<OwnAnswer, "text" | "blocks">,
+): readonly Part[] {
+  const given = blocks ?? (isToolSearch === true ? catalogue?.found([]) : undefined) ?? [];
+  if (given.length === 0) return [{ kind: "text", text }];
+  return given.map((json) => ({ kind: "opaque", type: stringOr(json["type"], ""), json }));
+}
+
+/** One after the other: each has what the ones before it left. */
+async function answerCalls(
+  context: TurnContext,
+  turn: RoundsOf,
+  calls: readonly ToolCallPart[],
+  innerTokens: number,
+): Promise<OwnAnswer[]> {
+  const answers: OwnAnswer[] = [];
+  let spent = 0;
+  for (const [index, call] of calls.entries()) {
+    if (index >= maxCallsPerRound) {
+      answers.push({ text: tooManyText, isError: true });
+      continue;
+    }
+    const room = roomFor(turn.fitted(), innerTokens + spent);
+    const share = Math.floor((room - spent) / (calls.length - index));
+    const startedAt = context.now();
+    const answer = await answerCall(context, turn, call, {
+      roomTokens: Math.max(0, share),
+      innerTokens: innerTokens + spent,
+      isBehindAnother: calls.slice(0, index).some((one) => isSearch(turn, one)),
+    });
+    const { blocks } = answer;
+    const tokens = context.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
+    spent += tokens;
+    const at = context.now();
+    report(turn, call, { ...answer, tokens, at, milliseconds: at - startedAt });
+    answers.push(answer);
+  }
+  return answers;
+}
+
+function isSearch({ offer }: RoundsOf, call: ToolCallPart): boolean {
+  return ownToolOf(offer, call) === "tool_search";
+}
+
+function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
+  return answerRoom(limit, limit - tokensAfter - innerTokens);
+}
+
+async function answerCall(
+  context: TurnContext,
+  { draft, offer, compact, findTools }: RoundsOf,
+  call: ToolCallPart,
+  { roomTokens, ...place }: Omit<ToolSearch, "before" | "query"> & { readonly roomTokens: number },
+): Promise<OwnAnswer> {
+  const tool = ownToolOf(offer, call);
+  // What this very turn brought may be asked for.
+  await context.saver.save(draft.log);
+  if (tool === undefined) return { text: `There is no tool ${call.name}.`, isError: true };
+  const { tenant, id: session } = draft.log.record;
+  return context.own.answer(
+    {
+      tenant,
+      session,
+      scope: scopeOf(context.config, draft),
+      roomTokens,
+      isShown: isShownIn(draft),
+      compact,
+      findTools: (query) => findTools({ query, ...place }),
+      nameOf: offer.own.nameOf,
+    },
+    readOwnCall(tool, call.input),
+  );
+}
+
+/** What the asking branch may look up; undefined: all of its session. */
+export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
+  if (config.agent?.lookup_scope === "session") return undefined;
+  const { id } = branch.record;
+  return { branch: id, isVisible: visibleOn(log, id, branch.hasOtherLead === true) };
+}
+
+/** What stands in the view as it was said need not be looked up. */
+export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolean {
+  let shown: Set<number> | undefined;
+  const find = (): Set<number> => {
+    const { gaps, replacements } = viewOf(log, branch, path);
+    const seqs = Array.from({ length: path.length }, (_, index) =>
+      isInside(gaps, index) || replacements.has(index) ? undefined : path.seqAt(index),
+    );
+    // What is said again here was said first somewhere else.
+    const first = (seq: number): readonly number[] => {
+      const echo = log.echoes.get(seq);
+      return echo?.isWhole === true ? [seq, echo.of] : [seq];
+    };
+    return new Set(seqs.flatMap((seq) => (seq === undefined ? [] : first(seq))));
+  };
+  return (seq) => {
+    shown ??= find();
+    return shown.has(seq);
+  };
+}
+
+function report(
+  { draft: { log, turn } }: RoundsOf,
+  { name }: ToolCallPart,
+  {
+    at,
+    tokens,
+    isError,
+    milliseconds,
+  }: Required<Pick<OwnCallEvent, "at" | "tokens" | "isError" | "milliseconds">>,
+): void {
+  announce(log, {
+    type: "own-call",
+    session: log.record.id,
+    at,
+    turn: turn.id,
+    tool: name,
+    tokens,
+    isError,
+    milliseconds,
+  });
+}
+
+/** The true sum of what was read and written. */
+export function sumUsage(usages: readonly Usage[]): Usage | undefined {
+  const [first, ...others] = usages;
+  return first && others.reduce(addUsage, first);
+}
+
+function addUsage(one: Usage, other: Usage): Usage {
+  const sum = (name: keyof Usage): number => (one[name] ?? 0) + (other[name] ?? 0);
+  const optional = (
+    ["cacheReadTokens", "cacheWriteTokens", "cacheWriteLongTokens", "reasoningTokens"] as const
+  ).filter((name) => one[name] !== undefined || other[name] !== undefined);
+  return {
+    inputTokens: sum("inputTokens"),
+    outputTokens: sum("outputTokens"),
+    ...Object.fromEntries(optional.map((name) => [name, sum(name)])),
+  };
+}

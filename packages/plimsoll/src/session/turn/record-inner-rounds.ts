@@ -1,0 +1,78 @@
+/** What the model said and was told in rounds of its own joins the log, and an edit says where it belongs. */
+
+import type { Edit } from "../../message/edit.ts";
+import { encodeMessage } from "../draft/encode.ts";
+import type { SentTurn } from "./end-turn.ts";
+import { looseChainOf, nextEditSeq, pathTo } from "../log/log.ts";
+import { appendMessages, type Tip } from "../log/append.ts";
+import type { TurnContext } from "./turn.ts";
+
+export const ownTools = "own_tools";
+
+/** `answer` is the last message of the answer as the client knows it. */
+export async function expandAnswer(
+  context: TurnContext,
+  { draft, placed, fitted, rounds }: SentTurn,
+  answer: Tip,
+): Promise<void> {
+  const { log } = placed;
+  const said = rounds?.messages ?? [];
+  if (said.length === 0) return;
+  const bytes = said.map(encodeMessage);
+  const learned = await context.facts.learn(draft.wire, bytes, fitted.target.ruler);
+  await context.exclusively(`edits\0${log.record.id}`, async () => {
+    const inner: number[] = [];
+    let tip = placed.tip;
+    for (const [index, message] of learned.entries()) {
+      const body = bytes[index] ?? new Uint8Array();
+      tip = appendMessages(log, tip, [{ message, bytes: body }], {
+        turn: draft.turn.id,
+        branch: placed.branch.record.id,
+        source: "inner",
+        isComplete: true,
+        at: context.now(),
+      });
+      inner.push(tip.seq ?? 0);
+      log.inner.set(tip.seq ?? 0, body);
+    }
+    const tokens = learned.reduce((sum, message) => sum + message.tokens, 0);
+    const edit = editFor({ draft, placed, answer, inner, tokens, at: context.now() });
+    if (edit === undefined) return;
+    log.edits.push(edit);
+    log.unsaved.push(Promise.resolve({ kind: "edit", session: log.record.id, edit }));
+  });
+}
+
+interface Expanding extends Pick<SentTurn, "draft" | "placed"> {
+  readonly answer: Tip;
+  readonly inner: readonly number[];
+  readonly tokens: number;
+  readonly at: number;
+}
+
+/** The answer is everything between the request and its last message. */
+function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit | undefined {
+  const { log, branch } = placed;
+  const path = pathTo(log, answer.seq);
+  const from = path.findIndex(({ parent }) => parent === placed.tip.seq);
+  const [first, last] = [path[from], path.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  // The same answer to the same request, once more: the client cannot tell them apart.
+  const isKnown = log.edits.some(
+    ({ action }) => action.kind === "expand" && action.last === looseChainOf(last),
+  );
+  if (isKnown) return undefined;
+  return {
+    seq: nextEditSeq(log),
+    branch: branch.record.id,
+    step: `${draft.turn.id}+${ownTools}`,
+    anchor: looseChainOf(last),
+    at,
+    action: { kind: "expand", first: looseChainOf(first), last: looseChainOf(last), inner },
+    place: "undefined",
+    strategy: ownTools,
+    reason: "The model looked something up.",
+    tokensBefore: path.slice(from).reduce((sum, node) => sum + node.tokens, 0),
+    tokensAfter: tokens,
+  };
+}

@@ -1,0 +1,450 @@
+/**
+ * One request through the system. Start reading here.
+ *
+ *   wire: slices ─► learn: hashes, tokens ─► log: append new ─► measure ─► fit: guard, edits ─► upstream ─► log: append answer
+ *
+ * A turn that makes no edit is one durable transaction: its new messages and its answer together, before the
+ * client sees the end of the answer. A turn that makes one has one more, before its request is sent.
+ */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { Relation } from "../../message/event.ts";
+import { sha256 } from "../../store/body.ts";
+import type { Store } from "../../store/store.ts";
+import type { Overflow } from "../../wire/overflow.ts";
+import type { Wire, WireRequest } from "../../wire/format/wire.ts";
+import { compactAsAsked } from "../fit/compact-on-request.ts";
+import type { Draft } from "../draft/draft.ts";
+import { bringsAnswers, leftBehind, recallAnswers } from "../identify/echoes.ts";
+import { reportDegraded } from "../log/commit-edits.ts";
+import { endTurn, type TurnResult } from "./end-turn.ts";
+import type { EventBus } from "../log/event-bus.ts";
+import { fitTurn, untouched } from "../fit/fit.ts";
+import type { CountTokens, HeadCounts } from "../measure/head-counts.ts";
+import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
+import { withFewerTools } from "../fit/defer-tools.ts";
+import { continueBlindly, placeInSession, type SessionHints, shapeOf } from "../identify/place-request.ts";
+import { newId } from "../log/ids.ts";
+import { type InnerRounds, openRounds } from "./inner-rounds.ts";
+import {
+  type Fitted,
+  type FitWorld,
+  type ShortenedOutput,
+  shortenedOutput,
+} from "../fit/last-resort.ts";
+import { loadTools } from "../fit/load-tools.ts";
+import { extendLinks, moveTip, pathBehind, rootLink } from "../log/log.ts";
+import type { HeadReader } from "../measure/preamble.ts";
+import type { Mender } from "../log/mend.ts";
+import { linksIn, newLead, ownLink } from "../identify/named-links.ts";
+import { fitAgain } from "../fit/refit-after-overflow.ts";
+import type { OwnAnswers } from "../lookup/answer-own-call.ts";
+import { askedTools, type OfferReader, withOffer } from "../tools/own-tools-offer.ts";
+import type { PrefixMemory } from "../identify/last-request.ts";
+import { guardOf } from "../draft/projection.ts";
+import { announceSession, appendMessages, type Placed, startNewBranch } from "../log/append.ts";
+import type { References } from "../identify/provider-ids.ts";
+import { noteGuest } from "../identify/refreshed.ts";
+import { draftOf } from "./draft-from-request.ts";
+import type { Saved } from "../log/save.ts";
+import { bodyToSend } from "./body-to-send.ts";
+import type { SessionCache } from "../identify/find-session.ts";
+import { keepSpellings } from "../identify/spellings.ts";
+import type { Targets } from "../measure/target.ts";
+import type { Pictures } from "../inspect/window.ts";
+
+export type { TurnResult } from "./end-turn.ts";
+
+/** What a turn needs of the world. */
+export interface TurnContext extends FitWorld {
+  readonly store: Store;
+  readonly sessions: SessionCache;
+  readonly heads: HeadReader;
+  readonly headCounts: HeadCounts;
+  readonly prefixes: PrefixMemory;
+  readonly targets: Targets;
+  readonly references: References;
+  readonly bus: EventBus;
+  readonly now: () => number;
+  /** One piece of work after the other under each name: two requests never look for one session at once. */
+  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  /** Turns that have begun and not ended: whoever closes waits for them. */
+  readonly openTurns: OpenTurns;
+  readonly offers: OfferReader;
+  readonly own: OwnAnswers;
+  /** What people are shown of a window, and its size as they are told it. */
+  readonly picture: Pictures;
+  readonly mender: Pick<Mender, "isSpoilt" | "mend">;
+}
+
+export interface OpenTurns {
+  add(turn: Unended): void;
+  delete(turn: Unended): void;
+}
+
+/** How to end a turn that nobody else will end; undefined when somebody will. */
+export interface Unended {
+  readonly abort: (() => Promise<unknown>) | undefined;
+}
+
+export interface Incoming {
+  readonly tenant: string;
+  readonly provider: string;
+  readonly wire: Wire;
+  readonly body: Uint8Array;
+  readonly hints: SessionHints;
+  readonly priority?: 1 | 2 | 3;
+  /** Recorded and measured, but sent as it came. */
+  readonly isOff?: boolean;
+  /** It begins a session of its own, unless its client has a name for another. */
+  readonly isAnew?: boolean;
+  /** How to have its provider count something, as long as the request is under way. */
+  readonly countTokens?: CountTokens;
+  /** Its tenant is a credential on this machine, which its client may have refreshed. */
+  readonly isRefreshable?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Values that came with it and must not be kept, should an upstream quote them. */
+  readonly credentials?: () => readonly string[];
+}
+
+export interface Turn {
+  readonly id: string;
+  readonly session: string;
+  readonly branch: string;
+  readonly relation: Relation;
+  /** As it was last sent: a turn that the provider found too long is sent again. */
+  readonly fitted: Fitted;
+  /** How long the answer may be, where there is no room for what the client asked for. */
+  readonly shortened: ShortenedOutput | undefined;
+  /**
+   * The provider said that it is too long. True: there is something smaller to send now, in `fitted`. False: the
+   * provider's word stands.
+   */
+  overflowed(overflow: Overflow): Promise<boolean>;
+  /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
+  readonly rounds: InnerRounds | undefined;
+  /** Stores the turn. Contract: never rejects; call it once. */
+  end(result: TurnResult): Promise<Saved>;
+}
+
+export interface ReceivedTurn extends Turn {
+  /** The bytes to send now; undefined when they are the client's own. */
+  readonly body: Uint8Array | undefined;
+}
+
+const largeBytes = 1024 * 1024;
+
+/** A spoilt session is put aside, and then the database may turn out to be spoilt, too. */
+const mendsMax = 3;
+
+/**
+ * A request as a client sent it: everything, every time. So it can be begun anew where the store turns out to be spoilt,
+ * in a session of its own history.
+ */
+export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  let isAnew = false;
+  for (let mends = 0; ; mends++) {
+    try {
+      return await receiveOnce(context, { ...incoming, isAnew });
+    } catch (error) {
+      if (mends >= mendsMax || !isSpoilt(error) || !(await context.mender.mend(error))) throw error;
+      // Its session is gone. Nobody else's is looked for in its place.
+      isAnew ||= PlimsollError.is(error) && error.fields["session"] !== undefined;
+    }
+  }
+}
+
+/** Something else of it was found spoilt since it was read. */
+function spoiltSession(session: string): PlimsollError {
+  const message = `${session} was found spoilt.`;
+  return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
+}
+
+function isSpoilt(error: unknown): boolean {
+  return PlimsollError.is(error) && error.code === "STORE_CORRUPT";
+}
+
+async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  const { wire, body, tenant } = incoming;
+  const memoryKey = memoryKeyOf(incoming);
+  const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
+  const request = wire.readRequest(body, recalled.slices);
+  // To find its messages took a while: others get their turn before they are read.
+  if (body.length > largeBytes) await nextTurn();
+  const hints = {
+    ...(request.clientSession && { clientKey: request.clientSession }),
+    ...incoming.hints,
+  };
+  const targets = targetsFor(context, incoming, request);
+  const [target] = targets;
+  const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
+  const known = recalled.rulerKey === target.ruler.key ? recalled.messages : [];
+  const messages = [
+    ...known,
+    ...(await context.facts.learn(wire, bytes.slice(known.length), target.ruler)),
+  ];
+  const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
+  const { slices } = recalled;
+  const asked = { target, request, body, slices, count: incoming.countTokens };
+  const head = await context.heads.read(body, request, target);
+  const headRatio = await context.headCounts.ratio(head, asked);
+  const isGuessed = messages.some(({ isGuess }) => isGuess === true);
+  if (!isGuessed)
+    context.prefixes.remember(memoryKey, {
+      body,
+      slices,
+      rulerKey: target.ruler.key,
+      messages,
+      links,
+    });
+
+  const whole = await wholeConversation(context, {
+    tenant,
+    wire: wire.name,
+    request,
+    messages,
+    links,
+  });
+  const turn = { id: newId("turn"), at: context.now() };
+  // Several credentials of one client may ask for one session.
+  const isShared = incoming.isRefreshable === true && hints.clientKey !== undefined;
+  const placed = await context.exclusively(
+    `${isShared ? "" : tenant}\0${hints.clientKey ?? ""}`,
+    () => appendRequest(context, { ...incoming, hints }, { turn, whole, bytes }),
+  );
+  context.calibrations.expect(placed.log, target, headRatio);
+  const isOff = incoming.isOff === true || whole.isUnknown;
+  const offered = askedTools(body, request, { slices, head, target });
+  const offer = isOff ? undefined : await context.offers.read(offered);
+  const bare = draftOf(context, {
+    incoming: { ...incoming, hints },
+    request,
+    slices,
+    turn,
+    placed,
+    whole,
+    head,
+    targets,
+    bytes,
+    isOff,
+  });
+  const hasOtherPlans = request.hasOtherPlans === true;
+  const draft = hasOtherPlans
+    ? await withFewerTools(context, bare, { offer, wanted: request.wantedTools ?? [] })
+    : withOffer(bare, offer, guardOf(context, bare).limit);
+  if (isGuessed) reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
+  const opened = await openTurn(context, { draft, placed, isOff });
+  return Object.defineProperty(opened, "body", {
+    get: () =>
+      bodyToSend(opened, draft, {
+        request,
+        body,
+        slices,
+        pricesOf: context.pricesOf,
+      }),
+  }) as ReceivedTurn;
+}
+
+function targetsFor(
+  context: TurnContext,
+  { provider, wire, headers, tenant }: Incoming,
+  request: WireRequest,
+): Draft["targets"] {
+  const isLong = /context-1m/.test(headers?.["anthropic-beta"] ?? "");
+  const facts = isLong ? { facts: `${request.model}[1m]` } : {};
+  return context.targets.candidates(provider, wire, { ...request, ...facts, tenant });
+}
+
+/** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
+function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
+  const name = hints.clientKey ?? hints.sessionId ?? sha256(body.subarray(0, 1024));
+  return [tenant, wire.name, name, hints.agent ?? ""].join("\0");
+}
+
+interface Request {
+  readonly turn: { readonly id: string; readonly at: number };
+  readonly whole: WholeConversation;
+  /** Of the messages in the request itself. */
+  readonly bytes: readonly Uint8Array[];
+}
+
+/** Finds the session and the branch, and adds what is new below what is known. */
+async function appendRequest(
+  context: TurnContext,
+  incoming: Incoming,
+  request: Request,
+): Promise<Placed> {
+  const { tenant, wire, hints } = incoming;
+  const { whole, bytes, turn } = request;
+  const { messages, links, heldCount } = whole;
+  const shape = shapeOf(messages, links);
+  const { log, isNew } =
+    whole.log === undefined
+      ? await context.sessions.find({
+          tenant,
+          wire: wire.name,
+          request: shape,
+          hints,
+          isAnew: incoming.isAnew === true,
+          isRefreshable: incoming.isRefreshable === true,
+        })
+      : { log: whole.log, isNew: false };
+  if (context.mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
+  if (isNew) announceSession(log, hints.agent, turn.at);
+  if (bringsAnswers(log, whole)) await recallAnswers(context.store, log);
+  const continued = whole.isUnknown ? continueBlindly(log, hints) : undefined;
+  const named = linksIn(log, messages, links);
+  const place = continued?.place ?? placeInSession(log, { ...shape, links: named }, hints);
+  const branch =
+    place.branch ??
+    startNewBranch(log, {
+      relation: place.relation,
+      forkSeq: place.parent,
+      left: place.left?.record.id,
+      agent: hints.agent,
+      at: turn.at,
+    });
+  const link = continued?.link ?? named[place.common - 1] ?? rootLink(wire.name);
+  const known = { seq: place.parent, link };
+  const added = messages.slice(place.common).map((message, index) => ({
+    message,
+    bytes: bytes[place.common + index - heldCount] ?? new Uint8Array(),
+    link: continued === undefined ? ownLink({ links, named }, place.common + index) : undefined,
+  }));
+  const left =
+    place.relation === "edited" ? pathBehind(log, branch.record.tipSeq, place.parent) : [];
+  const tip = appendMessages(log, known, added, {
+    turn: turn.id,
+    branch: branch.record.id,
+    source: "request",
+    isComplete: true,
+    at: turn.at,
+    left: leftBehind(left),
+  });
+  moveTip(branch, tip.seq);
+  branch.inFlight++;
+  noteGuest(log, branch, tenant);
+  const count = left.filter(({ source }) => source !== "answer").length;
+  if (place.relation === "edited") branch.rewritten = { from: place.common, count };
+  else delete branch.rewritten;
+  keepSpellings(log, { messages, named, bytes, heldCount }, place.common);
+  context.sessions.noteAnswers(log);
+  const lead = newLead(messages, { links, named }, bytes);
+  branch.hasOtherLead = lead !== undefined;
+  return {
+    log,
+    branch,
+    relation: place.relation,
+    tip,
+    newMessages: added.length,
+    links: named,
+    ...(lead === undefined ? {} : { lead }),
+  };
+}
+
+export interface OpenTurn {
+  readonly draft: Draft;
+  readonly placed: Placed;
+  readonly isOff?: boolean;
+  /** The caller may never come back with an answer: then the turn ends when the product closes. */
+  readonly isLeftOpen?: boolean;
+}
+
+/** From here on the request is in the log, and must end: with an answer, or with what went wrong. */
+export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<Turn> {
+  const { draft, placed } = begun;
+  const { log, branch, relation } = placed;
+  const session = log.record.id;
+  let fitted = await context.exclusively(`edits\0${session}`, () => madeToFit(context, begun));
+  let attempt = 1;
+  context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
+  const end = async (result: TurnResult): Promise<Saved> => {
+    try {
+      return await endTurn(context, { draft, placed, fitted, rounds: rounds?.kept }, result);
+    } finally {
+      context.openTurns.delete(unended);
+    }
+  };
+  const rounds = openRounds(context, draft, {
+    fitted: () => fitted,
+    compact: async () => {
+      const before = fitted;
+      const done = await context.exclusively(`edits\0${session}`, () =>
+        compactAsAsked(context, draft, before),
+      );
+      fitted = done.fitted;
+      return done.text;
+    },
+    findTools: async (search) => {
+      const before = fitted;
+      const found = await context.exclusively(`edits\0${session}`, () =>
+        loadTools(context, draft, { ...search, before }),
+      );
+      fitted = found.fitted;
+      return found.answer;
+    },
+  });
+  const unended: Unended = {
+    abort: begun.isLeftOpen ? () => end({ status: "aborted" }) : undefined,
+  };
+  context.openTurns.add(unended);
+  return {
+    id: draft.turn.id,
+    session,
+    branch: branch.record.id,
+    relation,
+    get fitted() {
+      return fitted;
+    },
+    get shortened() {
+      return shortenedOutput(draft, fitted, rounds?.tokens);
+    },
+    overflowed: async (overflow) => {
+      const smaller = await context.exclusively(`edits\0${session}`, () =>
+        fitAgain(context, draft, {
+          ...{ fitted, overflow, attempt, isOff: begun.isOff === true },
+          lookedUpTokens: rounds?.tokens,
+        }),
+      );
+      attempt++;
+      if (smaller !== undefined) fitted = smaller;
+      return smaller !== undefined;
+    },
+    rounds,
+    end,
+  };
+}
+
+/** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
+async function madeToFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
+  const { draft, isOff, isLeftOpen } = begun;
+  if (isOff === true) return untouched(context, draft);
+  try {
+    return await fitTurn(context, draft);
+  } catch (error) {
+    if (isSpoilt(error) && isLeftOpen !== true) throw error;
+    reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
+    return untouched(context, draft);
+  }
+}
+
+function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
+  const {
+    turn,
+    who: { priority },
+  } = draft;
+  return {
+    type: "turn-start",
+    session: placed.log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    branch: placed.branch.record.id,
+    model: fitted.target.model,
+    newMessages: placed.newMessages,
+    measurement: fitted.measurement,
+    limit: fitted.limit,
+    ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
+    ...(priority === undefined ? {} : { priority }),
+  } as const;
+}

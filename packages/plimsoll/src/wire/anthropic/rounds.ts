@@ -1,0 +1,186 @@
+/** Several rounds with the upstream as one answer of the Anthropic Messages wire. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  numberOr,
+  parseObject,
+  stringOr,
+} from "../../message/json.ts";
+import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+
+interface State {
+  /** Content blocks that the client has been told of. */
+  blocks: number;
+  hasCalls: boolean;
+  round: number;
+  hasDropped: boolean;
+  /** Of the running round: the client's index of a block, or undefined for one of ours. */
+  places: Map<number, number | undefined>;
+  /** What the running round has reported so far. */
+  usage: JsonObject;
+  /** Of the rounds before. */
+  outputTokens: number;
+  held: StreamEvent[];
+}
+
+export function openAnthropicRounds(isOwn: IsOwn): RoundMerger {
+  const state: State = {
+    blocks: 0,
+    hasCalls: false,
+    round: 0,
+    hasDropped: false,
+    places: new Map(),
+    usage: {},
+    outputTokens: 0,
+    held: [],
+  };
+  return {
+    take: (event) => {
+      const json = parseObject(event.data);
+      return json === undefined ? [event] : take(state, event, json, isOwn);
+    },
+    next: () => {
+      state.outputTokens += numberOr(state.usage["output_tokens"], 0);
+      state.round++;
+      state.places = new Map();
+      state.usage = {};
+      state.held = [];
+    },
+    end: () => end(state),
+  };
+}
+
+function take(
+  state: State,
+  event: StreamEvent,
+  json: JsonObject,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  switch (event.name) {
+    case "message_start":
+      noteUsage(state, isObject(json["message"]) ? json["message"]["usage"] : undefined);
+      return state.round === 0 ? [event] : [];
+    case "content_block_start":
+      placeBlock(state, json, isOwn);
+      return renumbered(state, event, json);
+    case "content_block_delta":
+    case "content_block_stop":
+      return renumbered(state, event, json);
+    case "message_delta":
+      noteUsage(state, json["usage"]);
+      state.held.push(event);
+      return [];
+    case "message_stop":
+      state.held.push(event);
+      return [];
+    default:
+      return [event];
+  }
+}
+
+function placeBlock(state: State, json: JsonObject, isOwn: IsOwn): void {
+  const block = json["content_block"];
+  const isCall = isObject(block) && block["type"] === "tool_use";
+  const isOurs = isCall && isOwn(stringOr(block["name"], ""));
+  state.places.set(numberOr(json["index"], 0), isOurs ? undefined : state.blocks);
+  if (isOurs) state.hasDropped = true;
+  else state.blocks++;
+  state.hasCalls ||= isCall && !isOurs;
+}
+
+function renumbered(state: State, event: StreamEvent, json: JsonObject): readonly StreamEvent[] {
+  const index = numberOr(json["index"], 0);
+  if (!state.places.has(index)) return [event];
+  const place = state.places.get(index);
+  if (place === undefined) return [];
+  return [place === index ? event : withData(event, { ...json, index: place })];
+}
+
+/** A later figure takes the place of an earlier one; null says nothing. */
+function noteUsage(state: State, usage: JsonValue | undefined): void {
+  if (!isObject(usage)) return;
+  const said = Object.entries(usage).filter(([, value]) => value !== null);
+  state.usage = { ...state.usage, ...Object.fromEntries(said) };
+}
+
+function end(state: State): readonly StreamEvent[] {
+  if (state.round === 0 && !state.hasDropped) return state.held;
+  return state.held.map((event) => {
+    const json = event.name === "message_delta" ? parseObject(event.data) : undefined;
+    return json === undefined ? event : withData(event, lastDelta(state, json));
+  });
+}
+
+function lastDelta(state: State, json: JsonObject): JsonObject {
+  const delta = isObject(json["delta"]) ? json["delta"] : {};
+  const spoken = isObject(json["usage"]) ? json["usage"] : {};
+  return {
+    ...json,
+    delta: { ...delta, stop_reason: stopReason(delta["stop_reason"], state.hasCalls) },
+    usage: state.round === 0 ? spoken : { ...spoken, ...shownUsage(state.usage, state) },
+  };
+}
+
+/** Clients read the input as what fills their window: the last round's. What was written is the sum. */
+const windowFigures = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+
+function shownUsage(usage: JsonObject, { outputTokens }: { outputTokens: number }): JsonObject {
+  const figures = windowFigures.filter((name) => usage[name] !== undefined);
+  return {
+    ...Object.fromEntries(figures.map((name) => [name, usage[name]])),
+    output_tokens: outputTokens + numberOr(usage["output_tokens"], 0),
+  };
+}
+
+/** The model stopped for a call that the client never sees. */
+function stopReason(reason: JsonValue | undefined, hasCalls: boolean): JsonValue {
+  return reason === "tool_use" && !hasCalls ? "end_turn" : (reason ?? null);
+}
+
+function withData(event: StreamEvent, json: JsonObject): StreamEvent {
+  return { ...event, data: JSON.stringify(json) };
+}
+
+export function mergeAnthropicRounds(
+  responses: readonly [JsonObject, ...JsonObject[]],
+  isOwn: IsOwn,
+): JsonObject {
+  const [first] = responses;
+  const last = responses.at(-1) ?? first;
+  const content = responses.flatMap((response) => clientBlocks(response["content"], isOwn));
+  const hasCalls = content.some((block) => isObject(block) && block["type"] === "tool_use");
+  const earlier = responses.slice(0, -1).map(({ usage }) => usageOf(usage)["output_tokens"]);
+  const outputTokens = earlier.reduce<number>((sum, count) => sum + numberOr(count, 0), 0);
+  const usage = usageOf(last["usage"]);
+  return {
+    ...last,
+    ...(first["id"] === undefined ? {} : { id: first["id"] }),
+    content,
+    stop_reason: stopReason(last["stop_reason"], hasCalls),
+    ...(last["usage"] === undefined
+      ? {}
+      : { usage: { ...usage, ...shownUsage(usage, { outputTokens }) } }),
+  };
+}
+
+function usageOf(usage: JsonValue | undefined): JsonObject {
+  return isObject(usage) ? usage : {};
+}
+
+function clientBlocks(content: JsonValue | undefined, isOwn: IsOwn): readonly JsonValue[] {
+  return (Array.isArray(content) ? content : []).filter(
+    (block) =>
+      !(isObject(block) && block["type"] === "tool_use" && isOwn(stringOr(block["name"], ""))),
+  );
+}
+
+export function withoutOwnBlocks(
+  messages: readonly JsonObject[],
+  isOwn: IsOwn,
+): readonly JsonObject[] {
+  return messages
+    .map((message) => ({ ...message, content: clientBlocks(message["content"], isOwn) }))
+    .filter(({ content }) => content.length > 0);
+}

@@ -1,0 +1,70 @@
+/** Watches an answer go by, as a stream or as one JSON body, and says what it was. */
+
+import type { JsonValue } from "../../message/json.ts";
+import { createSseReader } from "./sse.ts";
+import type { Answer, Wire } from "./wire.ts";
+
+export interface AnswerReader {
+  /**
+   * Takes the next bytes of the answer, and says how many of them may go on to the client at once.
+   * The rest waits: for the next piece, or, once the terminal event has begun, for the turn to be stored.
+   */
+  push(chunk: Uint8Array): { readonly passBytes: number; readonly isTerminal: boolean };
+  finish(): Answer;
+}
+
+/** A larger answer is passed on, but no longer read along. */
+export const maxAnswerBytes: number = 64 * 1024 * 1024;
+const unread: Answer = { outcome: "unread", choices: [] };
+
+export function createStreamReader(wire: Wire): AnswerReader {
+  const accumulator = wire.openAnswer();
+  let position = 0;
+  let terminalStart = -1;
+  const reader = createSseReader((event) => {
+    if (accumulator.take(event) === "terminal" && terminalStart < 0) terminalStart = event.start;
+  });
+  return {
+    push: (chunk) => {
+      const start = position;
+      position += chunk.length;
+      if (position > maxAnswerBytes) return { passBytes: chunk.length, isTerminal: false };
+      reader.push(chunk);
+      if (terminalStart < 0) return { passBytes: chunk.length, isTerminal: false };
+      return { passBytes: Math.max(0, terminalStart - start), isTerminal: true };
+    },
+    finish: () => (position > maxAnswerBytes ? unread : accumulator.finish()),
+  };
+}
+
+/** JSON has no terminal event: any piece may be the last, so each waits for the next one. */
+export function createJsonReader(wire: Wire): AnswerReader {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  return {
+    push: (chunk) => {
+      size += chunk.length;
+      if (size <= maxAnswerBytes) pieces.push(chunk);
+      else pieces.length = 0;
+      return { passBytes: 0, isTerminal: false };
+    },
+    finish: () => {
+      const value = size <= maxAnswerBytes ? parse(pieces, size) : undefined;
+      return value === undefined ? unread : wire.readAnswer(value);
+    },
+  };
+}
+
+function parse(pieces: readonly Uint8Array[], size: number): JsonValue | undefined {
+  const bytes = new Uint8Array(size);
+  let offset = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+  }
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes)) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+/** Typed reading of the top-level fields of a body, with a sentence for each wrong type. */
+
+import { PlimsollError } from "../../message/error.ts";
+import { isObject, type JsonValue } from "../../message/json.ts";
+import { type BodySlices, parseJson, type Slice } from "./slices.ts";
+
+/** What a request says of its plans, where the model may not choose freely: and the tools that its choice names. */
+export function otherPlans(
+  fields: FieldReader,
+  isFree: boolean,
+): { readonly hasOtherPlans?: true; readonly wantedTools?: readonly string[] } {
+  if (isFree) return {};
+  return { hasOtherPlans: true, wantedTools: namesIn(fields.value("tool_choice")) };
+}
+
+/** Every wire names a tool in a field of this name, at some depth. */
+function namesIn(choice: JsonValue | undefined): readonly string[] {
+  if (Array.isArray(choice)) return choice.flatMap(namesIn);
+  if (!isObject(choice)) return [];
+  const { name, ...others } = choice;
+  const own = typeof name === "string" ? [name] : [];
+  return [...own, ...Object.values(others).flatMap(namesIn)];
+}
+
+export interface FieldReader {
+  optionalText(name: string): string | undefined;
+  /** Some servers take -1 for "no limit": what cannot be a count is no count. */
+  optionalCount(name: string): number | undefined;
+  array(name: string): readonly Slice[];
+  /** Absent, null and missing are the same. */
+  slice(name: string): Slice | undefined;
+  value(name: string): JsonValue | undefined;
+}
+
+export function readFields(body: Uint8Array, slices: BodySlices): FieldReader {
+  const value = (name: string): JsonValue | undefined => {
+    const slice = slices.fields.get(name);
+    return slice === undefined ? undefined : (parseJson(body, slice) ?? undefined);
+  };
+  const slice = (name: string): Slice | undefined => {
+    const found = slices.fields.get(name);
+    const isNull =
+      found !== undefined && found.end - found.start === 4 && body[found.start] === 0x6e;
+    return isNull ? undefined : found;
+  };
+  const optionalText = (name: string): string | undefined => {
+    const found = value(name);
+    if (found !== undefined && typeof found !== "string") throw wrongType(name, "a string");
+    return found;
+  };
+  return {
+    value,
+    slice,
+    optionalText,
+    optionalCount: (name) => {
+      const found = value(name);
+      if (found === undefined) return undefined;
+      if (typeof found !== "number") throw wrongType(name, "a number");
+      return found > 0 && Number.isSafeInteger(Math.floor(found)) ? Math.floor(found) : undefined;
+    },
+    array: (name) => {
+      const found = slices.elements.get(name);
+      if (found === undefined) throw wrongType(name, "an array");
+      return found;
+    },
+  };
+}
+
+function wrongType(name: string, wanted: string): PlimsollError {
+  return new PlimsollError("BODY_INVALID", `\`${name}\` must be ${wanted}.`, {
+    status: 400,
+    fields: { field: name },
+  });
+}

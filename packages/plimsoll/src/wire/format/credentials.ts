@@ -1,0 +1,110 @@
+/**
+ * Credentials of a request, and a text without them. An upstream that refuses a key likes to quote it: what is stored,
+ * announced, logged or exported of such a text has a mark in its place. The client is sent the text as it came.
+ */
+
+import type { JsonValue } from "../../message/json.ts";
+import { isObject } from "../../message/json.ts";
+
+/** Names of headers and of fields of a query whose values are nobody else's business. */
+const secretName = /key|token|secret|auth|cookie|password|credential|signature/i;
+/** A shorter value would be found in innocent text, and is no secret worth the name. */
+const minChars = 8;
+/** Headers have 64 kB together; more values than this are no credentials. */
+const maxValues = 100;
+const mark = "[credential]";
+
+/** `headers`: name, value, name, value …, as they came. `url`: path and query. */
+export function credentialsOf(headers: readonly string[], url: string): readonly string[] {
+  const found: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] ?? "";
+    if (secretName.test(name)) found.push(...headerSecrets(name, headers[index + 1] ?? ""));
+  }
+  const query = url.slice(url.indexOf("?") + 1 || url.length);
+  for (const field of query.split("&")) {
+    const [name = "", value = ""] = splitOnce(field, "=");
+    if (secretName.test(decoded(name))) found.push(value, decoded(value.replaceAll("+", " ")));
+  }
+  const long = found.filter(({ length }) => length >= minChars);
+  return [...new Set(long)].slice(0, maxValues);
+}
+
+function headerSecrets(name: string, value: string): readonly string[] {
+  if (/cookie/i.test(name))
+    return value.split(";").flatMap((pair) => {
+      const [, cookie = ""] = splitOnce(pair.trim(), "=");
+      return [cookie, decoded(cookie)];
+    });
+  const [scheme = "", rest = ""] = splitOnce(value.trim(), " ");
+  const token = rest.trim();
+  if (scheme.toLowerCase() !== "basic") return token === "" ? [value.trim()] : [token, value];
+  const pair = unpackedBase64(token);
+  return [token, pair, splitOnce(pair, ":")[1] ?? ""];
+}
+
+/** In whatever form it is quoted: as it is, in a URL, in JSON, in either case. */
+export function withoutCredentials(text: string, credentials: readonly string[]): string {
+  const forms = credentials.flatMap((value) => [value, urlEncoded(value), inJson(value)]);
+  if (forms.length === 0) return text;
+  // What holds another one goes first.
+  const sources = [...new Set(forms)].sort((one, other) => other.length - one.length);
+  return text.replace(new RegExp(sources.map(literal).join("|"), "gi"), mark);
+}
+
+/** The same for every text of a JSON value, names of fields as well. */
+export function withoutCredentialsInside<T extends JsonValue | undefined>(
+  value: T,
+  credentials: readonly string[],
+): T {
+  const clean = (inner: JsonValue | undefined): JsonValue | undefined => {
+    if (typeof inner === "string") return withoutCredentials(inner, credentials);
+    if (Array.isArray(inner)) return inner.map((item) => clean(item) ?? null);
+    if (!isObject(inner)) return inner;
+    return Object.fromEntries(
+      Object.entries(inner).map(([name, field]) => [
+        withoutCredentials(name, credentials),
+        clean(field),
+      ]),
+    );
+  };
+  return credentials.length === 0 ? value : (clean(value) as T);
+}
+
+function splitOnce(text: string, separator: string): readonly string[] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function inJson(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+function literal(value: string): string {
+  return value.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}
+
+function urlEncoded(value: string): string {
+  try {
+    return encodeURIComponent(value);
+  } catch {
+    // Half a surrogate pair has no such form.
+    return value;
+  }
+}
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
+function unpackedBase64(value: string): string {
+  try {
+    return atob(value);
+  } catch {
+    return "";
+  }
+}

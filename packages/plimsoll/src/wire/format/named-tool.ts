@@ -1,0 +1,16 @@
+/** A tool as most formats have it: a name, a description, and a schema in a field of its own. */
+
+import { isObject, type JsonValue, stringOr } from "../../message/json.ts";
+import type { ToolDefinition } from "../../message/tool.ts";
+
+/** `schemas` are the names that its schema may stand under. Undefined: it has no name. */
+export function namedTool(
+  tool: JsonValue | undefined,
+  ...schemas: readonly string[]
+): ToolDefinition | undefined {
+  const name = isObject(tool) ? stringOr(tool["name"], "") : "";
+  if (!isObject(tool) || name === "") return undefined;
+  const { description } = tool;
+  const parameters = schemas.map((schema) => tool[schema]).find(isObject) ?? {};
+  return { name, ...(typeof description === "string" ? { description } : {}), parameters };
+}

@@ -1,0 +1,63 @@
+/** Tool arguments of an answer that was cut short: what can still be read of an unfinished JSON text. */
+
+import type { JsonValue } from "../../message/json.ts";
+
+/**
+ * The value of a JSON text, or of its finished part: members and elements that are complete stay,
+ * an unfinished last one is dropped. Undefined when not even the opening bracket is there.
+ */
+export function parsePartialJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return parseFinishedPart(text);
+  }
+}
+
+function parseFinishedPart(text: string): JsonValue | undefined {
+  const finished = findFinishedPart(text);
+  if (finished === undefined) return undefined;
+  try {
+    return JSON.parse(text.slice(0, finished.end) + finished.closers) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Finished {
+  readonly end: number;
+  /** What closes the brackets that are still open there. */
+  readonly closers: string;
+}
+
+/** The last place where everything before it is complete: after a bracket, or before a comma. */
+function findFinishedPart(text: string): Finished | undefined {
+  let closers = "";
+  let finished: Finished | undefined;
+  for (let index = 0; index < text.length; index++) {
+    switch (text[index]) {
+      case '"':
+        index = endOfString(text, index);
+        continue;
+      case "{":
+      case "[":
+        closers = (text[index] === "{" ? "}" : "]") + closers;
+        finished = { end: index + 1, closers };
+        continue;
+      case "}":
+      case "]":
+        closers = closers.slice(1);
+        finished = { end: index + 1, closers };
+        continue;
+      case ",":
+        finished = { end: index, closers };
+    }
+  }
+  return finished;
+}
+
+function endOfString(text: string, start: number): number {
+  let index = start + 1;
+  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
+  return index;
+}

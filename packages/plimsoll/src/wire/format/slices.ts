@@ -1,0 +1,286 @@
+/**
+ * Reads a request body as slices: where each top-level field, and each element of a top-level array,
+ * begins and ends. Nothing is parsed and nothing is copied, so a known prefix costs one linear pass.
+ *
+ * Structure is checked (brackets, strings, depth); the grammar inside a slice is not: whoever needs
+ * the value parses the slice, and a known slice was parsed when it was first seen.
+ */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { JsonValue } from "../../message/json.ts";
+
+/** Half-open range of bytes in the body. */
+export interface Slice {
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface BodySlices {
+  /** The value of each top-level field. A field given twice counts as its last value, as in JSON.parse. */
+  readonly fields: ReadonlyMap<string, Slice>;
+  /** The elements of each top-level field that is an array. */
+  readonly elements: ReadonlyMap<string, readonly Slice[]>;
+}
+
+/** V8 parses far deeper, but its JSON.stringify overflows the stack at some thousands. */
+export const maxDepth = 200;
+
+const quote = 0x22;
+const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const inObject = 1;
+const inArray = 2;
+/** Most keys and short values end within this many bytes; longer strings are worth a native search. */
+const shortString = 24;
+
+const decoder = new TextDecoder();
+
+interface Scan {
+  position: number;
+  depth: number;
+  /** -1 outside strings, else where the string began. */
+  stringStart: number;
+  /** Start of the open value of a top-level field, and of the open element of a top-level array; -1 when none is. */
+  fieldStart: number;
+  elementStart: number;
+  /** One past the last byte that was not white space. */
+  significantEnd: number;
+  key: string | undefined;
+  isAfterColon: boolean;
+  hasEnded: boolean;
+  readonly stack: Uint8Array;
+  readonly fields: Map<string, Slice>;
+  readonly elements: Map<string, Slice[]>;
+}
+
+export function readSlices(bytes: Uint8Array): BodySlices {
+  return finishScan(freshScan(), bytes);
+}
+
+/** How much of an earlier body is known to stand at the start of another: the first elements of one array. */
+export interface KnownPrefix {
+  readonly slices: BodySlices;
+  readonly field: string;
+  /** At least one. */
+  readonly count: number;
+}
+
+/** Reads a body whose beginning was read before: only what comes after the known elements is scanned. */
+export function resumeSlices(bytes: Uint8Array, known: KnownPrefix): BodySlices {
+  const array = known.slices.fields.get(known.field);
+  const elements = (known.slices.elements.get(known.field) ?? []).slice(0, known.count);
+  const last = elements.pop();
+  if (array === undefined || last === undefined) return readSlices(bytes);
+  const scan = freshScan();
+  for (const [name, slice] of known.slices.fields) {
+    if (slice.end > array.start) continue;
+    scan.fields.set(name, slice);
+    const inner = known.slices.elements.get(name);
+    if (inner !== undefined) scan.elements.set(name, [...inner]);
+  }
+  // As if the last known element had just been read, and nothing behind it.
+  scan.stack.set([0, inObject, inArray]);
+  scan.depth = 2;
+  scan.key = known.field;
+  scan.isAfterColon = true;
+  scan.fieldStart = array.start;
+  scan.elements.set(known.field, elements);
+  scan.elementStart = last.start;
+  scan.significantEnd = last.end;
+  scan.position = last.end;
+  return finishScan(scan, bytes);
+}
+
+function freshScan(): Scan {
+  return {
+    position: 0,
+    depth: 0,
+    stringStart: -1,
+    fieldStart: -1,
+    elementStart: -1,
+    significantEnd: 0,
+    key: undefined,
+    isAfterColon: false,
+    hasEnded: false,
+    stack: new Uint8Array(maxDepth + 1),
+    fields: new Map(),
+    elements: new Map(),
+  };
+}
+
+function finishScan(scan: Scan, bytes: Uint8Array): BodySlices {
+  scanBytes(scan, bytes);
+  if (!scan.hasEnded) throw malformed("it ends before its JSON object does");
+  return { fields: scan.fields, elements: scan.elements };
+}
+
+function scanBytes(scan: Scan, bytes: Uint8Array): void {
+  while (scan.position < bytes.length) {
+    if (scan.stringStart >= 0) {
+      skipString(scan, bytes);
+      continue;
+    }
+    const byte = bytes[scan.position] as number;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) readStructure(scan, byte);
+    scan.position++;
+  }
+}
+
+function readStructure(scan: Scan, byte: number): void {
+  if (scan.depth === 0) checkRoot(scan, byte);
+  switch (byte) {
+    case comma:
+      endItem(scan);
+      return;
+    case closeBrace:
+      close(scan, inObject);
+      return;
+    case closeBracket:
+      close(scan, inArray);
+      return;
+    case colon:
+      if (scan.depth === 1) scan.isAfterColon = true;
+      return;
+    default:
+      beginItem(scan);
+  }
+  switch (byte) {
+    case quote:
+      scan.stringStart = scan.position;
+      return;
+    case openBrace:
+      open(scan, inObject);
+      return;
+    case openBracket:
+      open(scan, inArray);
+      return;
+    default:
+      scan.significantEnd = scan.position + 1;
+  }
+}
+
+function checkRoot(scan: Scan, byte: number): void {
+  if (scan.hasEnded) throw malformed("something follows its JSON object");
+  if (byte !== openBrace) throw malformed("it must be one JSON object");
+}
+
+function isTopLevelArray(scan: Scan): boolean {
+  return scan.depth === 2 && scan.stack[2] === inArray;
+}
+
+function beginItem(scan: Scan): void {
+  if (scan.depth === 1 && scan.isAfterColon && scan.fieldStart < 0) {
+    scan.fieldStart = scan.position;
+    // Given twice: what stood under this name before does not count.
+    scan.elements.delete(scan.key ?? "");
+  } else if (scan.elementStart < 0 && isTopLevelArray(scan)) {
+    scan.elementStart = scan.position;
+  }
+}
+
+function endItem(scan: Scan): void {
+  if (scan.depth === 1) endField(scan);
+  else if (isTopLevelArray(scan)) endElement(scan);
+}
+
+function endField(scan: Scan): void {
+  if (scan.key === undefined || scan.fieldStart < 0) {
+    throw malformed(`a field is incomplete at byte ${scan.position}`);
+  }
+  scan.fields.set(scan.key, { start: scan.fieldStart, end: scan.significantEnd });
+  scan.key = undefined;
+  scan.fieldStart = -1;
+  scan.isAfterColon = false;
+}
+
+function endElement(scan: Scan): void {
+  if (scan.elementStart < 0) throw malformed(`an element is missing at byte ${scan.position}`);
+  const elements = scan.elements.get(scan.key ?? "");
+  elements?.push({ start: scan.elementStart, end: scan.significantEnd });
+  scan.elementStart = -1;
+}
+
+function open(scan: Scan, kind: number): void {
+  if (scan.depth === maxDepth) {
+    throw new PlimsollError(
+      "BODY_TOO_DEEP",
+      `The body nests deeper than ${maxDepth} levels: flatten it.`,
+      { status: 400 },
+    );
+  }
+  scan.depth++;
+  scan.stack[scan.depth] = kind;
+  if (scan.key !== undefined && isTopLevelArray(scan)) scan.elements.set(scan.key, []);
+}
+
+function close(scan: Scan, kind: number): void {
+  if (scan.stack[scan.depth] !== kind) {
+    throw malformed(`a bracket does not match at byte ${scan.position}`);
+  }
+  if (scan.depth === 1) {
+    if (scan.key !== undefined) endField(scan);
+    scan.hasEnded = true;
+  } else if (scan.elementStart >= 0 && isTopLevelArray(scan)) {
+    endElement(scan);
+  }
+  scan.depth--;
+  scan.significantEnd = scan.position + 1;
+}
+
+function skipString(scan: Scan, bytes: Uint8Array): void {
+  const end = findStringEnd(bytes, scan.stringStart + 1);
+  if (end < 0) throw malformed("a string does not end");
+  if (scan.depth === 1 && !scan.isAfterColon) scan.key = parseKey(bytes, scan.stringStart, end + 1);
+  scan.stringStart = -1;
+  scan.significantEnd = end + 1;
+  scan.position = end + 1;
+}
+
+function findStringEnd(bytes: Uint8Array, from: number): number {
+  const nearEnd = Math.min(bytes.length, from + shortString);
+  let position = from;
+  while (position < nearEnd) {
+    const byte = bytes[position];
+    if (byte === quote) return position;
+    position += byte === backslash ? 2 : 1;
+  }
+  while (position < bytes.length) {
+    const found = bytes.indexOf(quote, position);
+    if (found < 0) return -1;
+    if (backslashesBefore(bytes, found, position) % 2 === 0) return found;
+    position = found + 1;
+  }
+  return -1;
+}
+
+/** `from` lies outside any escape, so only the backslashes from there on count. */
+function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
+  let count = 0;
+  while (position - count > from && bytes[position - count - 1] === backslash) count++;
+  return count;
+}
+
+function parseKey(bytes: Uint8Array, start: number, end: number): string {
+  return parseJson(bytes, { start, end }) as string;
+}
+
+/** The value of a slice. Contract: a slice that is not JSON throws BODY_INVALID. */
+export function parseJson(bytes: Uint8Array, slice: Slice): JsonValue {
+  try {
+    return JSON.parse(decoder.decode(bytes.subarray(slice.start, slice.end))) as JsonValue;
+  } catch (cause) {
+    throw malformed(`bytes ${slice.start} to ${slice.end} are not valid JSON`, cause);
+  }
+}
+
+function malformed(what: string, cause?: unknown): PlimsollError {
+  return new PlimsollError("BODY_INVALID", `The body is not valid JSON: ${what}.`, {
+    status: 400,
+    cause,
+  });
+}

@@ -1,0 +1,93 @@
+/** Figures that no provider should report, on every wire, streamed and whole. */
+
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../message/json.ts";
+import { createStreamReader } from "./answer-reader.ts";
+import type { Answer, WireName } from "./wire.ts";
+import { wires } from "../wires.ts";
+
+/** As JSON: some of these no program of ours could write. */
+const odd = [
+  "-7",
+  "1e400",
+  "-1e400",
+  "1e300",
+  "1.5",
+  '"12"',
+  "null",
+  "true",
+  "[3]",
+  '{"a":1}',
+  '"NaN"',
+];
+
+const usageText: Readonly<Record<WireName, (figure: string) => string>> = {
+  anthropic: (figure) =>
+    `{"input_tokens":${figure},"output_tokens":${figure},"cache_read_input_tokens":${figure},"cache_creation_input_tokens":${figure},"cache_creation":{"ephemeral_1h_input_tokens":${figure}}}`,
+  "openai-chat": (figure) =>
+    `{"prompt_tokens":${figure},"completion_tokens":${figure},"prompt_tokens_details":{"cached_tokens":${figure}},"completion_tokens_details":{"reasoning_tokens":${figure}}}`,
+  "openai-responses": (figure) =>
+    `{"input_tokens":${figure},"output_tokens":${figure},"input_tokens_details":{"cached_tokens":${figure},"cache_write_tokens":${figure}},"output_tokens_details":{"reasoning_tokens":${figure}}}`,
+};
+
+const whole: Readonly<Record<WireName, (usage: string) => string>> = {
+  anthropic: (usage) =>
+    `{"type":"message","role":"assistant","content":[{"type":"text","text":"Yes."}],"stop_reason":"end_turn","usage":${usage}}`,
+  "openai-chat": (usage) =>
+    `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}],"usage":${usage}}`,
+  "openai-responses": (usage) =>
+    `{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes."}]}],"usage":${usage}}`,
+};
+
+const streamed: Readonly<Record<WireName, (usage: string) => string>> = {
+  anthropic: (usage) =>
+    [
+      `event: message_start\ndata: {"type":"message_start","message":{"type":"message","role":"assistant","content":[],"usage":${usage}}}`,
+      `event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Yes."}}`,
+      `event: content_block_stop\ndata: {"type":"content_block_stop","index":0}`,
+      `event: message_delta\ndata: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}`,
+      `event: message_stop\ndata: {"type":"message_stop"}`,
+    ].join("\n\n"),
+  "openai-chat": (usage) =>
+    [
+      `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`,
+      `data: {"choices":[],"usage":${usage}}`,
+      "data: [DONE]",
+    ].join("\n\n"),
+  "openai-responses": (usage) =>
+    `event: response.completed\ndata: {"type":"response.completed","response":${whole["openai-responses"](usage)}}`,
+};
+
+const wireNames = Object.keys(wires) as readonly WireName[];
+
+function answers(name: WireName, figure: string): readonly Answer[] {
+  const usage = usageText[name](figure);
+  const reader = createStreamReader(wires[name]);
+  reader.push(new TextEncoder().encode(`${streamed[name](usage)}\n\n`));
+  return [wires[name].readAnswer(JSON.parse(whole[name](usage)) as JsonObject), reader.finish()];
+}
+
+test.each(wireNames.flatMap((name) => odd.map((figure) => [name, figure] as const)))(
+  "%s: a figure of %s is no figure",
+  (name, figure) => {
+    const said = answers(name, figure);
+    expect(said.map(({ outcome, usage }) => [outcome, usage])).toEqual([
+      ["message", undefined],
+      ["message", undefined],
+    ]);
+  },
+);
+
+test.each(wireNames)("%s: one odd figure does not take the others with it", (name) => {
+  const text = usageText[name]("40").replace(/"(input|prompt)_tokens":40/, '"$1_tokens":-1');
+  const { usage } = wires[name].readAnswer(JSON.parse(whole[name](text)) as JsonObject);
+  const input = name === "anthropic" ? 80 : 0;
+  expect(usage).toMatchObject({ inputTokens: input, outputTokens: 40, cacheReadTokens: 40 });
+});
+
+test.each(wireNames)("%s: the largest figure there is, and none at all, are figures", (name) => {
+  const figures = ["2147483648", "0"].map(
+    (figure) => answers(name, figure)[0]?.usage?.outputTokens,
+  );
+  expect(figures).toEqual([2 ** 31, 0]);
+});

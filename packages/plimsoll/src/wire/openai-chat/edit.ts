@@ -1,0 +1,206 @@
+/** The OpenAI Chat wire: where text of ours stands, and how a part of a message comes to say something else. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../../message/json.ts";
+import { parseJson, readSlices, type Slice } from "../format/slices.ts";
+import { applySplices, type Splice, within } from "../format/splice.ts";
+import type { OwnText, PartPlace } from "../format/wire.ts";
+
+/** A result's text is its whole content; elsewhere each part has its own. Of a call, its arguments. Refusals stay. */
+export function replaceChatPart(
+  message: Uint8Array,
+  place: PartPlace,
+  text: string,
+): Splice | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  if (!isObject(json)) return undefined;
+  const { fields, elements } = readSlices(message);
+  const isResult = json["role"] === "tool" || json["role"] === "function";
+  const part = place.part - reasoningParts(json);
+  const call = isResult ? -1 : part - partsBeforeCalls(json);
+  if (call >= 0) return replaceArguments(message, elements.get("tool_calls")?.[call], text);
+  const content = fields.get("content");
+  if (content === undefined) return undefined;
+  const found = { message, json, content, parts: elements.get("content") };
+  return isResult ? replaceResult(found, place, text) : replaceIn(found, part, text);
+}
+
+/** Behind the content, and a refusal, come the calls. */
+function partsBeforeCalls({ content, refusal }: JsonObject): number {
+  const texts = typeof content === "string" && content !== "" ? 1 : 0;
+  return (Array.isArray(content) ? content.length : texts) + (typeof refusal === "string" ? 1 : 0);
+}
+
+/** Only such as are a JSON object stay one. */
+function replaceArguments(
+  message: Uint8Array,
+  call: Slice | undefined,
+  text: string,
+): Splice | undefined {
+  const details = call && fieldOf(message, call, "function");
+  const written = details && fieldOf(message, details, "arguments");
+  if (written === undefined || parseObject(text || "{}") === undefined) return undefined;
+  return { ...written, text: JSON.stringify(text) };
+}
+
+function fieldOf(message: Uint8Array, slice: Slice, name: string): Slice | undefined {
+  const found = readSlices(message.subarray(slice.start, slice.end)).fields.get(name);
+  return found && within(slice, found);
+}
+
+interface FoundContent {
+  readonly message: Uint8Array;
+  readonly json: JsonObject;
+  readonly content: Slice;
+  readonly parts: readonly Slice[] | undefined;
+}
+
+function replaceResult(
+  found: FoundContent,
+  { part, inner }: PartPlace,
+  text: string,
+): Splice | undefined {
+  if (part !== 0) return undefined;
+  if (inner !== undefined && found.parts !== undefined) return replaceIn(found, inner, text);
+  const mark = markInside(found.json["content"]);
+  const value = mark === undefined ? text : [textPart({ text, mark })];
+  return { ...found.content, text: JSON.stringify(value) };
+}
+
+function replaceIn(
+  { message, json, content, parts }: FoundContent,
+  place: number,
+  text: string,
+): Splice | undefined {
+  if (parts !== undefined) {
+    const slice = parts[place];
+    return slice && replaceContentPart(message, slice, text);
+  }
+  const isText = typeof json["content"] === "string" && json["content"] !== "";
+  return place === 0 && isText ? { ...content, text: JSON.stringify(text) } : undefined;
+}
+
+/** Reasoning, where there is any, was decoded before the content. */
+function reasoningParts(message: JsonObject): number {
+  const reasoning = message["reasoning_content"] ?? message["reasoning"];
+  return typeof reasoning === "string" && reasoning !== "" ? 1 : 0;
+}
+
+function replaceContentPart(message: Uint8Array, slice: Slice, text: string): Splice | undefined {
+  const json = parseJson(message, slice);
+  if (!isObject(json)) return undefined;
+  switch (json["type"]) {
+    case "text": {
+      const value = readSlices(message.subarray(slice.start, slice.end)).fields.get("text");
+      return value && { ...within(slice, value), text: JSON.stringify(text) };
+    }
+    case "image_url":
+    case "file": {
+      const mark = json["cache_control"];
+      return { ...slice, text: JSON.stringify(textPart({ text, ...(mark ? { mark } : {}) })) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function textPart({ text, mark }: OwnText): JsonObject {
+  return { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
+}
+
+export function ownChatMessage(own: OwnText): JsonObject {
+  return { role: "user", content: own.mark === undefined ? own.text : [textPart(own)] };
+}
+
+/** For servers that want strict turns: inside the neighbouring user or tool message. */
+export function carryChatText(
+  message: Uint8Array,
+  own: OwnText,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  if (!isObject(json) || !carriers.has(stringOr(json["role"], ""))) return undefined;
+  const { fields, elements } = readSlices(message);
+  const content = fields.get("content");
+  if (content === undefined) return undefined;
+  const parts = elements.get("content");
+  const ours = JSON.stringify(textPart(own));
+  if (parts === undefined) {
+    // What the user said stays a part of its own; results of strict servers are plain text.
+    return json["role"] === "user"
+      ? carryBeside(message, content, ours, end)
+      : carryInText(message, content, own.text, end);
+  }
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const splice =
+    end === "first"
+      ? { start: first.start, end: first.start, text: `${ours},` }
+      : { start: last.end, end: last.end, text: `,${ours}` };
+  return applySplices(message, [splice]);
+}
+
+const carriers = new Set(["user", "tool", "function"]);
+
+function carryBeside(
+  message: Uint8Array,
+  content: Slice,
+  ours: string,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  if (typeof parseJson(message, content) !== "string") return undefined;
+  const [before, after] = end === "first" ? [`${ours},`, ""] : ["", `,${ours}`];
+  return applySplices(message, [
+    { start: content.start, end: content.start, text: `[${before}{"type":"text","text":` },
+    { start: content.end, end: content.end, text: `}${after}]` },
+  ]);
+}
+
+function carryInText(
+  message: Uint8Array,
+  content: Slice,
+  text: string,
+  end: "first" | "last",
+): Uint8Array | undefined {
+  const known = parseJson(message, content);
+  if (typeof known !== "string") return undefined;
+  const ours = JSON.stringify(end === "first" ? `${text}\n\n` : `\n\n${text}`).slice(1, -1);
+  const at = end === "first" ? content.start + 1 : content.end - 1;
+  return applySplices(message, [{ start: at, end: at, text: ours }]);
+}
+
+export function chatCacheMark(message: Uint8Array): JsonValue | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  return isObject(json) ? markInside(json["content"]) : undefined;
+}
+
+function markInside(content: JsonValue | undefined): JsonValue | undefined {
+  const marked = (Array.isArray(content) ? content : [])
+    .filter(isObject)
+    .findLast((part) => part["cache_control"] !== undefined && part["cache_control"] !== null);
+  return marked?.["cache_control"];
+}
+
+/** For servers that want strict turns: two messages of the user as one, each text a part of its own. */
+export function joinChatMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  const [one, other] = [userParts(first), userParts(second)];
+  if (one === undefined || other === undefined) return undefined;
+  const text = JSON.stringify([...one.parts, ...other.parts]);
+  return applySplices(first, [{ ...one.content, text }]);
+}
+
+function userParts(
+  message: Uint8Array,
+): { readonly content: Slice; readonly parts: readonly JsonValue[] } | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  const content = readSlices(message).fields.get("content");
+  if (!isObject(json) || json["role"] !== "user" || content === undefined) return undefined;
+  const said = json["content"];
+  if (typeof said === "string") return { content, parts: [textPart({ text: said })] };
+  return Array.isArray(said) ? { content, parts: said } : undefined;
+}

@@ -1,0 +1,294 @@
+/** Several rounds with the upstream as one answer of the OpenAI Chat Completions wire. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../../message/json.ts";
+import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
+import { addWritten, shownUsage } from "../format/openai-usage.ts";
+import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+
+interface State {
+  round: number;
+  hasDropped: boolean;
+  /** Calls that the client has been told of. */
+  calls: number;
+  /** Of the running round: what the client knows a call by. Ours is nobody's; one without a name is not known yet. */
+  places: Map<number, Place>;
+  sorter: CallSorter;
+  /** What every chunk of the answer says: taken from the first. */
+  frame: JsonObject;
+  /** Written in the rounds before. */
+  written: JsonObject;
+  usage: JsonObject | undefined;
+  held: StreamEvent[];
+}
+
+type Place =
+  | { readonly kind: "client"; readonly index: number }
+  | { readonly kind: "own" }
+  | { readonly kind: "unnamed"; readonly waiting: readonly JsonObject[] };
+
+/** A call whose name does not come in so many pieces is the client's. */
+const maxWaiting = 100;
+
+export function openChatRounds(isOwn: IsOwn): RoundMerger {
+  const state: State = {
+    round: 0,
+    hasDropped: false,
+    calls: 0,
+    places: new Map(),
+    sorter: createCallSorter(),
+    frame: {},
+    written: {},
+    usage: undefined,
+    held: [],
+  };
+  return {
+    take: (event) => {
+      if (event.data.trim() === "[DONE]") {
+        state.held.push(event);
+        return [];
+      }
+      const chunk = parseObject(event.data);
+      if (chunk === undefined || (chunk["error"] ?? null) !== null) return [event];
+      return takeChunk(state, event, chunk, isOwn);
+    },
+    next: () => {
+      state.written = addWritten(usageNames, state.written, state.usage);
+      state.round++;
+      state.places = new Map();
+      state.sorter = createCallSorter();
+      state.usage = undefined;
+      state.held = [];
+    },
+    end: () => end(state),
+  };
+}
+
+/** The fields by which a client knows that chunks belong together. */
+const frameFields = ["id", "created", "model", "system_fingerprint", "service_tier"];
+
+function takeChunk(
+  state: State,
+  event: StreamEvent,
+  chunk: JsonObject,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  if (Object.keys(state.frame).length === 0)
+    state.frame = Object.fromEntries(
+      frameFields.filter((name) => chunk[name] !== undefined).map((name) => [name, chunk[name]]),
+    );
+  if (isObject(chunk["usage"])) state.usage = chunk["usage"];
+  const choice = choiceOf(chunk);
+  // Without a choice it brings the usage, or nothing.
+  if (choice === undefined) {
+    if (!isObject(chunk["usage"])) return state.round === 0 ? [event] : [];
+    state.held.push(event);
+    return [];
+  }
+  const delta = isObject(choice["delta"]) ? choice["delta"] : {};
+  const kept = withoutRole(state, keptDelta(state, delta, isOwn));
+  const hasEnded = (choice["finish_reason"] ?? null) !== null;
+  if (!hasEnded) return said(state, event, { chunk, choice, delta, kept });
+  state.held.push(
+    kept === delta && isSilent(delta) ? event : withChoice(event, chunk, { ...choice, delta: {} }),
+  );
+  const words = { ...choice, finish_reason: null };
+  return isSilent(kept) ? [] : [framed(state, event, withDelta(chunk, words, kept))];
+}
+
+interface Said {
+  readonly chunk: JsonObject;
+  readonly choice: JsonObject;
+  readonly delta: JsonObject;
+  readonly kept: JsonObject;
+}
+
+function said(
+  state: State,
+  event: StreamEvent,
+  { chunk, choice, delta, kept }: Said,
+): readonly StreamEvent[] {
+  if (kept === delta && state.round === 0) return [event];
+  // The answer has been opened already; and what was only a call of ours says nothing.
+  const isFrame = state.round > 0 && isSilent(kept);
+  const isEmptied = kept !== delta && isSilent(kept) && kept["role"] === undefined;
+  if (isFrame || isEmptied) return [];
+  return [framed(state, event, withDelta(chunk, choice, kept))];
+}
+
+/** It was said with the first round; there are clients that would join the two. */
+function withoutRole({ round }: State, delta: JsonObject): JsonObject {
+  if (round === 0 || delta["role"] === undefined) return delta;
+  const { role: _role, ...rest } = delta;
+  return rest;
+}
+
+/** Only a role, or nothing. */
+function isSilent(delta: JsonObject): boolean {
+  return Object.entries(delta).every(([key, value]) => {
+    const isEmpty = Array.isArray(value) && value.length === 0;
+    return key === "role" || value === null || value === undefined || value === "" || isEmpty;
+  });
+}
+
+/** The very same object where nothing is different. */
+function keptDelta(state: State, delta: JsonObject, isOwn: IsOwn): JsonObject {
+  const calls = delta["tool_calls"];
+  if (!Array.isArray(calls)) return delta;
+  const kept = calls.flatMap((call) => keptCall(state, call, isOwn));
+  const isSame = kept.length === calls.length && kept.every((call, at) => call === calls[at]);
+  if (isSame) return delta;
+  const { tool_calls: _calls, ...rest } = delta;
+  return kept.length === 0 ? rest : { ...rest, tool_calls: kept };
+}
+
+function keptCall(state: State, call: JsonValue, isOwn: IsOwn): readonly JsonValue[] {
+  if (!isObject(call)) return [call];
+  const index = state.sorter.callOf(call);
+  const known = state.places.get(index) ?? { kind: "unnamed", waiting: [] };
+  const place = known.kind === "unnamed" ? placeCall(state, call, known.waiting, isOwn) : known;
+  state.places.set(index, place);
+  if (place.kind !== "client") return [];
+  const waiting = known.kind === "unnamed" ? known.waiting : [];
+  const isAsItCame = state.round === 0 && !state.hasDropped && place.index === index;
+  return [...waiting, call].map((piece) =>
+    isAsItCame || piece["index"] === place.index ? piece : { ...piece, index: place.index },
+  );
+}
+
+function placeCall(
+  state: State,
+  call: JsonObject,
+  waiting: readonly JsonObject[],
+  isOwn: IsOwn,
+): Place {
+  const called = isObject(call["function"]) ? call["function"] : undefined;
+  const name = called === undefined ? "" : stringOr(called["name"], "");
+  const isOther = called === undefined && call["custom"] !== undefined;
+  if (name === "" && !isOther && waiting.length < maxWaiting)
+    return { kind: "unnamed", waiting: [...waiting, call] };
+  if (isOwn(name)) {
+    state.hasDropped = true;
+    return { kind: "own" };
+  }
+  return { kind: "client", index: state.calls++ };
+}
+
+function choiceOf(chunk: JsonObject): JsonObject | undefined {
+  const { choices } = chunk;
+  const first = Array.isArray(choices) ? choices[0] : undefined;
+  return isObject(first) ? first : undefined;
+}
+
+function withDelta(chunk: JsonObject, choice: JsonObject, delta: JsonObject): JsonObject {
+  return { ...chunk, choices: [{ ...choice, delta }] };
+}
+
+function withChoice(event: StreamEvent, chunk: JsonObject, choice: JsonObject): StreamEvent {
+  return { ...event, data: JSON.stringify({ ...chunk, choices: [choice] }) };
+}
+
+function framed({ frame }: State, event: StreamEvent, chunk: JsonObject): StreamEvent {
+  return { ...event, data: JSON.stringify({ ...chunk, ...frame }) };
+}
+
+function end(state: State): readonly StreamEvent[] {
+  if (state.round === 0 && !state.hasDropped) return state.held;
+  return state.held.map((event) => {
+    const chunk = parseObject(event.data);
+    if (chunk === undefined) return event;
+    const choice = choiceOf(chunk);
+    const usage = isObject(chunk["usage"])
+      ? shownUsage(usageNames, chunk["usage"], state.written)
+      : undefined;
+    return framed(state, event, {
+      ...chunk,
+      ...(usage === undefined ? {} : { usage }),
+      ...(choice === undefined
+        ? {}
+        : { choices: [{ ...choice, finish_reason: finishReason(choice, state.calls > 0) }] }),
+    });
+  });
+}
+
+/** The model stopped for a call that the client never sees. */
+function finishReason({ finish_reason: reason }: JsonObject, hasCalls: boolean): JsonValue {
+  return reason === "tool_calls" && !hasCalls ? "stop" : (reason ?? null);
+}
+
+const usageNames = {
+  input: "prompt_tokens",
+  output: "completion_tokens",
+  details: "completion_tokens_details",
+};
+
+export function mergeChatRounds(
+  responses: readonly [JsonObject, ...JsonObject[]],
+  isOwn: IsOwn,
+): JsonObject {
+  const [first] = responses;
+  const last = responses.at(-1) ?? first;
+  const choice = choiceOf(last) ?? {};
+  const messages = responses.map((response) =>
+    clientMessage(choiceOf(response)?.["message"], isOwn),
+  );
+  const message = joinMessages(messages);
+  const written = responses
+    .slice(0, -1)
+    .reduce<JsonObject>((sum, { usage }) => addWritten(usageNames, sum, usage), {});
+  const frame = frameFields.filter((name) => first[name] !== undefined);
+  const { usage } = last;
+  return {
+    ...last,
+    ...Object.fromEntries(frame.map((name) => [name, first[name]])),
+    choices: [
+      {
+        ...choice,
+        message,
+        finish_reason: finishReason(choice, message["tool_calls"] !== undefined),
+      },
+    ],
+    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
+  };
+}
+
+function clientMessage(message: JsonValue | undefined, isOwn: IsOwn): JsonObject {
+  if (!isObject(message)) return {};
+  const calls = message["tool_calls"];
+  if (!Array.isArray(calls)) return message;
+  const kept = calls.filter((call) => !isOwn(calledName(call)));
+  const { tool_calls: _calls, ...rest } = message;
+  return kept.length === 0 ? rest : { ...rest, tool_calls: kept };
+}
+
+function calledName(call: JsonValue): string {
+  const called = isObject(call) ? call["function"] : undefined;
+  return isObject(called) ? stringOr(called["name"], "") : "";
+}
+
+/** As a stream of them would be put together: texts grow, lists grow, the rest is what was said last. */
+function joinMessages(messages: readonly JsonObject[]): JsonObject {
+  const joined = new Map<string, JsonValue>();
+  for (const [key, value] of messages.flatMap(Object.entries)) {
+    const known = joined.get(key);
+    const isText = typeof known === "string" && typeof value === "string" && key !== "role";
+    if (isText) joined.set(key, known + value);
+    else if (Array.isArray(known) && Array.isArray(value)) joined.set(key, [...known, ...value]);
+    else joined.set(key, value ?? known ?? null);
+  }
+  return Object.fromEntries(joined);
+}
+
+export function withoutOwnChatCalls(
+  messages: readonly JsonObject[],
+  isOwn: IsOwn,
+): readonly JsonObject[] {
+  return messages
+    .map((message) => clientMessage(message, isOwn))
+    .filter((message) => !isSilent(message));
+}

@@ -1,0 +1,60 @@
+/**
+ * Which call a streamed piece belongs to. The provider numbers them; compatible servers give every call the number 0
+ * (BerriAI/litellm#11558), or none at all.
+ */
+
+import { isObject, type JsonObject, numberOr, stringOr } from "../../message/json.ts";
+
+export interface CallSorter {
+  /** The number of its call: the provider's own, where that tells calls apart. */
+  callOf(piece: JsonObject): number;
+}
+
+interface Opened {
+  readonly number: number;
+  id: string;
+  name: string;
+}
+
+export function createCallSorter(): CallSorter {
+  /** By the number that the server gave last. */
+  const byIndex = new Map<number, Opened>();
+  const opened: Opened[] = [];
+
+  const knownFor = (index: number | undefined, id: string): Opened | undefined => {
+    if (index !== undefined) return byIndex.get(index);
+    return id === "" ? opened.at(-1) : opened.find((call) => call.id === id);
+  };
+
+  const open = (index: number | undefined): Opened => {
+    const isFree = index !== undefined && opened.every(({ number }) => number !== index);
+    const next = opened.reduce((most, { number }) => Math.max(most, number + 1), 0);
+    const call = { number: isFree ? index : next, id: "", name: "" };
+    opened.push(call);
+    return call;
+  };
+
+  return {
+    callOf: (piece) => {
+      const index = numberOr(piece["index"], undefined);
+      const id = stringOr(piece["id"], "");
+      const called = piece["function"] ?? piece["custom"];
+      const name = isObject(called) ? stringOr(called["name"], "") : "";
+      const known = knownFor(index, id);
+      const isOther =
+        known === undefined ||
+        isAnother(known.id, id) ||
+        (id === "" && isAnother(known.name, name));
+      const call = isOther ? open(index) : known;
+      call.id ||= id;
+      call.name ||= name;
+      if (index !== undefined) byIndex.set(index, call);
+      return call.number;
+    },
+  };
+}
+
+/** A second, different one opens another call; some servers repeat the first with every piece. */
+function isAnother(known: string, given: string): boolean {
+  return known !== "" && given !== "" && known !== given;
+}

@@ -1,0 +1,140 @@
+/** The OpenAI Responses wire: text of ours as an item, and how a part of an item comes to say something else. */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../../message/json.ts";
+import { parseJson, readSlices, type Slice } from "../format/slices.ts";
+import { type Splice, within } from "../format/splice.ts";
+import type { OwnText, PartPlace } from "../format/wire.ts";
+
+/** Of a call of a function, its arguments. Other calls, reasoning, refusals, what a server wrote and what is not understood stay as they came. */
+export function replaceResponsesPart(
+  message: Uint8Array,
+  place: PartPlace,
+  text: string,
+): Splice | undefined {
+  const whole = { start: 0, end: message.length };
+  const json = parseJson(message, whole);
+  if (typeof json === "string") return place.part === 0 ? jsonText(whole, text) : undefined;
+  if (!isObject(json)) return undefined;
+  const type = stringOr(json["type"], "message");
+  if (type === "message") return replaceIn(message, "content", place.part, text);
+  if (place.part !== 0) return undefined;
+  if (type === "function_call") return replaceArguments(message, text);
+  if (type === "shell_call_output") return replaceShellOutput(message, json, place.inner, text);
+  if (!textOutputs.has(type)) return undefined;
+  if (place.inner !== undefined) return replaceIn(message, "output", place.inner, text);
+  const output = readSlices(message).fields.get("output");
+  const mark = markIn(json["output"]);
+  if (output === undefined || mark === undefined) return output && jsonText(output, text);
+  return { ...output, text: JSON.stringify([inputText({ text, mark })]) };
+}
+
+function replaceArguments(message: Uint8Array, text: string): Splice | undefined {
+  const written = readSlices(message).fields.get("arguments");
+  return written && parseObject(text || "{}") && jsonText(written, text);
+}
+
+/** Outputs that may be a plain text. A screenshot may not, nor may what a server or a search brought. */
+const textOutputs = new Set([
+  "function_call_output",
+  "custom_tool_call_output",
+  "local_shell_call_output",
+  "apply_patch_call_output",
+]);
+
+function jsonText(slice: Slice, text: string): Splice {
+  return { ...slice, text: JSON.stringify(text) };
+}
+
+/** A field that is a text has one part, itself. */
+function replaceIn(
+  message: Uint8Array,
+  field: string,
+  part: number,
+  text: string,
+): Splice | undefined {
+  const { fields, elements } = readSlices(message);
+  const parts = elements.get(field);
+  const slice = parts === undefined ? fields.get(field) : parts[part];
+  if (slice === undefined) return undefined;
+  const json = parseJson(message, slice);
+  if (parts === undefined)
+    return part === 0 && typeof json === "string" && json !== ""
+      ? jsonText(slice, text)
+      : undefined;
+  return isObject(json) ? replacePart(message, slice, json, text) : undefined;
+}
+
+function replacePart(
+  message: Uint8Array,
+  slice: Slice,
+  json: JsonObject,
+  text: string,
+): Splice | undefined {
+  switch (json["type"]) {
+    case "text":
+    case "input_text":
+    case "output_text": {
+      const value = readSlices(message.subarray(slice.start, slice.end)).fields.get("text");
+      return value && jsonText(within(slice, value), text);
+    }
+    case "input_image":
+    case "input_file": {
+      const mark = markIn([json]);
+      const part = inputText({ text, ...(mark === undefined ? {} : { mark }) });
+      return { ...slice, text: JSON.stringify(part) };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** One entry per command, each with its outcome: they stay; the text stands in the wanted one, or in the first. */
+function replaceShellOutput(
+  message: Uint8Array,
+  json: JsonObject,
+  inner: number | undefined,
+  text: string,
+): Splice | undefined {
+  const { output } = json;
+  const { fields, elements } = readSlices(message);
+  const [slice, entries] = [fields.get("output"), elements.get("output")];
+  if (!Array.isArray(output) || !output.every(isObject) || slice === undefined) return undefined;
+  const says = (entry: JsonObject, stdout: string) => ({ ...entry, stdout, stderr: "" });
+  if (inner === undefined) {
+    const emptied = output.map((entry, index) => says(entry, index === 0 ? text : ""));
+    return { ...slice, text: JSON.stringify(emptied) };
+  }
+  const [entry, place] = [output[inner], entries?.[inner]];
+  return entry && place && { ...place, text: JSON.stringify(says(entry, text)) };
+}
+
+export function ownResponsesMessage(own: OwnText): JsonObject {
+  return { type: "message", role: "user", content: [inputText(own)] };
+}
+
+function inputText({ text, mark }: OwnText): JsonObject {
+  return {
+    type: "input_text",
+    text,
+    ...(mark === undefined ? {} : { prompt_cache_breakpoint: mark }),
+  };
+}
+
+export function responsesCacheMark(message: Uint8Array): JsonValue | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  return isObject(json) ? (markIn(json["content"]) ?? markIn(json["output"])) : undefined;
+}
+
+/** Breakpoints stand on parts, never on items (the SDK's `ResponseInputText` and its like). */
+function markIn(parts: JsonValue | undefined): JsonValue | undefined {
+  const marks = (Array.isArray(parts) ? parts : [])
+    .filter(isObject)
+    .map((part) => part["prompt_cache_breakpoint"]);
+  return marks.findLast((mark) => mark !== undefined && mark !== null) ?? undefined;
+}

@@ -1,0 +1,129 @@
+/** The OpenAI Responses wire: neutral messages as items, and a body around them. */
+
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { Media, Message, Part, Role } from "../../message/message.ts";
+import type { ToolDefinition } from "../../message/tool.ts";
+import { encodeSearch, foundIn } from "./tool-search.ts";
+import { type BodyParts, wholeSystem } from "../format/wire.ts";
+
+/** Tells an opaque part that is an item of its own from one inside a message. */
+export const wholeItem = "item:";
+
+/** Every call, result and reasoning is an item of its own; the parts between them are messages. */
+export function encodeResponsesMessage({ role, parts }: Message): readonly JsonObject[] {
+  const items: JsonObject[] = [];
+  let content: JsonValue[] = [];
+  const endContent = (): void => {
+    if (content.length > 0)
+      items.push({ type: "message", role: role === "tool" ? "user" : role, content });
+    content = [];
+  };
+  for (const part of parts) {
+    const item = encodeItem(part);
+    if (item === undefined) content.push(...encodeContent(part, role));
+    else {
+      endContent();
+      items.push(item);
+    }
+  }
+  endContent();
+  return items;
+}
+
+function encodeItem(part: Part): JsonObject | undefined {
+  switch (part.kind) {
+    case "tool-call":
+      return part.isToolSearch === true
+        ? encodeSearch(part)
+        : { type: "function_call", call_id: part.id, name: part.name, arguments: part.input };
+    case "tool-result":
+      return (
+        foundIn(part) ?? {
+          type: "function_call_output",
+          call_id: part.callId,
+          output: encodeOutput(part.content),
+        }
+      );
+    case "reasoning":
+      return part.signature === undefined
+        ? undefined
+        : {
+            type: "reasoning",
+            summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
+            encrypted_content: part.signature,
+          };
+    case "opaque":
+      return isObject(part.json) && part.type.startsWith(wholeItem) ? part.json : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function encodeOutput(content: readonly Part[]): JsonValue {
+  const parts = content.flatMap((part) => encodeContent(part, "tool"));
+  const [only, ...others] = parts;
+  if (only === undefined) return "";
+  const isText = isObject(only) && only["type"] === "input_text" && others.length === 0;
+  return isText ? (only["text"] ?? "") : parts;
+}
+
+function encodeContent(part: Part, role: Role): readonly JsonValue[] {
+  switch (part.kind) {
+    case "text":
+      if (part.text === "") return [];
+      return [{ type: role === "assistant" ? "output_text" : "input_text", text: part.text }];
+    case "image":
+      return role === "assistant"
+        ? []
+        : [
+            {
+              type: "input_image",
+              detail: part.detail ?? "auto",
+              ...encodeMedia(part.media, "image_url", "image_url"),
+            },
+          ];
+    case "document":
+      return role === "assistant" ? [] : [{ type: "input_file", ...encodeDocument(part.media) }];
+    case "opaque":
+      return [part.json];
+    default:
+      return [];
+  }
+}
+
+/** Bytes without a file name are refused. */
+function encodeDocument(media: Media): JsonObject {
+  const fields = encodeMedia(media, "file_data", "file_url");
+  if (media.kind !== "base64") return fields;
+  const extension = media.mediaType === "application/pdf" ? "pdf" : "txt";
+  return { ...fields, filename: `document.${extension}` };
+}
+
+function encodeMedia(media: Media, dataField: string, urlField: string): JsonObject {
+  switch (media.kind) {
+    case "base64":
+      return { [dataField]: `data:${media.mediaType};base64,${media.data}` };
+    case "url":
+      return { [urlField]: media.url };
+    case "file":
+      return { file_id: media.id };
+  }
+}
+
+/** Tools without `strict` would be held to a stricter schema here than on the other wires. */
+export function encodeResponsesTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
+  const described = description === undefined ? {} : { description };
+  return { type: "function", name, ...described, parameters, strict: false };
+}
+
+export function composeResponsesBody(parts: BodyParts): JsonObject {
+  return {
+    model: parts.model,
+    max_output_tokens: parts.maxOutputTokens,
+    ...(parts.system === undefined ? {} : { instructions: wholeSystem(parts.system) }),
+    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeResponsesTool) }),
+    input: parts.messages,
+    ...parts.extra,
+  };
+}

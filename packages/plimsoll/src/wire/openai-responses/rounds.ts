@@ -1,0 +1,268 @@
+/** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
+
+import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../../message/json.ts";
+import { isOwnItem, isOwnTool } from "./tool-search.ts";
+import { addWritten, shownUsage } from "../format/openai-usage.ts";
+import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+
+interface State {
+  round: number;
+  hasDropped: boolean;
+  /** The number of the next event that the client sees. */
+  sequence: number;
+  /** Items that the client has been told of, as they were when they were done. */
+  items: JsonObject[];
+  /** Of the running round: the client's place of an item, or undefined for one of ours. */
+  places: Map<number, number | undefined>;
+  /** What names the response: taken from the first round. */
+  frame: JsonObject;
+  written: JsonObject;
+  usage: JsonObject | undefined;
+  held: StreamEvent | undefined;
+}
+
+export function openResponsesRounds(isOwn: IsOwn): RoundMerger {
+  const state: State = {
+    round: 0,
+    hasDropped: false,
+    sequence: 0,
+    items: [],
+    places: new Map(),
+    frame: {},
+    written: {},
+    usage: undefined,
+    held: undefined,
+  };
+  return {
+    take: (event) => {
+      const json = parseObject(event.data);
+      return json === undefined ? [event] : take(state, event, json, isOwn);
+    },
+    next: () => {
+      state.written = addWritten(usageNames, state.written, state.usage);
+      state.round++;
+      state.places = new Map();
+      state.usage = undefined;
+      state.held = undefined;
+    },
+    end: () => {
+      const { held } = state;
+      const json = held && parseObject(held.data);
+      return held === undefined || json === undefined ? [] : [lastEvent(state, held, json, isOwn)];
+    },
+  };
+}
+
+const openings = new Set(["response.created", "response.in_progress", "response.queued"]);
+const endings = new Set(["response.completed", "response.incomplete"]);
+
+function take(
+  state: State,
+  event: StreamEvent,
+  json: JsonObject,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  const type = stringOr(json["type"], event.name);
+  const response = isObject(json["response"]) ? json["response"] : undefined;
+  if (openings.has(type)) {
+    if (response !== undefined && Object.keys(state.frame).length === 0)
+      state.frame = frameOf(response);
+    return state.round === 0 ? [shownEvent(state, event, json, isOwn)] : [];
+  }
+  if (endings.has(type)) {
+    if (response !== undefined && isObject(response["usage"])) state.usage = response["usage"];
+    state.held = event;
+    return [];
+  }
+  if (type === "response.failed" && response !== undefined)
+    return [
+      numbered(
+        state,
+        event,
+        { ...json, response: framed(state, clientResponse(response, isOwn)) },
+        true,
+      ),
+    ];
+  const at = numberOr(json["output_index"], undefined);
+  if (at === undefined) return [numbered(state, event, json)];
+  return placed(state, event, { json, at, type }, isOwn);
+}
+
+interface Placed {
+  readonly json: JsonObject;
+  readonly at: number;
+  readonly type: string;
+}
+
+function placed(
+  state: State,
+  event: StreamEvent,
+  { json, at, type }: Placed,
+  isOwn: IsOwn,
+): readonly StreamEvent[] {
+  const item = isObject(json["item"]) ? json["item"] : undefined;
+  if (!state.places.has(at)) {
+    const isOurs = item !== undefined && isOwnItem(item, isOwn);
+    state.places.set(at, isOurs ? undefined : state.items.length);
+    if (isOurs) state.hasDropped = true;
+    else state.items.push(item ?? {});
+  }
+  const place = state.places.get(at);
+  if (place === undefined) return [];
+  if (item !== undefined && type === "response.output_item.done") state.items[place] = item;
+  return [numbered(state, event, place === at ? json : { ...json, output_index: place })];
+}
+
+/** Numbered on; the very same event where nothing is different. */
+function numbered(
+  state: State,
+  event: StreamEvent,
+  json: JsonObject,
+  isChanged = false,
+): StreamEvent {
+  const isSame = !isChanged && state.round === 0 && !state.hasDropped;
+  const number = numberOr(json["sequence_number"], undefined);
+  if (isSame) {
+    state.sequence = (number ?? state.sequence) + 1;
+    return event;
+  }
+  const sequence = number === undefined ? {} : { sequence_number: state.sequence++ };
+  return { ...event, data: JSON.stringify({ ...json, ...sequence }) };
+}
+
+/** What the client asked for is said as in the first round: later ones are asked for differently. */
+const frameFields = ["id", "created_at", "tool_choice", "previous_response_id"];
+
+function frameOf(response: JsonObject): JsonObject {
+  const known = frameFields.filter((name) => response[name] !== undefined);
+  return Object.fromEntries(known.map((name) => [name, response[name]]));
+}
+
+/** A response names the tools of its request: the client has never heard of ours. The same object where there are none. */
+function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
+  const { tools } = response;
+  if (!Array.isArray(tools)) return response;
+  const kept = tools.filter((tool) => !(isObject(tool) && isOwnTool(tool, isOwn)));
+  return kept.length === tools.length ? response : { ...response, tools: kept };
+}
+
+/** An event that shows the response as it is so far. */
+function shownEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
+  const response = isObject(json["response"]) ? json["response"] : undefined;
+  const shown = response && clientResponse(response, isOwn);
+  return shown === undefined || shown === response
+    ? numbered(state, event, json)
+    : numbered(state, event, { ...json, response: shown }, true);
+}
+
+function framed({ frame, items, round }: State, response: JsonObject): JsonObject {
+  return round === 0 ? response : { ...response, ...frame, output: items };
+}
+
+function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
+  if (state.round === 0 && !state.hasDropped) return shownEvent(state, event, json, isOwn);
+  const response = clientResponse(isObject(json["response"]) ? json["response"] : {}, isOwn);
+  const { usage } = response;
+  return numbered(state, event, {
+    ...json,
+    response: {
+      ...response,
+      ...state.frame,
+      output: outputOf(state, response),
+      ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, state.written) } : {}),
+    },
+  });
+}
+
+/** In the words of the snapshot, where there is one: it is the last word on the items of its round. */
+function outputOf({ items, places }: State, { output }: JsonObject): readonly JsonObject[] {
+  const final = Array.isArray(output) ? output : [];
+  const merged = [...items];
+  for (const [at, place] of places) {
+    const item = final[at];
+    if (place !== undefined && isObject(item)) merged[place] = item;
+  }
+  return merged;
+}
+
+const usageNames = {
+  input: "input_tokens",
+  output: "output_tokens",
+  details: "output_tokens_details",
+};
+
+export function mergeResponsesRounds(
+  responses: readonly [JsonObject, ...JsonObject[]],
+  isOwn: IsOwn,
+): JsonObject {
+  const [first] = responses;
+  const last = responses.at(-1) ?? first;
+  const written = responses
+    .slice(0, -1)
+    .reduce<JsonObject>((sum, { usage }) => addWritten(usageNames, sum, usage), {});
+  const { usage } = last;
+  return {
+    ...clientResponse(last, isOwn),
+    ...frameOf(first),
+    output: responses.flatMap(({ output }) =>
+      (Array.isArray(output) ? output : []).filter(
+        (item) => !(isObject(item) && isOwnItem(item, isOwn)),
+      ),
+    ),
+    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
+  };
+}
+
+export function withoutOwnItems(
+  messages: readonly JsonObject[],
+  isOwn: IsOwn,
+): readonly JsonObject[] {
+  return messages.filter((item) => !isOwnItem(item, isOwn));
+}
+
+/** Reasoning stands before what came of it; without that item the provider refuses it. */
+export function withoutLookups(
+  message: Uint8Array,
+  inner: readonly Uint8Array[],
+): Uint8Array | "nothing" {
+  const item = itemOf(message);
+  if (item["type"] !== "reasoning") return message;
+  const said = inner.map(itemOf);
+  const at = said.findIndex((other) => isSameThought(other, item));
+  if (at < 0) return message;
+  const behind = said.slice(at + 1);
+  const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
+  // All that the model said in one go rests on it, not only what comes next.
+  const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
+  return came.every((other) => isAnswered(other, said)) ? "nothing" : message;
+}
+
+function isNoThought({ type }: JsonObject): boolean {
+  return type !== "reasoning";
+}
+
+/** Clients that keep nothing at the provider leave the id out. */
+function isSameThought(one: JsonObject, other: JsonObject): boolean {
+  const isSame = (field: string): boolean =>
+    one[field] !== undefined && one[field] !== null && one[field] === other[field];
+  return one["type"] === "reasoning" && (isSame("encrypted_content") || isSame("id"));
+}
+
+/** What answers the calls that may be ours. */
+const answersOf: ReadonlyMap<string, string> = new Map([
+  ["function_call", "function_call_output"],
+  ["tool_search_call", "tool_search_output"],
+]);
+const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
+
+/** Only results of ours are among them. */
+function isAnswered({ type, call_id: call }: JsonObject, said: readonly JsonObject[]): boolean {
+  const answer = answersOf.get(stringOr(type, ""));
+  return (
+    answer !== undefined && said.some((item) => item["type"] === answer && item["call_id"] === call)
+  );
+}
+
+function itemOf(bytes: Uint8Array): JsonObject {
+  return parseObject(new TextDecoder().decode(bytes)) ?? {};
+}

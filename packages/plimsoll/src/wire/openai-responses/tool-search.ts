@@ -1,0 +1,88 @@
+/**
+ * The OpenAI Responses wire: a search for tools that whoever sends the request makes itself ("Tool search" guide,
+ * client-executed, 2026-11). It is an item of its own; its answer has the tools whole, and they can be called from there on.
+ */
+
+import {
+  isObject,
+  type JsonObject,
+  type JsonValue,
+  parseObject,
+  stringOr,
+} from "../../message/json.ts";
+import type { ToolCallPart, ToolResultPart } from "../../message/message.ts";
+import type { IsOwn, NativeDeferral } from "../format/wire.ts";
+
+const callType = "tool_search_call";
+const outputType = "tool_search_output";
+
+export const responsesDeferral: NativeDeferral = {
+  refusal: /defer_loading|tool_search/,
+  search: ({ description, parameters }) => ({
+    type: "tool_search",
+    execution: "client",
+    ...(description === undefined ? {} : { description }),
+    parameters,
+  }),
+  found: (tools) => [
+    { type: outputType, execution: "client", status: "completed", tools: tools.map(loaded) },
+  ],
+  plain: plainSearch,
+};
+
+/** Marked as what a search brought, like OpenAI's own Codex does it; of a namespace its members are. */
+function loaded(tool: JsonObject): JsonObject {
+  const { tools } = tool;
+  if (!Array.isArray(tools)) return { ...tool, defer_loading: true };
+  return { ...tool, tools: tools.map((one) => (isObject(one) ? loaded(one) : one)) };
+}
+
+function plainSearch(item: JsonObject): JsonObject {
+  const { type, call_id, execution, arguments: input = {}, tools } = item;
+  if (execution === "server" || typeof call_id !== "string") return item;
+  const text = typeof input === "string" ? input : JSON.stringify(input);
+  if (type === callType)
+    return { type: "function_call", call_id, name: "tool_search", arguments: text };
+  return type === outputType
+    ? { type: "function_call_output", call_id, output: foundText(tools) }
+    : item;
+}
+
+/** The tools themselves stand in the list, where a provider knows nothing else. */
+function foundText(tools: JsonValue | undefined): string {
+  const names = (Array.isArray(tools) ? tools : []).filter(isObject).map(({ name }) => name);
+  return names.length === 0 ? "Nothing was found." : `Found: ${names.join(", ")}`;
+}
+
+/** A search that the provider makes itself is no call: it needs no answer. */
+export function isToolSearch({ type, execution }: JsonObject): boolean {
+  return type === callType && execution !== "server";
+}
+
+export function encodeSearch({ id, input }: ToolCallPart): JsonObject {
+  return {
+    type: callType,
+    call_id: id,
+    execution: "client",
+    status: "completed",
+    arguments: parseObject(input) ?? {},
+  };
+}
+
+/** The answer to a search, where a result is one. */
+export function foundIn({ callId, content }: ToolResultPart): JsonObject | undefined {
+  const [part, ...others] = content;
+  if (part?.kind !== "opaque" || others.length > 0 || !isObject(part.json)) return undefined;
+  return part.json["type"] === outputType ? { ...part.json, call_id: callId } : undefined;
+}
+
+/** A call that Plimsoll answers. */
+export function isOwnItem(item: JsonObject, isOwn: IsOwn): boolean {
+  if (isToolSearch(item)) return isOwn("", true);
+  return item["type"] === "function_call" && isOwn(stringOr(item["name"], ""));
+}
+
+/** A tool that the client has never heard of. */
+export function isOwnTool(tool: JsonObject, isOwn: IsOwn): boolean {
+  return tool["type"] === "tool_search" ? isOwn("", true) : isOwn(stringOr(tool["name"], ""));
+}

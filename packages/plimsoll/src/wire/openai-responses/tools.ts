@@ -1,0 +1,61 @@
+/** The OpenAI Responses wire: tools in namespaces, and tools that an item of the input brings instead of the request. */
+
+import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
+import type { ToolDefinition } from "../../message/tool.ts";
+import { namedTool } from "../format/named-tool.ts";
+import { parseJson, readSlices, type Slice } from "../format/slices.ts";
+import type { ToolsInMessage } from "../format/wire.ts";
+
+/** Codex has it before everything else that is said; so many items are looked at. */
+const itemsLookedAt = 16;
+const itemType = "additional_tools";
+
+/**
+ * The first item that brings tools (`ResponseInputItem.AdditionalTools` of OpenAI's SDK). OpenAI's models take tools in a list of
+ * the request beside it as well, but a request of Codex in its "lite" form must have none: so ours stand in the item too.
+ */
+export function additionalTools(
+  body: Uint8Array,
+  items: readonly Slice[],
+): ToolsInMessage | undefined {
+  for (const [message, { start, end }] of items.slice(0, itemsLookedAt).entries()) {
+    const item = body.subarray(start, end);
+    if (!Buffer.from(item.buffer, item.byteOffset, item.length).includes(itemType)) continue;
+    const { fields, elements } = readSlices(item);
+    const type = fields.get("type");
+    const tools = elements.get("tools") ?? [];
+    if (type === undefined || parseJson(item, type) !== itemType || tools.length === 0) continue;
+    return { message, elements: tools };
+  }
+  return undefined;
+}
+
+export function bringsTools({ type }: JsonObject): boolean {
+  return type === itemType;
+}
+
+/** Of a namespace. */
+export function toolsInside(tool: JsonValue): readonly JsonValue[] {
+  const tools = isObject(tool) && tool["type"] === "namespace" ? tool["tools"] : undefined;
+  return Array.isArray(tools) ? tools : [];
+}
+
+export function toolName(tool: JsonValue): string | undefined {
+  return isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined;
+}
+
+/** A namespace is found by what is in it. */
+export function decodeTool(tool: JsonValue): ToolDefinition | undefined {
+  const decoded = namedTool(tool, "parameters");
+  const inside = toolsInside(tool).flatMap((one) => namedTool(one) ?? []);
+  if (decoded === undefined || inside.length === 0) return decoded;
+  const lines = inside.map(({ name, description = "" }) => `${name}: ${description}`);
+  return { ...decoded, description: [decoded.description ?? "", ...lines].join("\n").trim() };
+}
+
+/** The client holds it back itself, or something in it, or it is what finds such tools. */
+export function isDeferring(tool: JsonValue): boolean {
+  const isOwn =
+    isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search");
+  return isOwn || toolsInside(tool).some(isDeferring);
+}

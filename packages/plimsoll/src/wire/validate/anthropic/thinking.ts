@@ -1,0 +1,148 @@
+/** Anthropic Messages: thinking blocks are kept as the model wrote them, and thinking fits the model. */
+import type { JsonObject } from "../../../message/json.ts";
+import {
+  adaptiveThinkingRejected,
+  disabledThinkingRejected,
+  isKnownModel,
+  isModelIn,
+  manualThinkingRejected,
+  samplingRejected,
+} from "./models.ts";
+import {
+  betasOf,
+  blocksOfType,
+  counterparts,
+  isThinking,
+  latestTurn,
+  type Turn,
+  turnsOf,
+} from "./turns.ts";
+import { canonical, isGiven, objectOf } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+
+/** A mark on thinking is rule A15's. */
+const markKey: ReadonlySet<string> = new Set(["cache_control"]);
+
+function thinkingOf(turn: Turn | undefined): readonly string[] {
+  return turn?.blocks.filter(isThinking).map((block) => canonical(block, markKey)) ?? [];
+}
+
+/**
+ * A8: thinking blocks unmodified, in order, signature intact. A finished turn may lose all its thinking,
+ * but not some of it. The latest turn is rule A9's, once the client's body is known.
+ */
+function* thinkingIsUnmodified({ body, original }: Judged): Generator<Finding> {
+  const turns = turnsOf(body);
+  const latest = new Set(original && latestTurn(turns));
+  const known = new Set(original && turnsOf(original).map((turn) => thinkingOf(turn).join()));
+  for (const turn of turns) {
+    const thinking = thinkingOf(turn);
+    if (turn.role !== "assistant" || thinking.length === 0 || latest.has(turn)) continue;
+    if (original !== undefined && !known.has(thinking.join()))
+      yield { rule: "A8", message: "thinking is not as the model wrote it", place: turn.place };
+    else if (original === undefined && !turn.blocks.every(isSigned))
+      yield { rule: "A8", message: "thinking has no signature", place: turn.place };
+  }
+}
+
+function isSigned(block: JsonObject): boolean {
+  if (block["type"] === "thinking") return isGiven(block["signature"]) && block["signature"] !== "";
+  return block["type"] !== "redacted_thinking" || isGiven(block["data"]);
+}
+
+/** A9: thinking of the latest assistant turn (whole open tool loop) untouched in every message that is kept. */
+function* latestThinkingIsUntouched({ body, original }: Judged): Generator<Finding> {
+  if (original === undefined) return;
+  const counterpartOf = counterparts(original, body);
+  const written = new Set(turnsOf(original).flatMap(thinkingOf));
+  for (const turn of latestTurn(turnsOf(original))) {
+    const thinking = thinkingOf(turn);
+    const kept = counterpartOf(turn);
+    if (kept !== undefined && thinkingOf(kept).join() !== thinking.join())
+      yield { rule: "A9", message: "thinking of the latest turn changed", place: kept.place };
+  }
+  for (const turn of latestTurn(turnsOf(body)))
+    if (thinkingOf(turn).some((block) => !written.has(block)))
+      yield { rule: "A9", message: "the latest turn has foreign thinking", place: turn.place };
+}
+
+/** A10: manual thinking: open tool loop begins with a thinking block. Adaptive thinking may have none. */
+function* loopBeginsWithThinking({ body }: Judged): Generator<Finding> {
+  if (objectOf(body["thinking"])["type"] !== "enabled") return;
+  const turns = turnsOf(body);
+  const last = turns.findLast((turn) => turn.role !== "system");
+  const results = blocksOfType(last, "tool_result");
+  const isOpen =
+    last?.role === "user" && results.length > 0 && results.length === last.blocks.length;
+  const first = latestTurn(turns)[0];
+  if (isOpen && first !== undefined && !isThinking(first.blocks[0]))
+    yield { rule: "A10", message: "the tool loop begins without thinking", place: first.place };
+}
+
+/** A11: empty but signed thinking is kept. */
+function* emptySignedThinkingIsKept({ body, original }: Judged): Generator<Finding> {
+  if (original === undefined) return;
+  const turns = turnsOf(original);
+  const latest = new Set(latestTurn(turns));
+  const counterpartOf = counterparts(original, body);
+  for (const turn of turns) {
+    const empty = turn.blocks.filter(isEmptySigned).map((block) => canonical(block, markKey));
+    const kept = empty.length > 0 ? counterpartOf(turn) : undefined;
+    const thinking = thinkingOf(kept);
+    const mayLoseAll = thinking.length === 0 && !latest.has(turn);
+    if (kept !== undefined && !mayLoseAll && empty.some((block) => !thinking.includes(block)))
+      yield { rule: "A11", message: "empty signed thinking is missing", place: kept.place };
+  }
+}
+
+function isEmptySigned(block: JsonObject): boolean {
+  return block["type"] === "thinking" && block["thinking"] === "" && isGiven(block["signature"]);
+}
+
+const interleavedBeta = "interleaved-thinking-2025-05-14";
+
+/** A12: thinking and sampling parameters fit the model. */
+function* parametersFitModel(judged: Judged): Generator<Finding> {
+  const { body } = judged;
+  const thinking = objectOf(body["thinking"]);
+  const rejected = rejectedThinking[String(thinking["type"])] ?? [];
+  if (isModelIn(body["model"], rejected))
+    yield {
+      rule: "A12",
+      message: `the model does not take thinking ${thinking["type"]}`,
+      place: "/thinking",
+    };
+  if (thinking["type"] === "enabled" && isKnownModel(body["model"]))
+    yield* budgetFits(judged, thinking);
+  if (!isModelIn(body["model"], samplingRejected)) return;
+  for (const key of ["temperature", "top_p", "top_k"])
+    if (isGiven(body[key]))
+      yield { rule: "A12", message: `the model does not take ${key}`, place: `/${key}` };
+}
+const rejectedThinking: Readonly<Record<string, readonly string[]>> = {
+  enabled: manualThinkingRejected,
+  adaptive: adaptiveThinkingRejected,
+  disabled: disabledThinkingRejected,
+};
+
+function* budgetFits(judged: Judged, thinking: JsonObject): Generator<Finding> {
+  const budget = thinking["budget_tokens"];
+  const most = judged.body["max_tokens"];
+  const place = "/thinking/budget_tokens";
+  if (typeof budget !== "number" || budget < 1024)
+    yield { rule: "A12", message: "the thinking budget is below 1024", place };
+  else if (
+    typeof most === "number" &&
+    budget >= most &&
+    !betasOf(judged)?.includes(interleavedBeta)
+  )
+    yield { rule: "A12", message: "the thinking budget is not below max_tokens", place };
+}
+
+export const anthropicThinkingRules: Rules = {
+  A8: thinkingIsUnmodified,
+  A9: latestThinkingIsUntouched,
+  A10: loopBeginsWithThinking,
+  A11: emptySignedThinkingIsKept,
+  A12: parametersFitModel,
+};

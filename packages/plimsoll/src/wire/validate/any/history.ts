@@ -1,0 +1,157 @@
+/** All wires: what was sent before is sent again in the same bytes, or the provider's cache is lost. */
+import type { JsonObject } from "../../../message/json.ts";
+import { headKeys, messagesKey, messagesOf } from "../rules/conversation.ts";
+import { cacheMarks, canonical, isGiven, listOf } from "../rules/fields.ts";
+import { elementTexts, memberTexts, withoutMarks } from "../rules/json-text.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+
+/** X1: unedited prefix byte-identical to the last request. Cache marks may move. */
+function* prefixIsIdentical(judged: Judged): Generator<Finding> {
+  const { original, previousSent, wire } = judged;
+  if (original === undefined || previousSent === undefined) return;
+  yield* headIsIdentical(judged, original, previousSent);
+  for (const message of repeated(judged, original, previousSent))
+    if (!message.wasEdited && message.now !== message.before)
+      yield {
+        rule: "X1",
+        message: "an old message is not in the bytes of the last request",
+        place: `/${messagesKey[wire]}/${message.index}`,
+      };
+}
+
+/** X2: edits are monotonic: once replaced, the same bytes for ever. */
+function* editsAreMonotonic(judged: Judged): Generator<Finding> {
+  const { original, previousOriginal, previousSent, wire } = judged;
+  if (original === undefined || previousOriginal === undefined || previousSent === undefined)
+    return;
+  for (const message of repeated(judged, original, previousSent))
+    if (message.wasEdited && message.now !== message.before)
+      yield {
+        rule: "X2",
+        message: "an edit is not as it was in the last request",
+        place: `/${messagesKey[wire]}/${message.index}`,
+      };
+}
+
+/** X3: synthetic ids deterministic: two sends of the same history carry the same ids. */
+function* syntheticIdsStay(judged: Judged): Generator<Finding> {
+  const { previousSent, synthetic, wire } = judged;
+  if (previousSent === undefined || synthetic === undefined) return;
+  const masked = (text: string) =>
+    synthetic.reduce((rest, id) => rest.replaceAll(JSON.stringify(id), '"synthetic"'), text);
+  const before = sentMessages(previousSent, wire, undefined);
+  for (const [index, now] of sentMessages(judged.body, wire, undefined).entries()) {
+    const old = before[index];
+    if (index >= firstEdited(judged) || old === undefined) return;
+    if (now !== old && masked(now) === masked(old))
+      yield {
+        rule: "X3",
+        message: "an invented id is another one than in the last request",
+        place: `/${messagesKey[wire]}/${index}`,
+      };
+  }
+}
+
+function firstEdited({ editedFrom }: Judged): number {
+  return editedFrom ?? Number.POSITIVE_INFINITY;
+}
+
+function* headIsIdentical(
+  judged: Judged,
+  original: JsonObject,
+  previousSent: JsonObject,
+): Generator<Finding> {
+  if (firstEdited(judged) < 0) return;
+  const client = judged.previousOriginal ?? previousSent;
+  const [now, before] = texts(judged, headTexts);
+  for (const key of headKeys) {
+    const isSame = canonical(original[key], cacheMarks) === canonical(client[key], cacheMarks);
+    if (isGiven(original[key]) && isSame && now.get(key) !== before.get(key))
+      yield {
+        rule: "X1",
+        message: `${key} are not in the bytes of the last request`,
+        place: `/${key}`,
+      };
+  }
+}
+
+interface Repeated {
+  readonly index: number;
+  readonly wasEdited: boolean;
+  readonly now: string | undefined;
+  readonly before: string | undefined;
+}
+
+/** The messages that the last request had and this one must have again. */
+function* repeated(
+  judged: Judged,
+  original: JsonObject,
+  previousSent: JsonObject,
+): Generator<Repeated> {
+  const { wire, previousOriginal } = judged;
+  const client = meanings(previousOriginal ?? previousSent, wire);
+  const unchanged = commonPrefix(client, meanings(original, wire));
+  const sent = meanings(previousSent, wire);
+  const isUntouched = unchanged === client.length;
+  // Once the client rewrote its history, only what stands before that, at the same index, can be told apart.
+  const end = isUntouched ? sent.length : Math.min(unchanged, commonPrefix(client, sent));
+  const ofClient = new Set(client);
+  const [now, before] = texts(judged, (body, text) => sentMessages(body, wire, text));
+  for (let index = 0; index < Math.min(end, firstEdited(judged)); index += 1)
+    yield {
+      index,
+      wasEdited: !ofClient.has(sent[index] ?? ""),
+      now: now[index],
+      before: before[index],
+    };
+}
+
+function meanings(body: JsonObject, wire: Judged["wire"]): readonly string[] {
+  return messagesOf(wire, body).map(({ item }) => canonical(item, cacheMarks));
+}
+
+function commonPrefix(one: readonly string[], other: readonly string[]): number {
+  const end = one.findIndex((text, index) => text !== other[index]);
+  return end < 0 ? one.length : end;
+}
+
+/** The same of this request and of the last; by their exact texts only when both are known. */
+function texts<T>(
+  { body, bodyText, previousSent, previousSentText }: Judged,
+  read: (body: JsonObject, text: string | undefined) => T,
+): readonly [now: T, before: T] {
+  const areKnown = bodyText !== undefined && previousSentText !== undefined;
+  const before = previousSent ?? {};
+  return areKnown
+    ? [read(body, bodyText), read(before, previousSentText)]
+    : [read(body, undefined), read(before, undefined)];
+}
+
+function headTexts(body: JsonObject, text: string | undefined): ReadonlyMap<string, string> {
+  const members = text === undefined ? undefined : memberTexts(text);
+  return new Map(
+    headKeys.map((key) => {
+      const member = members === undefined ? JSON.stringify(body[key]) : members.get(key);
+      return [key, withoutMarks(member ?? "")];
+    }),
+  );
+}
+
+function sentMessages(
+  body: JsonObject,
+  wire: Judged["wire"],
+  text: string | undefined,
+): readonly string[] {
+  const key = messagesKey[wire];
+  const elements =
+    text === undefined
+      ? listOf(body[key]).map((item) => JSON.stringify(item))
+      : elementTexts(memberTexts(text).get(key));
+  return elements.map(withoutMarks);
+}
+
+export const crossWireHistoryRules: Rules = {
+  X1: prefixIsIdentical,
+  X2: editsAreMonotonic,
+  X3: syntheticIdsStay,
+};

@@ -1,0 +1,119 @@
+/** All wires: whole text and data, the last words of the user, and the tool that must be called. */
+import { isObject, type JsonObject } from "../../../message/json.ts";
+import { isFromUser, isKnownPart, isResult, messagesOf, partsOf } from "../rules/conversation.ts";
+import { cacheMarks, canonical, type Field, isGiven, objectOf, objectsOf } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+
+/** X4: no lone surrogates, no cut base64 or JSON. */
+function* textIsWhole({ body, bodyText }: Judged): Generator<Finding> {
+  if (bodyText !== undefined && !isJson(bodyText)) yield { rule: "X4", message: "not JSON" };
+  yield* brokenText(body, "");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function* brokenText(value: Field, place: string): Generator<Finding> {
+  if (typeof value === "string" && !value.isWellFormed())
+    yield { rule: "X4", message: "a lone surrogate", place };
+  if (Array.isArray(value))
+    for (const [index, item] of value.entries()) yield* brokenText(item, `${place}/${index}`);
+  if (!isObject(value)) return;
+  for (const data of base64Of(value))
+    if (data.length % 4 !== 0) yield { rule: "X4", message: "base64 data is cut", place };
+  for (const [key, field] of Object.entries(value)) yield* brokenText(field, `${place}/${key}`);
+}
+
+/** Base64 where a wire has it: sources, inline data, audio, and data addresses of images and files. */
+function base64Of(value: JsonObject): readonly string[] {
+  const source = objectOf(value["source"]);
+  const image = value["image_url"];
+  const addresses = [isObject(image) ? image["url"] : image, value["file_data"]];
+  const data = [
+    source["type"] === "base64" ? source["data"] : undefined,
+    objectOf(value["inlineData"])["data"],
+    objectOf(value["input_audio"])["data"],
+    ...addresses.map((address) => /^data:[^,]*;base64,(.*)$/s.exec(String(address))?.[1]),
+  ];
+  return data.filter((text) => typeof text === "string");
+}
+
+/** Only of a text longer than this may an excerpt stand in its place: it would leave no room for an answer. */
+const longestWords = 2000;
+const beginningCharacters = 200;
+
+/** A part as it was, or an excerpt of a very long one, which begins as it did and says that it is one. */
+function isKept(before: string, after: string | undefined): boolean {
+  if (after === before) return true;
+  return (
+    after !== undefined &&
+    before.length > longestWords &&
+    after.length < before.length &&
+    after.includes("…") &&
+    after.startsWith(before.slice(0, beginningCharacters))
+  );
+}
+
+function holdsWords(said: readonly string[], words: readonly string[]): boolean {
+  return said.some((_, from) => words.every((word, index) => isKept(word, said[from + index])));
+}
+
+/** X5: last real user message kept verbatim. A summary may stand in front of it in the same message; unknown parts are X6's. */
+function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
+  const spoken = (of: JsonObject | undefined) =>
+    messagesOf(wire, of).filter(({ item }) => isFromUser(wire, item));
+  const last = spoken(original).at(-1);
+  if (last === undefined) return;
+  const words = wordsOf(last.item);
+  if (words.length === 0) return;
+  const earlier = new Set(spoken(original).map(({ item }) => wordsOf(item).join()));
+  // Behind it may stand only what the editor added: an earlier message there means that the last one is gone.
+  const kept = spoken(body)
+    .map(({ item }) => wordsOf(item))
+    .findLast((said) => holdsWords(said, words) || earlier.has(said.join()));
+  if (kept === undefined || !holdsWords(kept, words))
+    yield { rule: "X5", message: "the last message of the user is not there", place: last.place };
+}
+
+function wordsOf(message: JsonObject): readonly string[] {
+  return partsOf(message)
+    .filter((part) => !isResult(part) && isKnownPart(part))
+    .map((part) => canonical(part, cacheMarks));
+}
+
+/** X7: tool named by tool_choice is present and not deferred. */
+function* chosenToolIsThere({ wire, body }: Judged): Generator<Finding> {
+  const tools = wire === "gemini" ? geminiTools(body) : objectsOf(body["tools"]);
+  // A toolset brings tools whose names are not in the body; a search tool of the server has none either.
+  const isOpen = tools.some((tool) => String(tool["type"]).startsWith("mcp"));
+  const ready = tools.filter((tool) => tool["defer_loading"] !== true).map(toolName);
+  for (const name of chosenNames(body))
+    if (!ready.includes(name) && !isOpen)
+      yield { rule: "X7", message: `tool ${name} is missing or deferred`, place: "/tool_choice" };
+}
+
+function toolName(tool: JsonObject): Field {
+  return tool["name"] ?? objectOf(tool["function"])["name"] ?? objectOf(tool["custom"])["name"];
+}
+
+function geminiTools(body: JsonObject): readonly JsonObject[] {
+  return objectsOf(body["tools"]).flatMap((tool) => objectsOf(tool["functionDeclarations"]));
+}
+
+function chosenNames(body: JsonObject): readonly string[] {
+  const choice = objectOf(body["tool_choice"]);
+  const allowed = objectsOf(objectOf(choice["allowed_tools"])["tools"] ?? choice["tools"]);
+  const mode = objectOf(objectOf(body["toolConfig"])["functionCallingConfig"]);
+  const inGemini = mode["allowedFunctionNames"];
+  const isNamed = (tool: JsonObject) => /^(tool|function|custom)$/.test(String(tool["type"]));
+  const names = [choice, ...allowed].filter(isNamed).map(toolName);
+  return [...names, ...(Array.isArray(inGemini) ? inGemini : [])].filter(isGiven).map(String);
+}
+
+export const crossWireRules: Rules = { X4: textIsWhole, X5: lastWordsStay, X7: chosenToolIsThere };

@@ -1,0 +1,91 @@
+/** Gemini generateContent: function calls and responses, signatures, roles and parts. */
+import { isObject, type JsonObject } from "../../../message/json.ts";
+import { canonical, isGiven, listOf, objectsOf, type Placed, placed } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+
+interface Content extends Placed {
+  readonly role: string;
+  readonly parts: readonly JsonObject[];
+}
+
+/** No role means user. */
+function contentsOf(body: JsonObject | undefined): readonly Content[] {
+  return [...placed(body?.["contents"], "/contents")].map((content) => ({
+    ...content,
+    role: String(content.item["role"] ?? "user"),
+    parts: objectsOf(content.item["parts"]),
+  }));
+}
+
+function partsWith(content: Content | undefined, key: string): readonly JsonObject[] {
+  return content?.parts.filter((part) => isGiven(part[key])) ?? [];
+}
+
+/** G1: as many functionResponse parts as functionCall parts. */
+function* responsesMatchCalls({ body }: Judged): Generator<Finding> {
+  const contents = contentsOf(body);
+  for (const [index, content] of contents.entries()) {
+    const calls = partsWith(content, "functionCall").length;
+    const after = partsWith(contents[index + 1], "functionResponse").length;
+    const responses = partsWith(content, "functionResponse").length;
+    const before = partsWith(contents[index - 1], "functionCall").length;
+    if (calls > 0 && calls !== after)
+      yield {
+        rule: "G1",
+        message: "function calls without as many responses",
+        place: content.place,
+      };
+    else if (responses > 0 && before === 0)
+      yield { rule: "G1", message: "function responses without calls", place: content.place };
+  }
+}
+
+/** G2: function call turn comes after a user or function response turn. */
+function* callsFollowUser({ body }: Judged): Generator<Finding> {
+  const contents = contentsOf(body);
+  for (const [index, content] of contents.entries()) {
+    const before = contents[index - 1]?.role ?? "nothing";
+    if (partsWith(content, "functionCall").length > 0 && !["user", "function"].includes(before))
+      yield { rule: "G2", message: `a function call follows ${before}`, place: content.place };
+  }
+}
+
+/** G3: Gemini 3: first call of each step of the current turn is signed. */
+function* callsAreSigned({ body, model }: Judged): Generator<Finding> {
+  if (!/^(models\/)?gemini-3/.test(model ?? "")) return;
+  const contents = contentsOf(body);
+  const isStart = (content: Content) =>
+    content.role === "user" && content.parts.some((part) => !isGiven(part["functionResponse"]));
+  for (const content of contents.slice(contents.findLastIndex(isStart) + 1)) {
+    const first = partsWith(content, "functionCall")[0];
+    if (first !== undefined && !isGiven(first["thoughtSignature"]))
+      yield { rule: "G3", message: "the first call of a step is not signed", place: content.place };
+  }
+}
+
+/** G4: roles user/model only, no empty parts, signed parts not merged. */
+function* partsFit({ body, original }: Judged): Generator<Finding> {
+  const signed = (content: Content) =>
+    partsWith(content, "thoughtSignature").map((part) => canonical(part));
+  const written = new Set(contentsOf(original).flatMap(signed));
+  for (const content of contentsOf(body)) {
+    const { role, place } = content;
+    if (role !== "user" && role !== "model")
+      yield { rule: "G4", message: `role ${role} is not taken`, place };
+    const parts = listOf(content.item["parts"]);
+    if (
+      parts.length === 0 ||
+      parts.some((part) => !isObject(part) || Object.keys(part).length === 0)
+    )
+      yield { rule: "G4", message: "parts are empty", place };
+    if (original !== undefined && signed(content).some((part) => !written.has(part)))
+      yield { rule: "G4", message: "a signed part is not as the model wrote it", place };
+  }
+}
+
+export const geminiRules: Rules = {
+  G1: responsesMatchCalls,
+  G2: callsFollowUser,
+  G3: callsAreSigned,
+  G4: partsFit,
+};

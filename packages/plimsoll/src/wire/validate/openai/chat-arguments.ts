@@ -1,0 +1,102 @@
+/** OpenAI Chat Completions: arguments of calls stay as the model wrote them, but for old ones that an edit shortens. */
+import { isObject, type JsonObject, parseObject } from "../../../message/json.ts";
+import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { callsOf, chatMessages } from "./chat.ts";
+
+/** Arguments of this many newest exchanges are never shortened, nor strings up to this length. */
+const newestExchanges = 10;
+const longestKeptCharacters = 200;
+/** Begins what stands for something that was left out; as a name, it says that members of an object were. */
+const gap = "…";
+
+/** C5: arguments is a string and byte-exact. */
+function* argumentsAreExact(judged: Judged): Generator<Finding> {
+  const before = argumentsById(judged.original);
+  const isNew = newestCalls(judged.original ?? judged.body);
+  for (const { item, place } of chatMessages(judged.body)) {
+    for (const call of callsOf(item)) {
+      const problem = argumentProblem(judged, call, isNew.has(call["id"]) ? "new" : "old", before);
+      if (problem !== undefined)
+        yield { rule: "C5", message: `arguments of ${call["id"]} ${problem}`, place };
+    }
+  }
+}
+
+/** As the client counts them: an edit may have taken out what stood between. */
+function newestCalls(body: JsonObject): ReadonlySet<Field> {
+  const exchanges = chatMessages(body).filter(({ item }) => callsOf(item).length > 0);
+  const newest = exchanges.slice(-newestExchanges).flatMap(({ item }) => callsOf(item));
+  return new Set(newest.map((call) => call["id"]));
+}
+
+function argumentProblem(
+  { editedCalls }: Judged,
+  call: JsonObject,
+  age: "old" | "new",
+  before: ReadonlyMap<Field, readonly string[]>,
+): string | undefined {
+  const written = objectOf(call["function"])["arguments"];
+  if (call["type"] === "custom" || !isGiven(call["function"])) return undefined;
+  if (typeof written !== "string") return "are not a string";
+  // Some clients use an id for several calls: any of them may be meant.
+  const exact = before.get(call["id"]) ?? [];
+  if (exact.length === 0 || exact.includes(written)) return undefined;
+  const now = parseObject(written);
+  const isNamed = editedCalls?.includes(String(call["id"])) ?? true;
+  // Arguments that alone would fill the window may be an excerpt of themselves, and say so.
+  const isShorter =
+    now?.[gap] !== undefined ? isExcerpt : age === "old" ? isShortened : () => false;
+  return isNamed && exact.some((one) => isShorter(parseObject(one), now))
+    ? undefined
+    : "are not as the model wrote them";
+}
+
+function argumentsById(body: JsonObject | undefined): ReadonlyMap<Field, readonly string[]> {
+  const byId = new Map<Field, string[]>();
+  for (const call of chatMessages(body).flatMap(({ item }) => callsOf(item))) {
+    const text = objectOf(call["function"])["arguments"];
+    if (typeof text !== "string") continue;
+    const known = byId.get(call["id"]);
+    if (known === undefined) byId.set(call["id"], [text]);
+    else known.push(text);
+  }
+  return byId;
+}
+
+/** Whether only long strings differ, and each of them became shorter and says so with a marker. */
+function isShortened(before: Field, after: Field): boolean {
+  if (typeof before === "string" && typeof after === "string" && before !== after) {
+    const hasMarker = !before.includes(after);
+    return before.length > longestKeptCharacters && after.length < before.length && hasMarker;
+  }
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const [old, now] = [listOf(before), listOf(after)];
+    return old.length === now.length && old.every((item, index) => isShortened(item, now[index]));
+  }
+  if (!isObject(before) || !isObject(after)) return canonical(before) === canonical(after);
+  const sameKeys = Object.keys(before).join() === Object.keys(after).join();
+  return sameKeys && Object.keys(before).every((key) => isShortened(before[key], after[key]));
+}
+
+/** Whether everything that is left was there before, in order: members, elements, stretches of long strings. */
+function isExcerpt(before: Field, after: Field): boolean {
+  if (typeof before === "string" && typeof after === "string" && before !== after)
+    return after.length <= before.length && after.includes(gap);
+  if (Array.isArray(before) && Array.isArray(after)) return isPartOf(listOf(before), listOf(after));
+  if (!isObject(before) || !isObject(after)) return canonical(before) === canonical(after);
+  const kept = Object.keys(after).filter((key) => key !== gap);
+  return kept.every((key) => Object.hasOwn(before, key) && isExcerpt(before[key], after[key]));
+}
+
+function isPartOf(before: readonly Field[], after: readonly Field[]): boolean {
+  const kept = after.filter((item) => typeof item !== "string" || !item.startsWith(gap));
+  let from = 0;
+  return kept.every((item) => {
+    const at = before.findIndex((old, index) => index >= from && isExcerpt(old, item));
+    from = at + 1;
+    return at >= 0;
+  });
+}
+
+export const chatArgumentRules: Rules = { C5: argumentsAreExact };

@@ -1,0 +1,106 @@
+/** OpenAI Chat Completions: calls and answers, what a message must hold, names and counts. */
+import type { JsonObject } from "../../../message/json.ts";
+import { type Field, isGiven, listOf, objectOf, objectsOf, type Placed, placed } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+
+export function chatMessages(body: JsonObject | undefined): readonly Placed[] {
+  return [...placed(body?.["messages"], "/messages")];
+}
+
+export function callsOf(message: JsonObject | undefined): readonly JsonObject[] {
+  return objectsOf(message?.["tool_calls"]);
+}
+
+/** The calls that the tool messages directly behind a message answer. */
+function answeredAfter(messages: readonly Placed[], index: number): ReadonlySet<Field> {
+  const answered = new Set<Field>();
+  for (let next = index + 1; messages[next]?.item["role"] === "tool"; next += 1)
+    answered.add(messages[next]?.item["tool_call_id"]);
+  return answered;
+}
+
+/** C1: every tool_calls id answered before the next other message. */
+function* callsAreAnswered({ body }: Judged): Generator<Finding> {
+  const messages = chatMessages(body);
+  for (const [index, { item, place }] of messages.entries()) {
+    const calls = callsOf(item);
+    if (calls.length === 0) continue;
+    const answered = answeredAfter(messages, index);
+    for (const call of calls)
+      if (!answered.has(call["id"]))
+        yield { rule: "C1", message: `call ${call["id"]} has no answer`, place };
+  }
+}
+
+/** C2: a tool message answers the directly preceding tool_calls. */
+function* answersHaveCalls({ body }: Judged): Generator<Finding> {
+  let open: readonly Field[] = [];
+  for (const { item, place } of chatMessages(body)) {
+    if (item["role"] !== "tool") open = callsOf(item).map((call) => call["id"]);
+    else if (!open.includes(item["tool_call_id"]))
+      yield { rule: "C2", message: `answer ${item["tool_call_id"]} has no call before it`, place };
+  }
+}
+
+/** C3: content required unless tool_calls/function_call. Tool messages are rule C6's. */
+function* messagesHaveContent({ body }: Judged): Generator<Finding> {
+  for (const { item, place } of chatMessages(body)) {
+    const isEmpty = !isGiven(item["content"]);
+    if (!isEmpty || item["role"] === "tool" || item["role"] === "function") continue;
+    const says = callsOf(item).length > 0 || saysOtherwise.some((key) => isGiven(item[key]));
+    if (item["role"] !== "assistant" || !says)
+      yield { rule: "C3", message: `a message of ${item["role"]} has no content`, place };
+  }
+}
+const saysOtherwise = ["function_call", "refusal", "audio"];
+
+/** C4: function name ^[a-zA-Z0-9_-]{1,64}$. */
+function* functionNamesFit({ body }: Judged): Generator<Finding> {
+  const tools = [...placed(body["tools"], "/tools")];
+  const calls = chatMessages(body).flatMap(({ item, place }) =>
+    callsOf(item).map((call) => ({ item: call, place })),
+  );
+  for (const { item, place } of [...tools, ...calls]) {
+    const name = objectOf(item["function"])["name"];
+    if (item["type"] === "function" && !/^[a-zA-Z0-9_-]{1,64}$/.test(String(name ?? "")))
+      yield { rule: "C4", message: `function name ${name} has a wrong form`, place };
+  }
+}
+
+/** C6: tool message content is a string or text parts. */
+function* answersAreText({ body }: Judged): Generator<Finding> {
+  for (const { item, place } of chatMessages(body)) {
+    const content = item["content"];
+    const isText =
+      typeof content === "string" ||
+      (Array.isArray(content) &&
+        listOf(content).every((part) => objectOf(part)["type"] === "text"));
+    if (item["role"] === "tool" && !isText)
+      yield { rule: "C6", message: `answer ${item["tool_call_id"]} is not text`, place };
+  }
+}
+
+const mostTools = 128;
+const mostCalls = 128;
+const longestId = 40;
+
+/** C7: at most 128 tools and 128 calls per message; call id at most 40. */
+function* countsFit({ body }: Judged): Generator<Finding> {
+  if (listOf(body["tools"]).length > mostTools)
+    yield { rule: "C7", message: "more than 128 tools", place: "/tools" };
+  for (const { item, place } of chatMessages(body)) {
+    const calls = callsOf(item);
+    if (calls.length > mostCalls) yield { rule: "C7", message: "more than 128 calls", place };
+    for (const { id } of calls.map((call) => ({ id: String(call["id"]) })))
+      if (id.length > longestId) yield { rule: "C7", message: `call id ${id} is too long`, place };
+  }
+}
+
+export const chatRules: Rules = {
+  C1: callsAreAnswered,
+  C2: answersHaveCalls,
+  C3: messagesHaveContent,
+  C4: functionNamesFit,
+  C6: answersAreText,
+  C7: countsFit,
+};

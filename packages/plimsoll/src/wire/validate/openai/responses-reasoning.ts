@@ -1,0 +1,117 @@
+/** OpenAI Responses: reasoning items stay as they came, with the items that they led to. */
+import type { JsonObject } from "../../../message/json.ts";
+import { canonical, isGiven, type Placed } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { itemsOf } from "./responses.ts";
+
+function isReasoning(item: JsonObject | undefined): boolean {
+  return item?.["type"] === "reasoning";
+}
+
+/** Written by the model; what the client's tools answered is not. */
+function isOfAssistant(item: JsonObject | undefined): boolean {
+  if (item === undefined) return false;
+  const type = item["type"] ?? "message";
+  if (type === "message") return item["role"] === "assistant";
+  return !/_call_output$/.test(String(type));
+}
+
+/** R4: reasoning item has its following item. */
+function* reasoningIsFollowed({ body }: Judged): Generator<Finding> {
+  const items = itemsOf(body);
+  for (const [index, { item, place }] of items.entries()) {
+    if (!isReasoning(item)) continue;
+    const next = items.slice(index + 1).find((later) => !isReasoning(later.item));
+    if (!isOfAssistant(next?.item))
+      yield { rule: "R4", message: `reasoning ${item["id"]} leads to nothing`, place };
+  }
+}
+
+/** R5: store:false needs encrypted_content and no references; reasoning is verbatim. */
+function* unstoredItemsAreWhole({ body, original }: Judged): Generator<Finding> {
+  const before = new Map(reasoningOf(original).map(({ item }) => [item["id"], item]));
+  for (const { item, place } of itemsOf(body)) {
+    if (body["store"] === false && item["type"] === "item_reference")
+      yield { rule: "R5", message: `reference ${item["id"]} to what is not stored`, place };
+    if (!isReasoning(item)) continue;
+    if (body["store"] === false && !isGiven(item["encrypted_content"]))
+      yield { rule: "R5", message: `reasoning ${item["id"]} has no encrypted_content`, place };
+    const exact = before.get(item["id"]);
+    if (exact !== undefined && isGiven(item["id"]) && canonical(exact) !== canonical(item))
+      yield { rule: "R5", message: `reasoning ${item["id"]} changed`, place };
+  }
+}
+
+function reasoningOf(body: JsonObject | undefined): readonly Placed[] {
+  return itemsOf(body).filter(({ item }) => isReasoning(item));
+}
+
+/**
+ * R6: reasoning items are kept, in order, with the items that need them. In a finished turn only an item that
+ * keeps its id needs its reasoning; in the open loop every item that is kept does.
+ */
+function* reasoningStays({ body, original }: Judged): Generator<Finding> {
+  if (original === undefined) return;
+  const before = itemsOf(original);
+  const loopStart = before.findLastIndex(({ item }) => isUser(item)) + 1;
+  const now = leadsOf(itemsOf(body));
+  for (const lead of leadsOf(before)) {
+    const keepsName = (later: Lead) =>
+      later.id === lead.id && lead.id !== undefined
+        ? true
+        : lead.index >= loopStart && lead.call !== undefined && later.call === lead.call;
+    const kept = now.find(keepsName);
+    if (kept !== undefined && kept.reasoning !== lead.reasoning)
+      yield {
+        rule: "R6",
+        message: `reasoning of ${lead.id ?? lead.call} is missing, or another one`,
+        place: kept.place,
+      };
+  }
+}
+
+function isUser(item: JsonObject): boolean {
+  return (item["type"] ?? "message") === "message" && item["role"] === "user";
+}
+
+/** An item of the model, with the reasoning that led to it. */
+interface Lead {
+  readonly id: string | undefined;
+  readonly call: string | undefined;
+  readonly reasoning: string;
+  readonly index: number;
+  readonly place: string;
+}
+
+function leadsOf(items: readonly Placed[]): readonly Lead[] {
+  const leads: Lead[] = [];
+  let reasoning: string[] = [];
+  let isFresh = true;
+  for (const { item, index, place } of items) {
+    if (isReasoning(item)) {
+      reasoning = isFresh ? [...reasoning, String(item["id"])] : [String(item["id"])];
+      isFresh = true;
+    } else if (isOfAssistant(item)) {
+      isFresh = false;
+      leads.push({ ...namesOf(item), reasoning: reasoning.join(), index, place });
+    } else {
+      isFresh = true;
+      reasoning = [];
+    }
+  }
+  return leads;
+}
+
+function namesOf(item: JsonObject): Pick<Lead, "id" | "call"> {
+  const { id, call_id: call } = item;
+  return {
+    id: typeof id === "string" ? id : undefined,
+    call: typeof call === "string" ? call : undefined,
+  };
+}
+
+export const responsesReasoningRules: Rules = {
+  R4: reasoningIsFollowed,
+  R5: unstoredItemsAreWhole,
+  R6: reasoningStays,
+};

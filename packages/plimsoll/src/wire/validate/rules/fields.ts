@@ -1,0 +1,56 @@
+/** Reading of foreign JSON for the rules: never throws, whatever a client sends. */
+import { isObject, type JsonObject, type JsonValue } from "../../../message/json.ts";
+
+export type Field = JsonValue | undefined;
+
+export function listOf(value: unknown): readonly JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectsOf(value: unknown): readonly JsonObject[] {
+  return listOf(value).filter(isObject);
+}
+
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/** Absent and null mean the same to providers. */
+export function isGiven(value: Field): value is JsonValue {
+  return value !== undefined && value !== null;
+}
+
+export function isBlank(value: Field): boolean {
+  return typeof value === "string" && value.trim() === "";
+}
+
+/** An item with the place where it stands. */
+export interface Placed {
+  readonly item: JsonObject;
+  readonly index: number;
+  readonly place: string;
+}
+
+export function* placed(list: Field, place: string): Generator<Placed> {
+  const items = listOf(list);
+  for (const [index, item] of items.entries())
+    if (isObject(item)) yield { item, index, place: `${place}/${index}` };
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+/** Cache marks may move from turn to turn without changing what is said. */
+export const cacheMarks: ReadonlySet<string> = new Set([
+  "cache_control",
+  "prompt_cache_breakpoint",
+]);
+
+/** Equal for equal values: keys sorted; null fields and `without` left out on every level. */
+export function canonical(value: Field, without = noKeys): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, without)).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value ?? null);
+  const fields = Object.keys(value)
+    .filter((key) => isGiven(value[key]) && !without.has(key))
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key], without)}`);
+  return `{${fields.join(",")}}`;
+}
