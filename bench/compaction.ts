@@ -5,11 +5,11 @@
 
 import { type Config, openPlimsoll } from "plimsoll";
 import { loadTokenizer } from "../packages/plimsoll/src/budget/tokenizer.ts";
-import { simulateConversation } from "../packages/plimsoll/src/compact/simulate.ts";
 import { summarise } from "../packages/plimsoll/src/compact/summary/summary.ts";
 import { type Message, messageText } from "../packages/plimsoll/src/message/message.ts";
 import { splitUnits } from "../packages/plimsoll/src/message/unit.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
+import { simulateConversation } from "../packages/plimsoll/test/generate/simulate.ts";
 import type { CompactionFigures } from "./compaction-session.ts";
 import { startChild, TookTooLong } from "./processes.ts";
 import { atMost, type Benchmark, figure, type Table } from "./report.ts";

@@ -5,13 +5,9 @@ import type { Plimsoll } from "plimsoll";
 import type { Edit } from "../packages/plimsoll/src/message/edit.ts";
 import type { JsonObject, JsonValue } from "../packages/plimsoll/src/message/json.ts";
 import type { Message } from "../packages/plimsoll/src/message/message.ts";
+import { answerOf, bodyOf, type ReplayTurn } from "../packages/plimsoll/src/replay/turns.ts";
 import { readArchived } from "../packages/plimsoll/src/session/log/archive.ts";
 import type { FactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
-import {
-  answerOf,
-  bodyOf,
-  type ReplayTurn,
-} from "../packages/plimsoll/src/replay/turns.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { maxOutput } from "./trace-replay.ts";
 import { scriptFor, type Trace, type WireForm } from "./trace-wires.ts";

@@ -7,9 +7,9 @@ import { createHash } from "node:crypto";
 import { openPlimsoll } from "plimsoll";
 import { countedTexts } from "../packages/plimsoll/src/cli/commands/compact.ts";
 import { jsonLines, writeLine } from "../packages/plimsoll/src/cli/console/json-lines.ts";
-import type { Proposal, Strategy } from "../packages/plimsoll/src/message/strategy.ts";
 import { PlimsollError } from "../packages/plimsoll/src/message/error.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
+import type { Proposal, Strategy } from "../packages/plimsoll/src/message/strategy.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 
 const tokenizer = "tiktoken:o200k_base";

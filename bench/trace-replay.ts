@@ -2,12 +2,8 @@
 
 import type { Plimsoll } from "plimsoll";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
+import { answerOf, bodyOf, type ReplayTurn } from "../packages/plimsoll/src/replay/turns.ts";
 import type { FactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
-import {
-  answerOf,
-  bodyOf,
-  type ReplayTurn,
-} from "../packages/plimsoll/src/replay/turns.ts";
 import {
   type Finding,
   type Judged,

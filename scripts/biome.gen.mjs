@@ -1,93 +1,64 @@
-// Writes biome.json from the table of layers, so that the rule "which folder may import which" stands in one place.
+// Writes biome.json from the list of rooms, so that the rule "which room may import which" is in one place.
 // Run from the repository root: node scripts/biome.gen.mjs (`npm test` fails when biome.json is not what this writes).
 import { writeFileSync } from "node:fs";
+import { posix } from "node:path";
+import { rooms, source } from "./rooms.mjs";
 
-const source = "packages/plimsoll/src";
-
-const mayImport = {
-  message: [],
-  search: ["message"],
-  budget: ["message"],
-  offload: ["message", "search", "budget"],
-  compact: ["message", "search", "budget"],
-  prompt: ["message", "budget"],
-  wire: ["message"],
-  watch: ["message"],
-  store: ["message", "search"],
-  session: ["message", "search", "budget", "offload", "compact", "prompt", "wire", "store"],
-  work: ["message", "store", "session"],
-  loop: ["message", "session", "work"],
-  server: ["message", "prompt", "wire", "session", "work", "offload", "store"],
-  cli: [
-    "message",
-    "search",
-    "budget",
-    "offload",
-    "compact",
-    "prompt",
-    "wire",
-    "watch",
-    "store",
-    "session",
-    "work",
-    "loop",
-    "server",
-  ],
-};
-/** Single files that a folder may take types from, beside what its row says. */
-const mayImportTypes = { offload: ["message/strategy.ts"] };
-const pureFolders = [
-  "message",
-  "search",
-  "budget",
-  "offload",
-  "compact",
-  "prompt",
-  "wire",
-  "watch",
-];
-
-function rulesFor(folder) {
-  const forbidden = Object.keys(mayImport).filter(
-    (other) => other !== folder && !mayImport[folder].includes(other),
-  );
-  const types = mayImportTypes[folder] ?? [];
+function rulesFor({ name, isPure }, index) {
+  const later = rooms.slice(index + 1);
   const style = {
     noRestrictedImports: {
       level: "error",
       options: {
         patterns: [
           {
-            group: [
-              ...forbidden.flatMap((other) => [
-                `../${other}/**`,
-                `../../${other}/**`,
-                `../../../${other}/**`,
-              ]),
-              ...types.map((file) => `!../${file}`),
-            ],
-            message: `${folder}/ may import only: ${[...mayImport[folder], ...types].join(", ") || "nothing of ours"}. See ARCHITECTURE.md.`,
+            group: patternsOf(name, later),
+            message: `${name}/ imports only rooms before it: see scripts/rooms.mjs.`,
           },
         ],
       },
     },
   };
-  const rules = { style };
-  if (pureFolders.includes(folder)) {
+  const rules = later.length > 0 ? { style } : {};
+  if (isPure) {
     rules.correctness = { noNodejsModules: "error" };
     style.noRestrictedGlobals = {
       level: "error",
       options: {
         deniedGlobals: {
-          fetch: "Pure folder: take the capability as a parameter.",
-          Date: "Pure folder: take `now` as a parameter.",
-          process: "Pure folder: configuration arrives as a parameter.",
-          setTimeout: "Pure folder: no timers.",
+          fetch: "Pure room: take the capability as a parameter.",
+          Date: "Pure room: take `now` as a parameter.",
+          process: "Pure room: configuration arrives as a parameter.",
+          setTimeout: "Pure room: no timers.",
         },
       },
     };
   }
-  return { includes: [`${source}/${folder}/**`, "!**/*.test.ts"], linter: { rules } };
+  return { includes: [`${posix.join(source, name)}/*.ts`, "!**/*.test.ts"], linter: { rules } };
+}
+
+/** A folder of which every room comes later is named as a whole. */
+function patternsOf(name, later) {
+  const isLater = (room) => later.includes(room);
+  const isBelow = (folder, room) => room.name === folder || room.name.startsWith(`${folder}/`);
+  const wholes = later
+    .flatMap(({ name: path }) =>
+      path.split("/").map((_, at, all) => all.slice(0, at + 1).join("/")),
+    )
+    .filter((folder) => folder !== ".")
+    .filter((folder) => rooms.every((room) => !isBelow(folder, room) || isLater(room)));
+  const folders = [...new Set(wholes)].filter((folder) => !wholes.includes(posix.dirname(folder)));
+  const single = later.filter((room) => !folders.some((folder) => isBelow(folder, room)));
+  return [
+    ...folders.map((folder) => `${pathBetween(name, folder)}/**`),
+    ...single.map((room) => `${pathBetween(name, room.name)}/*.ts`),
+  ];
+}
+
+/** As an import says it. */
+function pathBetween(from, to) {
+  const path = posix.relative(posix.join(source, from), posix.join(source, to));
+  return path.startsWith(".") ? path : `./${path}`;
 }
 
 const config = {
@@ -143,13 +114,13 @@ const config = {
         noExplicitAny: "error",
         noConsole: "error",
         noEmptyBlockStatements: "error",
-        noImportCycles: "error",
+        noImportCycles: { level: "error", options: { ignoreTypes: false } },
       },
       nursery: { noFloatingPromises: "error", noMisusedPromises: "error" },
     },
   },
   overrides: [
-    ...Object.keys(mayImport).map(rulesFor),
+    ...rooms.map(rulesFor),
     {
       includes: [`${source}/index.ts`],
       linter: { rules: { performance: { noBarrelFile: "off" } } },

@@ -13,7 +13,10 @@ const steps = {
       fail("biome.json was not made by scripts/biome.gen.mjs: commit it anew.");
   },
   biome: () => run("biome", ["check", "--error-on-warnings"]),
-  tidy: () => run("node", ["scripts/tidy.mjs"]),
+  tidy: () => {
+    run("node", ["scripts/tidy.mjs"]);
+    run("node", ["scripts/map.mjs", "--check"]);
+  },
   docs: () => run("node", ["scripts/config-reference.mjs", "--check"]),
   types: () => {
     run("tsc", ["-p", "."]);

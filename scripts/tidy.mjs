@@ -1,9 +1,12 @@
-// Checks what a linter cannot see: that ARCHITECTURE.md names every source file and no other, that each file says what it is for,
-// that names are not vague, that comments carry no filler, and that no error is swallowed. Run from the repository root.
+// Checks what a linter cannot see: that every file is in a room and no room is full, that ARCHITECTURE.md names only files that
+// exist, that each file says what it is for, that names are not vague, that comments carry no filler, and that no error is
+// swallowed. Run from the repository root.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
+import { mostFiles, rooms, source } from "./rooms.mjs";
 
-const source = "packages/plimsoll/src";
+/** ARCHITECTURE.md is read in one sitting, or not at all. */
+const mostPageBytes = 16 * 1024;
 const vagueName =
   /(^|[-/])(utils?|helpers?|common|misc|shared|manager|service|core|base|impl|types|constants)([-.]|$)/;
 const filler =
@@ -24,8 +27,6 @@ for (const file of files) {
   const name = relative(source, file);
   const text = readFileSync(file, "utf8");
   if (vagueName.test(basename(name))) problems.push(`${name}: vague file name`);
-  if (!name.endsWith(".test.ts") && !map.includes(name))
-    problems.push(`${name}: not in ARCHITECTURE.md`);
   if (!name.endsWith(".test.ts") && !header.test(text))
     problems.push(`${name}: no header comment that says what the file is for`);
   if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
@@ -36,10 +37,24 @@ for (const file of files) {
     if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
   });
 }
-for (const [, named] of map.matchAll(/`([\w-]+\/[\w-]+\.ts)`/g)) {
-  if (!files.some((file) => file.endsWith(`/${named}`)))
-    problems.push(`ARCHITECTURE.md names ${named}, which does not exist`);
+const sources = files
+  .map((file) => relative(source, file))
+  .filter((name) => !name.endsWith(".test.ts"));
+for (const name of sources)
+  if (!rooms.some((room) => room.name === dirname(name)))
+    problems.push(`${name}: in no room of scripts/rooms.mjs`);
+for (const { name, front } of rooms) {
+  const inside = sources.filter((file) => dirname(file) === name);
+  if (!inside.includes(join(name, front)))
+    problems.push(`${name}: has no file ${front} to begin with`);
+  if (inside.length > mostFiles)
+    problems.push(`${name}: ${inside.length} files, more than ${mostFiles}`);
 }
+for (const [, named] of map.matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g))
+  if (!sources.some((file) => file === named || file.endsWith(`/${named}`)))
+    problems.push(`ARCHITECTURE.md names ${named}, which does not exist`);
+if (Buffer.byteLength(map) > mostPageBytes)
+  problems.push(`ARCHITECTURE.md has ${Buffer.byteLength(map)} bytes, more than ${mostPageBytes}`);
 for (const problem of problems) console.log(problem);
 console.log(`${problems.length} problems in ${files.length} files`);
 process.exit(problems.length > 0 ? 1 : 0);

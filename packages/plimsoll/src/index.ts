@@ -1,15 +1,16 @@
 /** The public API. A line here is a promise: few names, nothing internal. */
 
 export type { ToolRules } from "./budget/tool-budget.ts";
-export type { Goal, Proposal, SeenConversation, Strategy } from "./message/strategy.ts";
+export type { Config } from "./config/schema.ts";
 export type { Edit, EditAction } from "./message/edit.ts";
 export { PlimsollError } from "./message/error.ts";
 export type { PlimsollEvent } from "./message/event.ts";
 export type { Message, Part, ToolCallPart, Usage } from "./message/message.ts";
+export type { Goal, Proposal, SeenConversation, Strategy } from "./message/strategy.ts";
 export type { ToolDefinition } from "./message/tool.ts";
-export type { AnsweredCall } from "./session/library/answer-call.ts";
-export type { Config } from "./config/schema.ts";
 export { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
-export type { PreparedTurn, PrepareOptions } from "./session/library/prepared-request.ts";
+export type { AnsweredCall } from "./session/library/answer-call.ts";
+export type { PrepareOptions } from "./session/library/prepared-request.ts";
 export type { Session } from "./session/library/session.ts";
+export type { PreparedTurn } from "./session/library/state.ts";
 export type { SessionToolBudget, ToolGrant } from "./session/library/tool-budget.ts";

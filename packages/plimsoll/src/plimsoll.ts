@@ -1,61 +1,62 @@
 /** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
 
 import { createHmac } from "node:crypto";
-import type { Strategy } from "./message/strategy.ts";
+import { checkConfig } from "./config/config.ts";
+import { openDataFolder } from "./config/data-folder.ts";
+import { retrying, retryPolicyOf } from "./config/retry.ts";
+import type { Config } from "./config/schema.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { errorMessage, PlimsollError } from "./message/error.ts";
 import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "./message/event.ts";
 import type { Sign } from "./message/handle.ts";
 import type { JsonObject } from "./message/json.ts";
+import type { Strategy } from "./message/strategy.ts";
 import type { WordVectors } from "./search/vectors.ts";
-import type { Store } from "./store/store.ts";
-import { newViolations } from "./wire/validate/validate.ts";
-import type { Wire } from "./wire/format/wire.ts";
-import { wires } from "./wire/wires.ts";
 import { decodeMessage } from "./session/draft/encode.ts";
 import { createBackground } from "./session/fit/background.ts";
-import { createCalibrations } from "./session/measure/calibrations.ts";
-import { createCompactThreads } from "./session/threads/compact-thread.ts";
-import { checkConfig } from "./config/config.ts";
-import type { Config } from "./config/schema.ts";
-import { openDataFolder } from "./config/data-folder.ts";
 import { createDebug } from "./session/fit/debug.ts";
-import { createEventBus } from "./session/log/event-bus.ts";
-import { createHeadCounts } from "./session/measure/head-counts.ts";
-import { pathTo, type SessionLog } from "./session/log/log.ts";
-import { createHeadReader } from "./session/measure/preamble.ts";
-import type { Mender } from "./session/log/mend.ts";
-import { createFactsReader } from "./session/measure/message-facts.ts";
-import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
-import { openStore } from "./session/log/open-store.ts";
-import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.ts";
-import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
-import { createOfferReader } from "./session/tools/own-tools-offer.ts";
-import { peekBody } from "./session/turn/peek.ts";
 import { createPhaseWatch } from "./session/fit/phases.ts";
+import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
+import { createSessionCache } from "./session/identify/find-session.ts";
 import { createPrefixMemory } from "./session/identify/last-request.ts";
 import { createReferences } from "./session/identify/provider-ids.ts";
-import { retrying, retryPolicyOf } from "./config/retry.ts";
-import { createLogSaver } from "./session/log/save.ts";
+import { type CostOf, type CostReport, costOf } from "./session/inspect/cost.ts";
+import { pointOf } from "./session/inspect/turn-history.ts";
+import { createPictures, type Pictures } from "./session/inspect/window.ts";
+import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
 import {
   createSession,
   type Session,
   type SessionContext,
   type WireOfProvider,
 } from "./session/library/session.ts";
-import { createSessionCache } from "./session/identify/find-session.ts";
-import { type CostOf, type CostReport, costOf } from "./session/inspect/cost.ts";
-import { createSteering, type Steering } from "./session/steer/steer.ts";
+import { createEventBus } from "./session/log/event-bus.ts";
+import { pathTo, type SessionLog } from "./session/log/log.ts";
+import type { Mender } from "./session/log/mend.ts";
+import { openStore } from "./session/log/open-store.ts";
+import { createLogSaver } from "./session/log/save.ts";
 import { createStoreHealth, type StoreHealth } from "./session/log/store-health.ts";
-import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
+import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
+import { createCalibrations } from "./session/measure/calibrations.ts";
+import { createHeadCounts } from "./session/measure/head-counts.ts";
+import { createFactsReader } from "./session/measure/message-facts.ts";
+import { createHeadReader } from "./session/measure/preamble.ts";
+import { createPrices } from "./session/measure/prices.ts";
 import { createTargets, type Targets } from "./session/measure/target.ts";
-import { createPrices } from "./session/fit/when-to-compact.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./session/measure/token-counter.ts";
-import { type Incoming, type ReceivedTurn, receiveTurn, type TurnContext } from "./session/turn/turn.ts";
-import { pointOf } from "./session/inspect/turn-history.ts";
-import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
-import { createPictures, type Pictures } from "./session/inspect/window.ts";
+import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
 import { loadWordVectors } from "./session/models/word-vectors.ts";
+import { createSteering, type Steering } from "./session/steer/steer.ts";
+import { createCompactThreads } from "./session/threads/compact-thread.ts";
+import { createOfferReader } from "./session/tools/own-tools-offer.ts";
+import type { Incoming, TurnContext } from "./session/turn/context.ts";
+import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.ts";
+import { peekBody } from "./session/turn/peek.ts";
+import { type ReceivedTurn, receiveTurn } from "./session/turn/turn.ts";
+import type { Store } from "./store/store.ts";
+import type { Wire } from "./wire/format/wire.ts";
+import { newViolations } from "./wire/validate/validate.ts";
+import { wires } from "./wire/wires.ts";
 
 export interface PlimsollOptions {
   /** Folder for database and keys. */

@@ -2,7 +2,8 @@
 
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { call, type Reply, reasoning, reply, text } from "./harness/answer.ts";
+import { call, reasoning, reply, text } from "./harness/answer.ts";
+import type { Reply } from "./harness/answer-parts.ts";
 import { type JsonObject, parseJson } from "./harness/json.ts";
 import { handlesIn } from "./harness/kept.ts";
 import { ask } from "./harness/raw-client.ts";

@@ -3,10 +3,12 @@
  * client is in the log with all that was said before it, and the conversations go on where they were. Their window is
  * so small that they are compacted again and again: every handle that ever reached the provider opens what was cut.
  */
+
 import { rm } from "node:fs/promises";
 import { env, stdout } from "node:process";
 import { afterAll, expect, test } from "vitest";
-import { call, type Reply, reasoning, reply, text } from "./harness/answer.ts";
+import { call, reasoning, reply, text } from "./harness/answer.ts";
+import type { Reply } from "./harness/answer-parts.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { handlesIn } from "./harness/kept.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";

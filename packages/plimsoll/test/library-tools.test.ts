@@ -6,7 +6,8 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { openPlimsoll, type Plimsoll, type Session, type ToolCallPart } from "../src/index.ts";
-import { type AnswerPart, call, reply, text } from "./harness/answer.ts";
+import { call, reply, text } from "./harness/answer.ts";
+import type { AnswerPart } from "./harness/answer-parts.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { prose, seededRandom } from "./harness/words.ts";
 

@@ -3,21 +3,14 @@
  * that are packed, and answers that are far too large. The client sees an error of its own kind and never a false end, nothing
  * is left behind, and the conversation goes on.
  */
+
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import {
-  type Answer,
-  type Frame,
-  type RawBytes,
-  type Reply,
-  renderEvents,
-  renderJson,
-  reply,
-  text,
-} from "./harness/answer.ts";
+import { type Answer, renderEvents, renderJson, reply, text } from "./harness/answer.ts";
+import type { Frame, RawBytes, Reply } from "./harness/answer-parts.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { overflowBody, overflowEvents } from "./harness/overflow.ts";
 import { eventsOf } from "./harness/own-events.ts";

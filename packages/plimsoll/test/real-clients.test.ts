@@ -2,9 +2,12 @@
  * The official SDKs through the running service: every byte arrives as it was sent in both directions, and what the
  * service remembers is the conversation that the client held, as one session, whatever clients do to it on the way.
  */
+
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { call, type Reply, reasoning, reply, text } from "./harness/answer.ts";
+import { call, reasoning, reply, text } from "./harness/answer.ts";
+import type { Reply } from "./harness/answer-parts.ts";
+import type { UpstreamRequest } from "./harness/answer-writer.ts";
 import {
   archivistScript,
   CLIENTS,
@@ -45,7 +48,6 @@ import {
   startUpstream,
   type Upstream,
   type UpstreamOptions,
-  type UpstreamRequest,
 } from "./harness/upstream.ts";
 
 const WIRES = ["anthropic", "openai-chat"] as const;

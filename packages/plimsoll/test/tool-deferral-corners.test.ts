@@ -1,6 +1,8 @@
 /** Tools that are held back, and a client that does not keep still: other tools, other choices, several searches at once. */
+
 import { describe, expect, test, vi } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import type { UpstreamRequest } from "./harness/answer-writer.ts";
 import { countText } from "./harness/counting.ts";
 import {
   askWith,
@@ -23,7 +25,6 @@ import {
   mcpTools,
   onWire,
 } from "./harness/tool-catalogue.ts";
-import type { UpstreamRequest } from "./harness/upstream.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

@@ -2,9 +2,11 @@
  * Providers that hold tools back themselves: what is found is told where it was found, so the list of tools stays as it is,
  * byte for byte, and the client hears of none of it.
  */
+
 import { describe, expect, test, vi } from "vitest";
 import { openPlimsoll, type ToolCallPart } from "../src/index.ts";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
+import type { UpstreamRequest } from "./harness/answer-writer.ts";
 import {
   askWith,
   calling,
@@ -21,7 +23,6 @@ import { bodyIn } from "./harness/own-talk.ts";
 import { ENDS, lookUp, resultOf, told, WAYS } from "./harness/own-told.ts";
 import { OWNER_TOKEN } from "./harness/service.ts";
 import { BUILT_INS, callableIn, mcpTools, onWire } from "./harness/tool-catalogue.ts";
-import type { UpstreamRequest } from "./harness/upstream.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 

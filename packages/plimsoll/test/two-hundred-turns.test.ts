@@ -2,7 +2,8 @@
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { call, type Reply, reply, text } from "./harness/answer.ts";
+import { call, reply, text } from "./harness/answer.ts";
+import type { Reply } from "./harness/answer-parts.ts";
 import type { Wire } from "./harness/json.ts";
 import { messageTexts } from "./harness/kept.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";

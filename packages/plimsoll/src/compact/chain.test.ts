@@ -4,10 +4,14 @@ import { describe, expect, test } from "vitest";
 import { chainOn, viewOf } from "../../test/generate/chained.ts";
 import { assistant, prose, shell, user } from "../../test/generate/said.ts";
 import { count, seenFrom } from "../../test/generate/seen.ts";
+import {
+  type Simulation,
+  simulateConversation,
+  simulatedAreas,
+} from "../../test/generate/simulate.ts";
+import type { Goal, SeenConversation } from "../message/strategy.ts";
 import { type ChainSettings, strategiesFor } from "./chain.ts";
 import { coherenceOf } from "./evidence/coherence.ts";
-import { type Simulation, simulateConversation, simulatedAreas } from "./simulate.ts";
-import type { Goal, SeenConversation } from "../message/strategy.ts";
 
 const seedOrder = [
   "summarize_old",

@@ -1,5 +1,9 @@
 /** The chain: which strategies are tried, in which order. A new one is one file and one line here. */
 
+import type { Pause } from "../message/steps.ts";
+import type { CountTokens, Strategy } from "../message/strategy.ts";
+import { excerpt } from "./excerpt/excerpt.ts";
+import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
 import {
   type CompressRatios,
   type ContentTypeChunkingSettings,
@@ -7,14 +11,9 @@ import {
 } from "./strategies/compress-ratios.ts";
 import { type DiscardLowRelSettings, discardLowRel } from "./strategies/discard-low-rel.ts";
 import { duplicateReads } from "./strategies/duplicate-reads.ts";
-import { excerpt } from "./excerpt/excerpt.ts";
 import { mediaToHandles } from "./strategies/media-to-handles.ts";
 import { type PrioritizeRecentSettings, prioritizeRecent } from "./strategies/prioritize-recent.ts";
-import { createRelevance, type Relevance, type RelevanceParts } from "./relevance/relevance.ts";
-import type { Pause } from "../message/steps.ts";
-import type { Strategy } from "../message/strategy.ts";
 import { type SummarizeOldSettings, summarizeOld } from "./strategies/summarize-old.ts";
-import type { CountTokens } from "./summary/summary.ts";
 import { truncate } from "./strategies/truncate.ts";
 
 type NamedStrategy =

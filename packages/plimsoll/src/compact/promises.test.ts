@@ -3,21 +3,25 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, count, seenFrom } from "../../test/generate/seen.ts";
+import {
+  type Simulation,
+  simulateConversation,
+  simulatedAreas,
+} from "../../test/generate/simulate.ts";
 import { AREAS, type Talk, talks } from "../../test/generate/talks.ts";
 import type { Message } from "../message/message.ts";
+import type { Goal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import { strategiesFor } from "./chain.ts";
+import { excerpt } from "./excerpt/excerpt.ts";
+import { createRelevance } from "./relevance/relevance.ts";
 import { contentTypeChunking } from "./strategies/content-type-chunking.ts";
 import { discardLowRel } from "./strategies/discard-low-rel.ts";
 import { duplicateReads } from "./strategies/duplicate-reads.ts";
-import { excerpt } from "./excerpt/excerpt.ts";
 import { mediaToHandles } from "./strategies/media-to-handles.ts";
 import { prioritizeRecent } from "./strategies/prioritize-recent.ts";
-import { createRelevance } from "./relevance/relevance.ts";
-import { type Simulation, simulateConversation, simulatedAreas } from "./simulate.ts";
-import type { Goal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import { summarizeOld } from "./strategies/summarize-old.ts";
-import { isSpoken, sideOf } from "./units/truncation-range.ts";
 import { truncate } from "./strategies/truncate.ts";
+import { isSpoken, sideOf } from "./units/truncation-range.ts";
 
 const seed = 20261115;
 const RUNS = 50;

@@ -2,9 +2,13 @@
 
 import { describe, expect, test } from "vitest";
 import { seenFrom } from "../../test/generate/seen.ts";
+import {
+  type Simulation,
+  simulateConversation,
+  simulatedAreas,
+} from "../../test/generate/simulate.ts";
 import { messageText } from "../message/message.ts";
 import { splitUnits } from "../message/unit.ts";
-import { type Simulation, simulateConversation, simulatedAreas } from "./simulate.ts";
 
 const unitsOf = (simulation: Simulation) =>
   splitUnits(simulateConversation(simulation), simulatedAreas);

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { isPlanted, openDataFolder } from "./data-folder.ts";
 import { openPlimsoll } from "../plimsoll.ts";
+import { isPlanted, openDataFolder } from "./data-folder.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-folder-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -75,3 +75,8 @@ export interface Edit {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
 }
+
+export const ownTools = "own_tools";
+
+/** The strategy of notes that the window fills. */
+export const warning = "warning";

@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import { seenFrom } from "../../test/generate/seen.ts";
-import type { Message } from "./message.ts";
 import { duplicateReads } from "../compact/strategies/duplicate-reads.ts";
 import { repeatedRuns } from "../compact/strategies/repeated-lines.ts";
+import type { Message } from "./message.ts";
 import { costPerStep, inSteps, Steps } from "./steps.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);

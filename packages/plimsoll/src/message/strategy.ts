@@ -117,3 +117,6 @@ export interface Strategy {
     goal: Goal,
   ): readonly Proposal[] | Promise<readonly Proposal[]>;
 }
+
+/** What a text costs. */
+export type CountTokens = (text: string) => number;

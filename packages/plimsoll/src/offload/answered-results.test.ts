@@ -9,8 +9,8 @@ import {
   HANDLE,
   type Seeing,
 } from "../../test/generate/seen.ts";
-import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
+import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
 
 /** The model has a tool that reads what leaves. */

@@ -3,8 +3,8 @@
  * comes before anything that chooses. Where it leaves more room than it must, the newest show their first and last lines.
  */
 
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import type { Message, Part } from "../message/message.ts";
+import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
 import { leastTruncated, truncateText } from "./result-preview.ts";
 

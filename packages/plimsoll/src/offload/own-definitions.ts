@@ -1,7 +1,6 @@
 /** What the model is told of the tools that Plimsoll answers itself: few words, for they stand in every request. */
 
 import type { ToolDefinition } from "../message/tool.ts";
-import type { OwnToolName } from "./own-tools.ts";
 
 /** Only keywords that every provider takes: type, properties, required, additionalProperties, description. */
 export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly ToolDefinition[] {
@@ -63,3 +62,5 @@ export function searchDefinition(
     },
   };
 }
+
+export type OwnToolName = "read_result" | "recall" | "compact_context" | "tool_search";

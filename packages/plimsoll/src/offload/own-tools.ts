@@ -11,9 +11,7 @@ import {
   patternOf,
   textOf,
 } from "./own-arguments.ts";
-import { ownDefinitions, searchDefinition } from "./own-definitions.ts";
-
-export type OwnToolName = "read_result" | "recall" | "compact_context" | "tool_search";
+import { type OwnToolName, ownDefinitions, searchDefinition } from "./own-definitions.ts";
 
 export interface OwnTools {
   /** Always in the same order; for the same names always the same bytes. `tool_search` is not among them. */
@@ -164,4 +162,11 @@ function readRead(fields: JsonObject): OwnCall {
 
 function invalid(sentence: string): OwnCall {
   return { kind: "invalid", sentence };
+}
+
+export interface OwnAnswer {
+  readonly text: string;
+  /** In the wire's own form, in place of the text. */
+  readonly blocks?: readonly JsonObject[];
+  readonly isError: boolean;
 }

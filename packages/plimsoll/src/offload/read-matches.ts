@@ -1,6 +1,5 @@
 /** The lines of a content that match a pattern, with their numbers and what stands around them. */
 
-import type { Chosen, Page, PageRoom } from "./read-result.ts";
 import {
   countFeeds,
   endOfCharacter,
@@ -218,4 +217,25 @@ function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
   const before = first > start ? "…" : "";
   const after = last < end ? "…" : "";
   return `${line}@${from}:${before}${textBetween(bytes, first, last)}${after}`;
+}
+
+/** What is paged: the content, or what was chosen of it. */
+export interface Chosen {
+  readonly kind: "chosen";
+  /** Of the header. */
+  readonly title: string;
+  readonly bytes: Uint8Array;
+  /** The number of its first line in the content. */
+  readonly firstLine: number;
+}
+
+export type Page =
+  | { readonly kind: "page"; readonly text: string }
+  /** There is nothing to give: why, and what to ask for instead. */
+  | { readonly kind: "refused"; readonly text: string };
+
+/** What the answer may cost, its header included. */
+export interface PageRoom {
+  readonly tokens: number;
+  readonly count: (text: string) => number;
 }

@@ -2,7 +2,7 @@
 
 import { readJsonPath, selectJson } from "./json-path.ts";
 import type { LineRange } from "./own-arguments.ts";
-import { type MatchLines, readMatches } from "./read-matches.ts";
+import { type Chosen, type Page, type PageRoom, type MatchLines, readMatches } from "./read-matches.ts";
 import {
   countFeeds,
   countLines,
@@ -31,17 +31,6 @@ export interface PageRequest {
   readonly json?: string;
 }
 
-/** What the answer may cost, its header included. */
-export interface PageRoom {
-  readonly tokens: number;
-  readonly count: (text: string) => number;
-}
-
-export type Page =
-  | { readonly kind: "page"; readonly text: string }
-  /** There is nothing to give: why, and what to ask for instead. */
-  | { readonly kind: "refused"; readonly text: string };
-
 const limitBytes = { usual: 16_384, max: 262_144 };
 
 /** Contract: `bytes` are UTF-8. A page begins and ends between characters, and costs at most the room. */
@@ -66,16 +55,6 @@ export async function readPage(
   if (request.grep !== undefined)
     return readMatches(chosen, { pattern: request.grep, offset, limit }, room, matchLines);
   return plainPage(chosen, offset, limit, room);
-}
-
-/** What is paged: the content, or what was chosen of it. */
-export interface Chosen {
-  readonly kind: "chosen";
-  /** Of the header. */
-  readonly title: string;
-  readonly bytes: Uint8Array;
-  /** The number of its first line in the content. */
-  readonly firstLine: number;
 }
 
 type Refused = Extract<Page, { kind: "refused" }>;

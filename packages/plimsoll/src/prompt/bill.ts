@@ -1,7 +1,8 @@
 /** What tokens cost. Unknown stays unknown: a sum with an unknown part has no figure. */
 
 import type { Usage } from "../message/message.ts";
-import type { PriceList } from "./prices.ts";
+import { readingCost } from "./compaction-payoff.ts";
+import type { PriceList } from "./price-rows.ts";
 
 /** Input by how it is billed, without overlap; together with `output` everything that is paid for. */
 export interface BilledTokens {
@@ -43,5 +44,25 @@ export function billedOf(usage: Usage): BilledTokens {
     cacheWrite: written - long,
     ...(long === 0 ? {} : { cacheWriteLong: long }),
     output: usage.outputTokens,
+  };
+}
+
+export interface Spent {
+  readonly usage?: Usage | undefined;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+
+/** By what was reported; nothing is said where prices or usage are unknown. */
+export function moneyOf(
+  list: PriceList,
+  { usage, tokensBefore, tokensAfter }: Spent,
+): { readonly usd?: number; readonly savedUsd?: number } {
+  if (list.prices === undefined || usage === undefined) return {};
+  const usd = costOf(billedOf(usage), list);
+  const kept = Math.max(0, tokensBefore - tokensAfter);
+  return {
+    ...(usd === undefined ? {} : { usd }),
+    savedUsd: readingCost(list.prices, kept, kept),
   };
 }

@@ -8,7 +8,7 @@ import {
   openCacheModel,
   tokensOf,
 } from "./cache-model.ts";
-import type { CacheRule } from "./prices.ts";
+import type { CacheRule } from "./price-rows.ts";
 
 const marks: CacheRule = {
   kind: "marks",

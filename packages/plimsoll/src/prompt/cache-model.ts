@@ -1,7 +1,7 @@
 /** A provider's prompt cache, simulated: what of a request it would have read, and what it would have written. */
 
 import type { BilledTokens } from "./bill.ts";
-import type { CacheRule } from "./prices.ts";
+import type { CacheRule } from "./price-rows.ts";
 
 /** A piece of a request that is either the same as before or not. */
 export interface CacheBlock {

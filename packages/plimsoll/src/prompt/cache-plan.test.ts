@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { mustMarkBetween, planMarks } from "./cache-plan.ts";
-import type { CacheRule } from "./prices.ts";
+import type { CacheRule } from "./price-rows.ts";
 
 const rule: CacheRule = {
   kind: "marks",

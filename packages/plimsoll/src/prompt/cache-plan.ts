@@ -1,6 +1,6 @@
 /** Where a request is marked for the provider's cache: few places, those that a conversation lives by first. */
 
-import type { CacheRule } from "./prices.ts";
+import type { CacheRule } from "./price-rows.ts";
 
 /** A place that could be marked, and how much stands before its end. */
 export interface MarkPlace<Place> {

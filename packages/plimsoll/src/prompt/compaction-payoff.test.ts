@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { PriceList } from "./prices.ts";
 import { noDebt, readingCost, withPrice, withSaved, worthOf } from "./compaction-payoff.ts";
+import type { PriceList } from "./price-rows.ts";
 
 const prices = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
 const list: PriceList = { prices, cache: { kind: "unknown" }, source: "", date: "" };

@@ -1,6 +1,6 @@
 /** Whether a compaction pays: what it costs now against what it saves over the turns that are likely to come. */
 
-import type { PriceList, Prices } from "./prices.ts";
+import type { PriceList, Prices } from "./price-rows.ts";
 
 /** How a conversation stands, in tokens as the provider counts them. */
 export interface Outlook {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { addFigures, costOfTurn, nothingPaid, type PaidTurn } from "./cost.ts";
-import type { PriceList } from "./prices.ts";
+import type { PriceList } from "./price-rows.ts";
 
 const list: PriceList = {
   prices: { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75, cacheWriteLong: 6 },

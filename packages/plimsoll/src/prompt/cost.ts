@@ -2,8 +2,8 @@
 
 import type { Usage } from "../message/message.ts";
 import { type BilledTokens, billedOf, costOf } from "./bill.ts";
-import type { PriceList } from "./prices.ts";
 import { readingCost } from "./compaction-payoff.ts";
+import type { PriceList } from "./price-rows.ts";
 
 /** A turn as far as it costs something. */
 export interface PaidTurn {

@@ -1,7 +1,5 @@
 /** Prices and cache rules by family, each with its source. The first row that matches holds; general rows come last. */
 
-import type { CacheRule, PriceList, Prices } from "./prices.ts";
-
 export interface PriceRow {
   /** Against the bare, lower-case model name with "." written as "-". */
   readonly match: RegExp;
@@ -293,3 +291,45 @@ export const priceRows: readonly PriceRow[] = [
   ...ofGemini,
   ...ofDeepseek,
 ];
+
+export type CacheRule =
+  /** Anthropic: only up to marks that the request sets. */
+  | {
+      readonly kind: "marks";
+      readonly minTokens: number;
+      readonly ttlSeconds: number;
+      readonly longTtlSeconds: number;
+      readonly maxMarks: number;
+      readonly lookbackBlocks: number;
+    }
+  /** OpenAI and compatible: whatever a request begins with, in steps. */
+  | {
+      readonly kind: "automatic";
+      readonly minTokens: number;
+      readonly stepTokens: number;
+      readonly ttlSeconds: number;
+      /** Writing has a price of its own; else what is written is billed as input. */
+      readonly hasWritePrice: boolean;
+    }
+  /** Nothing is known. */
+  | { readonly kind: "unknown" };
+
+/** US dollars for a million tokens. */
+export interface Prices {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  /** Where writing is not charged apart: the price of input. */
+  readonly cacheWrite: number;
+  /** For the long time to live. */
+  readonly cacheWriteLong?: number;
+}
+
+export interface PriceList {
+  /** Absent: unknown, which is never zero. */
+  readonly prices?: Prices;
+  readonly cache: CacheRule;
+  readonly source: string;
+  /** When the source was read. */
+  readonly date: string;
+}

@@ -1,49 +1,7 @@
 /** What tokens cost, and how each provider's cache works, per model family, as data. Nothing here is ever guessed as zero. */
 
 import { bareName } from "../budget/catalogue.ts";
-import { priceRows } from "./price-rows.ts";
-
-/** US dollars for a million tokens. */
-export interface Prices {
-  readonly input: number;
-  readonly output: number;
-  readonly cacheRead: number;
-  /** Where writing is not charged apart: the price of input. */
-  readonly cacheWrite: number;
-  /** For the long time to live. */
-  readonly cacheWriteLong?: number;
-}
-
-export type CacheRule =
-  /** Anthropic: only up to marks that the request sets. */
-  | {
-      readonly kind: "marks";
-      readonly minTokens: number;
-      readonly ttlSeconds: number;
-      readonly longTtlSeconds: number;
-      readonly maxMarks: number;
-      readonly lookbackBlocks: number;
-    }
-  /** OpenAI and compatible: whatever a request begins with, in steps. */
-  | {
-      readonly kind: "automatic";
-      readonly minTokens: number;
-      readonly stepTokens: number;
-      readonly ttlSeconds: number;
-      /** Writing has a price of its own; else what is written is billed as input. */
-      readonly hasWritePrice: boolean;
-    }
-  /** Nothing is known. */
-  | { readonly kind: "unknown" };
-
-export interface PriceList {
-  /** Absent: unknown, which is never zero. */
-  readonly prices?: Prices;
-  readonly cache: CacheRule;
-  readonly source: string;
-  /** When the source was read. */
-  readonly date: string;
-}
+import { type CacheRule, type PriceList, type Prices, priceRows } from "./price-rows.ts";
 
 /** What a user may say of a model: US dollars for a million tokens, and its cache. */
 export interface PriceSettings {

@@ -9,9 +9,9 @@ import {
   type InputTokens,
   tokensOf,
 } from "../prompt/cache-model.ts";
+import type { FactsReader, Ruler } from "../session/measure/message-facts.ts";
 import { shortHash } from "../store/chain.ts";
 import type { Wire } from "../wire/format/wire.ts";
-import type { FactsReader, Ruler } from "../session/measure/message-facts.ts";
 
 export interface ReadRequest {
   readonly blocks: readonly CacheBlock[];

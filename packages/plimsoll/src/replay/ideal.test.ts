@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openCacheModel } from "../prompt/cache-model.ts";
-import { idealRun } from "./ideal.ts";
 import type { Run, Sent } from "./blocks.ts";
+import { idealRun } from "./ideal.ts";
 
 /** A request of so many tokens, of which 300 are the head and the task. */
 function sent(tokens: number, isCompacted = false): Sent {

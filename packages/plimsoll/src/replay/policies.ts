@@ -1,9 +1,9 @@
 /** What others do about a full window, for comparison: nothing, the newest turns, old results cleared. */
 
 import type { JsonObject } from "../message/json.ts";
+import { decodeMessage } from "../session/draft/encode.ts";
 import { applySplices } from "../wire/format/splice.ts";
 import type { Wire } from "../wire/format/wire.ts";
-import { decodeMessage } from "../session/draft/encode.ts";
 import type { RequestReader } from "./blocks.ts";
 import { bodyOf, type Script } from "./turns.ts";
 

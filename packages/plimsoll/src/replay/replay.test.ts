@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { simulateConversation } from "../compact/simulate.ts";
+import { simulateConversation } from "../../test/generate/simulate.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import { priceListOf } from "../prompt/prices.ts";
-import { newViolations } from "../wire/validate/validate.ts";
 import type { WireName } from "../wire/format/wire.ts";
+import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
+import { recordingOf } from "./recording.ts";
 import {
   type PolicyFigures,
   type PolicyName,
@@ -14,7 +15,6 @@ import {
   replayAll,
   type SentRequest,
 } from "./replay.ts";
-import { recordingOf } from "./recording.ts";
 import { bodyOf, type Script, scriptOf } from "./turns.ts";
 
 const wireNames = ["anthropic", "openai-chat", "openai-responses"] as const;

@@ -3,9 +3,11 @@
 import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
 import { answerTokensMin } from "../budget/output-room.ts";
+import type { Config, ProviderSettings } from "../config/schema.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { type BilledTokens, costOf } from "../prompt/bill.ts";
 import {
   type CacheModel,
@@ -13,14 +15,12 @@ import {
   type InputTokens,
   openCacheModel,
 } from "../prompt/cache-model.ts";
-import type { PriceList } from "../prompt/prices.ts";
+import type { PriceList } from "../prompt/price-rows.ts";
 import { decodeMessage } from "../session/draft/encode.ts";
-import type { Config, ProviderSettings } from "../config/schema.ts";
-import { createFactsReader, type FactsReader } from "../session/measure/message-facts.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { asGuarded } from "../session/draft/projection.ts";
-import { idealRun } from "./ideal.ts";
-import { bodyAt, type SimplePolicy } from "./policies.ts";
+import { createFactsReader, type FactsReader } from "../session/measure/message-facts.ts";
+import { createTargets, type Target } from "../session/measure/target.ts";
+import { createTokenCounter } from "../session/measure/token-counter.ts";
 import {
   openRequestReader,
   type ReadRequest,
@@ -29,9 +29,9 @@ import {
   type Sent,
   withMarks,
 } from "./blocks.ts";
+import { idealRun } from "./ideal.ts";
+import { bodyAt, type SimplePolicy } from "./policies.ts";
 import { answerOf, bodyOf, type Script } from "./turns.ts";
-import { createTargets, type Target } from "../session/measure/target.ts";
-import { createTokenCounter } from "../session/measure/token-counter.ts";
 
 /** ideal: as large as plimsoll's requests, and only a compaction ever changes what was sent. */
 export const policyNames = ["none", "tail", "clear", "plimsoll", "ideal"] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../message/json.ts";
-import { buildToolIndex, type SearchedTool, type ToolIndex } from "./tool-index.ts";
-import { toolTextOf } from "./tool-text.ts";
+import { buildToolIndex, type ToolIndex } from "./tool-index.ts";
+import { type SearchedTool, toolTextOf } from "./tool-text.ts";
 import type { WordVectors } from "./vectors.ts";
 
 const tools: readonly SearchedTool[] = [

@@ -1,6 +1,5 @@
 /** Finds the tools that a query asks for, among thousands: BM25 and static word vectors, no model. */
 
-import type { JsonValue } from "../message/json.ts";
 import { aspectsOf } from "./aspects.ts";
 import { ranked } from "./bm25.ts";
 import { meanVector } from "./embed.ts";
@@ -8,18 +7,9 @@ import type { Synonyms } from "./expand.ts";
 import { buildFieldIndex, type FieldIndex } from "./field-index.ts";
 import { byLargest, fuseScores, largest } from "./fuse.ts";
 import { cosines, nearWords, rowsOf } from "./near-words.ts";
-import { type ToolText, toolTextOf } from "./tool-text.ts";
+import { type SearchedTool, type ToolText, toolTextOf } from "./tool-text.ts";
 import type { WordVectors } from "./vectors.ts";
 import { plainWords, stem, termsOf } from "./words.ts";
-
-export interface SearchedTool {
-  readonly name: string;
-  readonly description?: string;
-  /** JSON Schema; anything else is read as far as it looks like it. */
-  readonly parameters?: JsonValue;
-  readonly server?: string;
-  readonly serverDescription?: string;
-}
 
 export interface FoundTool {
   /** Into the list that the index was made of. */

@@ -1,7 +1,6 @@
 /** What a tool is found by: the texts of its definition, cut to a size that a catalogue of thousands can bear. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import type { SearchedTool } from "./tool-index.ts";
 
 export interface ToolText {
   /** Without the server, if that stands in it. */
@@ -107,4 +106,13 @@ function* entriesOf(object: JsonObject): Generator<readonly [string, JsonValue |
     if (++seen > nodesMax) return;
     yield [key, object[key]];
   }
+}
+
+export interface SearchedTool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema; anything else is read as far as it looks like it. */
+  readonly parameters?: JsonValue;
+  readonly server?: string;
+  readonly serverDescription?: string;
 }

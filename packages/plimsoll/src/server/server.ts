@@ -2,13 +2,15 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Config } from "../config/schema.ts";
+import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { Plimsoll } from "../plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import { answerApi } from "./api/api.ts";
 import { answerConfig } from "./api/config.ts";
+import { serveEvents } from "./api/events.ts";
 import { steerSession } from "./api/steer.ts";
+import { type Dashboard, loadDashboard, serveDashboard } from "./dashboard.ts";
 import {
   type Access,
   checkBearer,
@@ -17,14 +19,12 @@ import {
   checkOwner,
   isLoopbackHost,
 } from "./http/checks.ts";
-import { type Dashboard, loadDashboard, serveDashboard } from "./dashboard.ts";
-import { serveEvents } from "./api/events.ts";
-import type { McpRoute } from "./mcp/route.ts";
-import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
-import { type Gateway, handleCount, handleModel, handleRelay } from "./proxy/model-route.ts";
-import { createUpstreamAgent } from "./proxy/relay.ts";
 import { sendError, sendJson, sendText } from "./http/reply.ts";
 import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
+import type { McpRoute } from "./mcp/route.ts";
+import { type Gateway, handleCount, handleModel, handleRelay } from "./proxy/model-route.ts";
+import { createUpstreamAgent } from "./proxy/relay.ts";
+import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 
 export interface ServerOptions {
   readonly plimsoll: Plimsoll;

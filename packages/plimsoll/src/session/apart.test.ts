@@ -2,14 +2,14 @@
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
 import type { Draft } from "./draft/draft.ts";
-import { scopeOf } from "./turn/inner-rounds.ts";
 import { emptyLog, startBranch } from "./log/log.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { lastScope } from "./lookup/scope.ts";
+import { scopeOf } from "./turn/inner-rounds.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
-import { lastScope } from "./log/visible.ts";
 
 const user = (content: string): JsonObject => ({ role: "user", content });
 const assistant = (content: string): JsonObject => ({ role: "assistant", content });

@@ -10,9 +10,9 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { packRecord, unpackRecord } from "../store/record.ts";
 import { wires } from "../wire/wires.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const windowTokens = 3000;
 const config = {

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
-import { wires } from "../wire/wires.ts";
 import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { wires } from "../wire/wires.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
 const folders: string[] = [];

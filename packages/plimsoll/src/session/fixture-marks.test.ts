@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const file = new URL("../../test/wire-fixtures/anthropic/valid.ndjson", import.meta.url);
 const fixtures = readFileSync(file, "utf8")

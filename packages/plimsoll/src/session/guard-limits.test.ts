@@ -31,11 +31,11 @@ import { MAX_OUTPUT_TOKENS } from "../../test/generate/writer.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
 import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
+import type { Config } from "../config/schema.ts";
+import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../plimsoll.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
-import type { Config } from "../config/schema.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const WINDOW = LIMIT + BUFFER_TOKENS + MAX_OUTPUT_TOKENS;

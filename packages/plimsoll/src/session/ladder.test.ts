@@ -11,13 +11,13 @@ import { plainScript } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { handlesIn } from "../../test/harness/kept.ts";
-import type { Proposal, SeenConversation, Strategy, TakenOut } from "../message/strategy.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
 import type { Rung } from "../message/event.ts";
+import type { Proposal, SeenConversation, Strategy, TakenOut } from "../message/strategy.ts";
+import type { Parts, Plimsoll } from "../plimsoll.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
-import type { Parts, Plimsoll } from "../plimsoll.ts";
 import { createTokenCounter } from "./measure/token-counter.ts";
 
 const LIMIT = 1500;

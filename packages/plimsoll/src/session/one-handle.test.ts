@@ -1,12 +1,12 @@
 /** One handle for one step: what it covers, where it is shown, and that earlier steps stay within reach. */
 
 import { afterEach, describe, expect, test } from "vitest";
-import type { Proposal, SeenConversation, Strategy } from "../message/strategy.ts";
 import type { Edit } from "../message/edit.ts";
-import { wires } from "../wire/wires.ts";
-import { readArchived } from "./log/archive.ts";
+import type { Proposal, SeenConversation, Strategy } from "../message/strategy.ts";
 import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { wires } from "../wire/wires.ts";
 import type { Session } from "./library/session.ts";
+import { readArchived } from "./log/archive.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

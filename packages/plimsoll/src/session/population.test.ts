@@ -8,14 +8,14 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
+import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { mcpTools } from "../server/mcp/tools.ts";
 import { sha256 } from "../store/body.ts";
 import type { WireName } from "../wire/format/wire.ts";
 import { wires } from "../wire/wires.ts";
 import { encodeMessage } from "./draft/encode.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { lastScope } from "./lookup/scope.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
-import { lastScope } from "./log/visible.ts";
 
 const seed = Number(process.env["PLIMSOLL_POPULATION_SEED"] ?? 1);
 const turnsPerWire = 1700;

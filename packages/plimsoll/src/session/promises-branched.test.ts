@@ -14,8 +14,8 @@ import {
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
-import { validate } from "../wire/validate/validate.ts";
 import type { Plimsoll } from "../plimsoll.ts";
+import { validate } from "../wire/validate/validate.ts";
 
 const LIMIT = 1500;
 const seed = 20261115;

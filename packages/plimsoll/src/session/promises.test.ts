@@ -19,8 +19,8 @@ import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf, plain, readPages } from "../../test/generate/whole.ts";
 import { isObject, type JsonObject, type Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
-import type { Fitted } from "./fit/last-resort.ts";
 import type { Plimsoll } from "../plimsoll.ts";
+import type { Fitted } from "./fit/last-resort.ts";
 
 const LIMIT = 1500;
 const RUNS = 9;

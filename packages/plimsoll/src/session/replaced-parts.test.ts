@@ -15,8 +15,8 @@ import { openWith, type Passed, pass, violationsOf } from "../../test/generate/r
 import { scripts } from "../../test/generate/script.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { Json, JsonObject, Wire } from "../../test/harness/json.ts";
-import type { Proposal, Strategy } from "../message/strategy.ts";
 import type { Part } from "../message/message.ts";
+import type { Proposal, Strategy } from "../message/strategy.ts";
 import type { Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;

@@ -13,11 +13,11 @@ import {
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { write } from "../../test/generate/texts.ts";
 import { isObject, type Json, type JsonObject, type Wire } from "../../test/harness/json.ts";
-import type { Strategy } from "../message/strategy.ts";
 import { truncate, truncateKeeping } from "../compact/strategies/truncate.ts";
-import { sha256 } from "../store/body.ts";
 import type { Config } from "../config/schema.ts";
+import type { Strategy } from "../message/strategy.ts";
 import type { Plimsoll, PlimsollOptions } from "../plimsoll.ts";
+import { sha256 } from "../store/body.ts";
 
 const LIMIT = 2500;
 const seed = 20261115;

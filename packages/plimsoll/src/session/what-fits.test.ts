@@ -19,8 +19,8 @@ import {
 import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
-import type { Overflow } from "../wire/overflow.ts";
 import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import type { Overflow } from "../wire/overflow.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
 const SEED = Number(process.env["WHAT_FITS_SEED"] ?? 20261116);

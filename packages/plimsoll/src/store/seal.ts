@@ -5,7 +5,6 @@
 
 import { hash } from "node:crypto";
 import { PlimsollError } from "../message/error.ts";
-import type { SqlRow, SqlValue } from "./sql-rows.ts";
 
 /** In this order for ever: a column that is added later goes to the end, with a migration that seals anew. */
 export const sealedColumns = {
@@ -90,3 +89,7 @@ export function spoiltRow(table: string, session: string): PlimsollError {
     { fields: { session, table } },
   );
 }
+
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+export type SqlValue = string | number | null | Uint8Array;

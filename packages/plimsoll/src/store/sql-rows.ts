@@ -6,7 +6,7 @@ import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
 import { unpackBody } from "./body.ts";
 import { unpackRecord } from "./record.ts";
-import { checkSeal, type SealedTable, spoiltRow } from "./seal.ts";
+import { type SqlRow, type SqlValue, checkSeal, type SealedTable, spoiltRow } from "./seal.ts";
 import type {
   ArchiveRecord,
   ArchiveSource,
@@ -17,8 +17,6 @@ import type {
   TurnRecord,
 } from "./store.ts";
 
-export type SqlValue = string | number | null | Uint8Array;
-export type SqlRow = Readonly<Record<string, SqlValue>>;
 export interface SqlStatement {
   readonly sql: string;
   readonly values: readonly SqlValue[];

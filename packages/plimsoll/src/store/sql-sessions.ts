@@ -1,7 +1,7 @@
 /** Which sessions there are. */
 
-import { isSealed, type SealedTable } from "./seal.ts";
-import { readSession, type SqlRow, type SqlStatement, type SqlValue } from "./sql-rows.ts";
+import { type SqlRow, type SqlValue, isSealed, type SealedTable } from "./seal.ts";
+import { readSession, type SqlStatement } from "./sql-rows.ts";
 import type { SessionQuery, SessionRecord, SessionSummary } from "./store.ts";
 
 export interface SqlReader {

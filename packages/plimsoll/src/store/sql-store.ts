@@ -5,7 +5,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
-import { checkSeal, isSealed, sealedColumns, spoiltRow } from "./seal.ts";
+import { type SqlRow, type SqlValue, checkSeal, isSealed, sealedColumns, spoiltRow } from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,
@@ -16,9 +16,7 @@ import {
   readRecord,
   readSession,
   readTurn,
-  type SqlRow,
   type SqlStatement,
-  type SqlValue,
   textOf,
 } from "./sql-rows.ts";
 import { readNamed, readNewest, readSessions, sealedOnly } from "./sql-sessions.ts";

@@ -1,8 +1,8 @@
 /** Writes as SQL statements. Every row but those that are named by their own hash is sealed. */
 
 import { packRecord, plainRecord } from "./record.ts";
-import { type SealedTable, sealedColumns, sealOf } from "./seal.ts";
-import type { SqlRow, SqlStatement, SqlValue } from "./sql-rows.ts";
+import { type SqlRow, type SqlValue, type SealedTable, sealedColumns, sealOf } from "./seal.ts";
+import type { SqlStatement } from "./sql-rows.ts";
 import type { BranchRecord, SessionRecord, Write } from "./store.ts";
 
 /** One write is one statement. */

@@ -6,9 +6,10 @@ import { PlimsollError } from "../message/error.ts";
 import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
-import type { SqlRow, SqlStatement } from "./sql-rows.ts";
+import type { SqlRow } from "./seal.ts";
+import type { SqlStatement } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
-import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite.ts";
+import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
 import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
 import { isBusy, whileBusy } from "./while-busy.ts";
 

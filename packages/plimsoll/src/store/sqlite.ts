@@ -6,29 +6,12 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { SqlRow, SqlStatement } from "./sql-rows.ts";
+import type { SqlRow } from "./seal.ts";
+import type { SqlStatement } from "./sql-rows.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
+import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
 import { endThread } from "./thread-end.ts";
-
-export interface SqliteOptions {
-  readonly file: string;
-  /** full: a commit survives power loss; normal: it survives a crash of the process. */
-  readonly durability?: "full" | "normal";
-  /** Never creates, migrates or writes. */
-  readonly isReadOnly?: boolean;
-}
-
-/** What the worker is asked. `close` ends it. */
-export type WorkerRequest =
-  | { readonly id: number; readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
-  | { readonly id: number; readonly kind: "query"; readonly statement: SqlStatement }
-  | { readonly id: number; readonly kind: "aside"; readonly session: string }
-  | { readonly id: number; readonly kind: "check" | "rebuild" | "close" };
-
-export type WorkerReply =
-  | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
-  | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
 
 interface Waiting {
   readonly resolve: (rows: Rows) => void;

@@ -331,3 +331,10 @@ export interface StoreFigures {
   readonly messages: number;
   readonly archiveBytes: number;
 }
+
+/** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
+export interface Wording {
+  readonly seq: number;
+  readonly hash: string;
+  readonly bytes: Uint8Array;
+}

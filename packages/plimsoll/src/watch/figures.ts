@@ -31,3 +31,9 @@ export function windowWords(
 ): string {
   return isWindowGuess === true ? `${write(window)} (a guess)` : write(window);
 }
+
+/** Cents and less matter here. */
+export function moneyText(usd: number | null): string {
+  if (usd === null) return "unknown";
+  return usd !== 0 && usd < 0.01 ? `$${usd.toFixed(5)}` : `$${usd.toFixed(2)}`;
+}

@@ -1,12 +1,16 @@
 /** The table of wires: a new one is one implementation and one line here. */
 
 import { anthropicWire } from "./anthropic/anthropic.ts";
+import type { Wire, WireName } from "./format/wire.ts";
 import { openaiChatWire } from "./openai-chat/openai-chat.ts";
 import { openaiResponsesWire } from "./openai-responses/openai-responses.ts";
-import type { Wire, WireName } from "./format/wire.ts";
 
 export const wires: Readonly<Record<WireName, Wire>> = {
   anthropic: anthropicWire,
   "openai-chat": openaiChatWire,
   "openai-responses": openaiResponsesWire,
 };
+
+export function wireNamed(name: string): Wire | undefined {
+  return Object.values(wires).find((known) => known.name === name);
+}

@@ -1,5 +1,7 @@
 /** The agents: how each puts a request together from what was said, one small description each, made from its recording. */
-import { type CallPart, call, customCall } from "../harness/answer.ts";
+
+import { call, customCall } from "../harness/answer.ts";
+import type { CallPart } from "../harness/answer-parts.ts";
 import type { JsonObject } from "../harness/json.ts";
 import { codexFields, codexTalk } from "./codex.ts";
 import { gooseAnthropic, gooseChat } from "./goose.ts";

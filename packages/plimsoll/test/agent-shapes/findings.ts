@@ -1,7 +1,7 @@
 /** What is wrong with the run of an agent: a sentence for each case, and none where all is well. */
+import type { UpstreamRequest } from "../harness/answer-writer.ts";
 import { countRequest, maxOutputOf } from "../harness/counting.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson } from "../harness/json.ts";
-import type { UpstreamRequest } from "../harness/upstream.ts";
 import { type AgentRun, type TakenTurn, TURNS } from "./run.ts";
 import type { Result } from "./spelling.ts";
 

@@ -2,11 +2,12 @@
  * Makes a shape from a folder that record.ts has filled: `node make-shape.ts <folder> <agent> <version> <date>`. Every text
  * that is not ours gets other words of the same length; names, keys and types stay; ids of machines and sessions go.
  */
+
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { gzipSync } from "node:zlib";
-import type { AnswerPart } from "../harness/answer.ts";
+import type { AnswerPart } from "../harness/answer-parts.ts";
 import { conversationOf } from "../harness/counting.ts";
 import {
   isObject,

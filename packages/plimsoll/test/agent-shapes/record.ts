@@ -4,18 +4,12 @@
  * is the JSON of the tool's input, with FILE for the name of a file; a custom tool of Responses has a text instead.
  * A `silent` model has no thoughts.
  */
+
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { join } from "node:path";
-import {
-  type AnswerPart,
-  call,
-  customCall,
-  reasoning,
-  renderEvents,
-  renderJson,
-  text,
-} from "../harness/answer.ts";
+import { call, customCall, reasoning, renderEvents, renderJson, text } from "../harness/answer.ts";
+import type { AnswerPart } from "../harness/answer-parts.ts";
 import { type JsonObject, parseJson, type Wire } from "../harness/json.ts";
 
 const [folder = "", port = "0", tool = "", input = "", silent = ""] = process.argv.slice(2);

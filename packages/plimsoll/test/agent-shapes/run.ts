@@ -2,7 +2,10 @@
  * One agent at work through the service: it sends its requests in its own shape, the scripted model asks for a file in every
  * turn, sometimes for two, and now and then for a tool of Plimsoll's where it is offered one.
  */
-import { type AnswerPart, call, type Reply, reasoning, reply, text } from "../harness/answer.ts";
+
+import { call, reasoning, reply, text } from "../harness/answer.ts";
+import type { AnswerPart, Reply } from "../harness/answer-parts.ts";
+import type { UpstreamRequest } from "../harness/answer-writer.ts";
 import type { JsonObject } from "../harness/json.ts";
 import type { Finding } from "../harness/judge.ts";
 import { handlesIn } from "../harness/kept.ts";
@@ -17,12 +20,7 @@ import {
   type SessionSummary,
   startService,
 } from "../harness/service.ts";
-import {
-  type ScriptRequest,
-  startUpstream,
-  type Upstream,
-  type UpstreamRequest,
-} from "../harness/upstream.ts";
+import { type ScriptRequest, startUpstream, type Upstream } from "../harness/upstream.ts";
 import { seededRandom, toolOutput } from "../harness/words.ts";
 import type { Agent } from "./agents.ts";
 import { type AgentShape, loadShape } from "./shape.ts";

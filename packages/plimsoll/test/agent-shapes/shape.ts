@@ -1,7 +1,8 @@
 /** What was recorded of one agent: the head of its requests in other words, and how it sent a short conversation back. */
+
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import type { AnswerPart } from "../harness/answer.ts";
+import type { AnswerPart } from "../harness/answer-parts.ts";
 import { type JsonObject, parseJson, type Wire } from "../harness/json.ts";
 
 export interface AgentShape {

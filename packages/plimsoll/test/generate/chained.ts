@@ -1,8 +1,8 @@
 /** A chain of strategies on one conversation, as the session tries them, and what is left of it, unit by unit. */
 import { type ChainSettings, strategiesFor } from "../../src/compact/chain.ts";
 import type { Seen } from "../../src/compact/evidence/coherence.ts";
-import type { Goal, SeenConversation } from "../../src/message/strategy.ts";
 import { messageText } from "../../src/message/message.ts";
+import type { Goal, SeenConversation } from "../../src/message/strategy.ts";
 import type { PriorityArea } from "../../src/message/unit.ts";
 import { applyProposals, count } from "./seen.ts";
 

@@ -1,8 +1,10 @@
 /** Conversations held with the product in one process: each request received, answered and ended, and what went out. */
-import type { Edit } from "../../src/message/edit.ts";
+
 import type { Config } from "../../src/config/schema.ts";
+import type { Edit } from "../../src/message/edit.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../src/plimsoll.ts";
-import type { Incoming, ReceivedTurn } from "../../src/session/turn/turn.ts";
+import type { Incoming } from "../../src/session/turn/context.ts";
+import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
 import { newViolations } from "../../src/wire/validate/validate.ts";
 import { wires } from "../../src/wire/wires.ts";
 import type { JsonObject, Wire } from "../harness/json.ts";

@@ -1,8 +1,7 @@
 /** Small conversations, written by hand. */
 
+import { type Message, type Part, messageText } from "../../src/message/message.ts";
 import type { SeenConversation } from "../../src/message/strategy.ts";
-import type { Message, Part } from "../../src/message/message.ts";
-import { messageText } from "../../src/message/message.ts";
 
 export function user(words: string): Message {
   return { role: "user", parts: [{ kind: "text", text: words }] };

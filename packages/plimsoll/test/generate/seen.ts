@@ -1,7 +1,8 @@
 /** Conversations as strategies see them, and what becomes of them when proposals are taken: as the session does it, without one. */
-import type { Proposal, SeenConversation, SeenMessage } from "../../src/message/strategy.ts";
+
 import { isSpoken } from "../../src/compact/units/truncation-range.ts";
 import { type Message, messageText, type Part } from "../../src/message/message.ts";
+import type { Proposal, SeenConversation, SeenMessage } from "../../src/message/strategy.ts";
 import { type PriorityArea, splitUnits } from "../../src/message/unit.ts";
 
 /** What every message costs beside its text. */

@@ -1,6 +1,7 @@
 /** Is the client's conversation still to be had: each message whole in the request, or whole behind a handle that stands in it? */
-import { readArchived } from "../../src/session/log/archive.ts";
+
 import type { Plimsoll } from "../../src/plimsoll.ts";
+import { readArchived } from "../../src/session/log/archive.ts";
 import type { ArchiveRecord } from "../../src/store/store.ts";
 import { elements, isObject, type Json, type JsonObject, type Wire } from "../harness/json.ts";
 import { messageTexts } from "../harness/kept.ts";

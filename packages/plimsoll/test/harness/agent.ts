@@ -2,7 +2,9 @@
  * The script of an agent at work, made from a seed: questions of its user, thoughts, single and parallel calls, results of
  * all sizes, now and then an image. It is the same whatever the context manager makes of the conversation.
  */
-import { call, type Reply, reasoning, reply, text } from "./answer.ts";
+
+import { call, reasoning, reply, text } from "./answer.ts";
+import type { Reply } from "./answer-parts.ts";
 import type { JsonObject, Wire } from "./json.ts";
 import { between, oneOf, prose, type Random, seededRandom, toolOutput } from "./words.ts";
 

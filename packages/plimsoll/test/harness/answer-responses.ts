@@ -7,7 +7,7 @@ import type {
   Reply,
   TextPart,
   Usage,
-} from "./answer.ts";
+} from "./answer-parts.ts";
 import { type JsonObject, objects } from "./json.ts";
 import { hasClientSearch, wantsEncryptedReasoning } from "./responses-items.ts";
 

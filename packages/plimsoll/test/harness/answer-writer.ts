@@ -1,9 +1,9 @@
 /** Writes the answers of the scripted provider, in pieces and compressed as it was told, and keeps their bytes. */
-import type { ServerResponse } from "node:http";
+
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { constants, createGzip, type Gzip, gzipSync } from "node:zlib";
-import type { RawBytes, Reply } from "./answer.ts";
+import type { RawBytes, Reply } from "./answer-parts.ts";
 import { isString, type Json } from "./json.ts";
-import type { Recorded } from "./upstream.ts";
 import { pause } from "./waiting.ts";
 
 export interface WriterOptions {
@@ -138,4 +138,35 @@ async function finished(encoder: Gzip): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of encoder) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
+}
+
+/** The mutable side of an UpstreamRequest. */
+export interface Recorded extends UpstreamRequest {
+  number: number;
+  status: number;
+  tokens: number;
+  isOverflow: boolean;
+  answer: Buffer;
+  plainAnswer: Buffer;
+}
+
+export interface UpstreamRequest {
+  /** From 1, in the order of arrival. */
+  readonly number: number;
+  readonly method: string;
+  /** With the query string. */
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  /** As it came, compressed if it came compressed. */
+  readonly body: Buffer;
+  /** Settles when the answer is finished or the connection is gone. */
+  readonly closed: Promise<void>;
+  /** 0 as long as there is no answer. */
+  readonly status: number;
+  /** What the provider counted of it, if it counts. */
+  readonly tokens: number;
+  readonly isOverflow: boolean;
+  /** The bytes answered so far, and the same as they were before compression. */
+  readonly answer: Buffer;
+  readonly plainAnswer: Buffer;
 }

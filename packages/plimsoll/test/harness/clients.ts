@@ -3,6 +3,7 @@
  * a final text, a second question, one more call, a final text. They run against any base URL, so that what holds
  * directly against the scripted provider must hold through the service.
  */
+
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
@@ -17,7 +18,8 @@ import {
   tool,
 } from "ai";
 import OpenAI from "openai";
-import { call, type Reply, reasoning, reply, text } from "./answer.ts";
+import { call, reasoning, reply, text } from "./answer.ts";
+import type { Reply } from "./answer-parts.ts";
 import { type Json, objects, type Wire } from "./json.ts";
 import { answersIn, inputItems } from "./responses-items.ts";
 import type { ScriptRequest } from "./upstream.ts";

@@ -3,8 +3,9 @@
  * text, the names and arguments of calls, results and reasoning; the system prompt; the JSON text of the tools; 4 tokens
  * for each message; small images by the rule of their provider. Encrypted reasoning and signatures count nothing.
  */
+
 import { get_encoding } from "tiktoken";
-import type { AnswerPart, CallPart } from "./answer.ts";
+import type { AnswerPart, CallPart } from "./answer-parts.ts";
 import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Item, inputItems, itemType } from "./responses-items.ts";
 

@@ -1,5 +1,5 @@
 /** What the scripted provider remembers of its own answers, as a real one can tell its own from what somebody made up. */
-import type { Reply } from "./answer.ts";
+import type { Reply } from "./answer-parts.ts";
 import { isString, type JsonObject } from "./json.ts";
 import { type Item, itemType } from "./responses-items.ts";
 

@@ -2,16 +2,18 @@
  * A scripted agent's conversation through the service, turn by turn: what its client heard, what the service said of each
  * turn, and what reached the provider for it.
  */
+
 import type { IncomingHttpHeaders } from "node:http";
 import { AgentScript, replyOf } from "./agent.ts";
 import { type AgentClient, type AgentOptions, createAgentClient } from "./agent-clients.ts";
-import type { Reply } from "./answer.ts";
+import type { Reply } from "./answer-parts.ts";
+import type { UpstreamRequest } from "./answer-writer.ts";
 import { conversationOf, countRequest } from "./counting.ts";
 import { type JsonObject, parseJson } from "./json.ts";
 import { handlesIn } from "./kept.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { type Edit, readArchive, readEdits, type Service } from "./service.ts";
-import type { ScriptRequest, Upstream, UpstreamRequest } from "./upstream.ts";
+import type { ScriptRequest, Upstream } from "./upstream.ts";
 
 type Answering = Pick<Service, "url" | "api">;
 

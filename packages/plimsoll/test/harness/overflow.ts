@@ -1,5 +1,5 @@
 /** What each provider says when a conversation does not fit its window: an answer of its own, or inside a stream. */
-import type { Frame } from "./answer.ts";
+import type { Frame } from "./answer-parts.ts";
 import { failedEvents } from "./answer-responses.ts";
 import type { JsonObject, Wire } from "./json.ts";
 

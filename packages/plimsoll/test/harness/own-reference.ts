@@ -2,7 +2,9 @@
  * What a client must see of a turn with inner rounds, made from the script alone: the answer that a provider would have given
  * in one round, read by the client's own SDK.
  */
-import { type Frame, type Reply, renderEvents, renderJson, type Usage } from "./answer.ts";
+
+import { renderEvents, renderJson } from "./answer.ts";
+import type { Frame, Reply, Usage } from "./answer-parts.ts";
 import { itemId } from "./answer-responses.ts";
 import { isObject, isString, type JsonObject, type Wire } from "./json.ts";
 import { askSdk } from "./own-sdk.ts";

@@ -2,15 +2,9 @@
  * A model that looks things up, made from a seed: it calls tools of Plimsoll's where the request offers them, alone and beside
  * the client's, in parallel and in several rounds, with and without thoughts and texts around them.
  */
-import {
-  type AnswerPart,
-  type CallPart,
-  call,
-  type Reply,
-  reasoning,
-  text,
-  type UsageSplit,
-} from "./answer.ts";
+
+import { call, reasoning, text } from "./answer.ts";
+import type { AnswerPart, CallPart, Reply, UsageSplit } from "./answer-parts.ts";
 import type { JsonObject, Wire } from "./json.ts";
 import { handlesIn } from "./kept.ts";
 import { isOwnName, toolNamesIn } from "./own-judge.ts";

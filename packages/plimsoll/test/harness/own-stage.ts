@@ -2,22 +2,18 @@
  * A provider and a service in front of it, for turns that are told step by step: what the model says next, and what the client
  * hears. Each client is known by its key.
  */
+
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { afterAll, beforeAll } from "vitest";
 import { type Answer, reply, text } from "./answer.ts";
+import type { UpstreamRequest } from "./answer-writer.ts";
 import type { JsonObject, Wire } from "./json.ts";
 import { judgeOwn } from "./own-judge.ts";
 import { askSdk, historyOf, requestBody, resultMessages, spoken } from "./own-sdk.ts";
 import { keyIn } from "./own-talk.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { makeDataFolder, type Service, type ServiceOptions, startService } from "./service.ts";
-import {
-  type ScriptRequest,
-  startUpstream,
-  type Upstream,
-  type UpstreamRequest,
-  type Window,
-} from "./upstream.ts";
+import { type ScriptRequest, startUpstream, type Upstream, type Window } from "./upstream.ts";
 
 /** What the model says next, or how it comes to it. */
 export type Step = Answer | ((request: ScriptRequest) => Answer);

@@ -2,8 +2,11 @@
  * A conversation whose model looks things up, held by an SDK through the service: for each turn what the client put together,
  * what it should have put together, and every request that reached the provider for it.
  */
+
 import type { IncomingHttpHeaders } from "node:http";
-import type { Answer, CallPart } from "./answer.ts";
+import type { Answer } from "./answer.ts";
+import type { CallPart } from "./answer-parts.ts";
+import type { UpstreamRequest } from "./answer-writer.ts";
 import { type JsonObject, parseJson, type Wire } from "./json.ts";
 import type { Stage } from "./long-talk.ts";
 import { isOwnName } from "./own-judge.ts";
@@ -11,7 +14,7 @@ import { referenceOf, type SaidRound } from "./own-reference.ts";
 import { CLIENT_TOOLS, type Lookup, LookupScript, type TurnPlan } from "./own-script.ts";
 import { askSdk, historyOf, requestBody, resultMessages, spoken } from "./own-sdk.ts";
 import { recordingFetch } from "./recording-fetch.ts";
-import { reportedUsage, type ScriptRequest, type UpstreamRequest } from "./upstream.ts";
+import { reportedUsage, type ScriptRequest } from "./upstream.ts";
 import { between, prose, type Random, seededRandom, toolOutput } from "./words.ts";
 
 export interface OwnTalkOptions {

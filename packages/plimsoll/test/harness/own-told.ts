@@ -1,9 +1,11 @@
 /** What a client was told and a model was told, in forms that tests can name. */
-import { type CallPart, call } from "./answer.ts";
+
+import { call } from "./answer.ts";
+import type { CallPart } from "./answer-parts.ts";
+import type { UpstreamRequest } from "./answer-writer.ts";
 import { isObject, isString, type JsonObject, objects, type Wire } from "./json.ts";
 import { resultsIn } from "./own-judge.ts";
 import { bodyIn } from "./own-talk.ts";
-import type { UpstreamRequest } from "./upstream.ts";
 
 export const WIRES = ["anthropic", "openai-chat", "openai-responses"] as const;
 export const WAYS = WIRES.flatMap((wire) => [

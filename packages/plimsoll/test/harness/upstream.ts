@@ -3,6 +3,7 @@
  * what a strict provider would refuse (an invalid request, and one that does not fit its window), answers what its script
  * says, and remembers every request and every byte it answered with.
  */
+
 import { EventEmitter, once } from "node:events";
 import {
   createServer,
@@ -13,16 +14,10 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import {
-  type Answer,
-  type Frame,
-  type Reply,
-  renderEvents,
-  renderJson,
-  type Usage,
-} from "./answer.ts";
+import { type Answer, renderEvents, renderJson } from "./answer.ts";
+import type { Frame, Reply, Usage } from "./answer-parts.ts";
 import { outputItems, responseId } from "./answer-responses.ts";
-import { AnswerWriter, type WriterOptions } from "./answer-writer.ts";
+import { type Recorded, type UpstreamRequest, AnswerWriter, type WriterOptions } from "./answer-writer.ts";
 import { countAnswer, countRequest, maxOutputOf } from "./counting.ts";
 import { Issued } from "./issued.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson, type Wire } from "./json.ts";
@@ -64,27 +59,6 @@ export interface UpstreamOptions extends WriterOptions {
   readonly judgeAlso?: (wire: Wire, body: JsonObject) => readonly Finding[];
   /** Rules that this provider does not insist on, as agents that work with it break them. */
   readonly forgives?: readonly string[];
-}
-
-export interface UpstreamRequest {
-  /** From 1, in the order of arrival. */
-  readonly number: number;
-  readonly method: string;
-  /** With the query string. */
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  /** As it came, compressed if it came compressed. */
-  readonly body: Buffer;
-  /** Settles when the answer is finished or the connection is gone. */
-  readonly closed: Promise<void>;
-  /** 0 as long as there is no answer. */
-  readonly status: number;
-  /** What the provider counted of it, if it counts. */
-  readonly tokens: number;
-  readonly isOverflow: boolean;
-  /** The bytes answered so far, and the same as they were before compression. */
-  readonly answer: Buffer;
-  readonly plainAnswer: Buffer;
 }
 
 interface Refusals {
@@ -165,16 +139,6 @@ async function closeServer(server: Server): Promise<void> {
   server.close();
   server.closeAllConnections();
   await closed;
-}
-
-/** The mutable side of an UpstreamRequest. */
-export interface Recorded extends UpstreamRequest {
-  number: number;
-  status: number;
-  tokens: number;
-  isOverflow: boolean;
-  answer: Buffer;
-  plainAnswer: Buffer;
 }
 
 async function takeRequest(request: IncomingMessage, response: ServerResponse): Promise<Recorded> {

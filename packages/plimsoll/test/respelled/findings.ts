@@ -1,7 +1,7 @@
 /** What is wrong with a run: a sentence for each case, and none where all is well. */
 
 import { looseChainOf, pathInSnapshot } from "../../src/session/log/log.ts";
-import { lastScope } from "../../src/session/log/visible.ts";
+import { lastScope } from "../../src/session/lookup/scope.ts";
 import type { NodeRecord } from "../../src/store/store.ts";
 import { violationsOf } from "../generate/rehearsal.ts";
 import { isObject, type Json, parseJson } from "../harness/json.ts";

@@ -1,7 +1,8 @@
 /** A client of a store that says what it likes, message by message. */
+
 import type { Plimsoll } from "../../src/plimsoll.ts";
+import { lastScope } from "../../src/session/lookup/scope.ts";
 import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
-import { lastScope } from "../../src/session/log/visible.ts";
 import { createMemoryStore } from "../../src/store/memory.ts";
 import type { NodeRecord, Store } from "../../src/store/store.ts";
 import { receive } from "../generate/rehearsal.ts";

@@ -2,20 +2,20 @@
 
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { Writable } from "node:stream";
+import { type Flags, loadSettings } from "../../config/config.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
-import { searchableText } from "../../search/message-text.ts";
-import { type Flags, loadSettings } from "../../config/config.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { searchableText } from "../../search/message-text.ts";
 import { wireOfBody, wireOfMessage } from "../../wire/detect.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
+import { harmlessJson } from "../console/terminal.ts";
 import { receiptText } from "./receipts.ts";
 import { runCompactSession } from "./steer.ts";
-import { harmlessJson } from "../console/terminal.ts";
 
 export type CompactFlags = Flags & {
   readonly budget?: number;

@@ -1,10 +1,11 @@
 /** `plimsoll cost`: what sessions have cost, and what was saved, in tokens and money. */
 
-import type { CostFigures, Money } from "../../prompt/cost.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
+import type { CostFigures } from "../../prompt/cost.ts";
 import { type CostReport, costOf, type ModelCost } from "../../session/inspect/cost.ts";
-import { createPrices } from "../../session/fit/when-to-compact.ts";
+import { createPrices } from "../../session/measure/prices.ts";
 import type { Store } from "../../store/store.ts";
+import { moneyText } from "../../watch/figures.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
 import { harmless, harmlessJson, table } from "../console/terminal.ts";
@@ -105,10 +106,4 @@ function sourceLine({ model, prices }: ModelCost): string {
   return prices === undefined
     ? `${harmless(model)}: prices unknown; set providers.….models.….prices in the configuration.`
     : `${harmless(model)}: prices of ${prices.date}, ${prices.source}.`;
-}
-
-/** Cents and less matter here. */
-export function moneyText(usd: Money): string {
-  if (usd === null) return "unknown";
-  return usd !== 0 && usd < 0.01 ? `$${usd.toFixed(5)}` : `$${usd.toFixed(2)}`;
 }

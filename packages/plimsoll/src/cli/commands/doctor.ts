@@ -2,10 +2,10 @@
 
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errorMessage } from "../../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { databaseName, noticesOf } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { errorMessage } from "../../message/error.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService } from "../console/running.ts";

@@ -1,7 +1,7 @@
 /** `plimsoll edits` and `plimsoll checkpoints`: what was done to the view of a session, and points to come back to. */
 
-import type { Edit } from "../../message/edit.ts";
 import type { Flags } from "../../config/config.ts";
+import type { Edit } from "../../message/edit.ts";
 import { checkpointsOf } from "../../session/log/checkpoints.ts";
 import { revertedIn } from "../../session/log/view.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";

@@ -1,7 +1,7 @@
 /** `plimsoll env`: how each client is pointed at the service. */
 
-import { PlimsollError } from "../../message/error.ts";
 import { readPort } from "../../config/config.ts";
+import { PlimsollError } from "../../message/error.ts";
 
 interface ClientSettings {
   /** Environment variables to set. */

@@ -11,14 +11,14 @@ import {
 } from "@modelcontextprotocol/server";
 import { StdioServerTransport, serveStdio } from "@modelcontextprotocol/server/stdio";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
+import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { mcpServerOver } from "../../server/mcp/mcp-server.ts";
 import type { McpHome } from "../../server/mcp/tools.ts";
-import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { createOwnAnswers } from "../../session/lookup/answer-own-call.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
 import { openToRead } from "../console/open-store.ts";
-import { compactStored } from "./steer.ts";
 import { harmless } from "../console/terminal.ts";
+import { compactStored } from "./steer.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
 

@@ -2,11 +2,16 @@
 
 import type { Writable } from "node:stream";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
+import type { Flags } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
-import type { Flags } from "../../config/config.ts";
 import { createOwnAnswers, type FoundPassage } from "../../session/lookup/answer-own-call.ts";
-import { buildRecall, type RecallIndex, type RecallParts, recall } from "../../session/lookup/recall.ts";
+import {
+  buildRecall,
+  type RecallIndex,
+  type RecallParts,
+  recall,
+} from "../../session/lookup/recall.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";

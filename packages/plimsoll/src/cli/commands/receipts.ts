@@ -1,8 +1,8 @@
 /** `plimsoll receipts`: what each compaction of a session took out, and what survived, by class. */
 
+import type { Flags } from "../../config/config.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { evidenceClasses, type Receipt } from "../../message/receipt.ts";
-import type { Flags } from "../../config/config.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";

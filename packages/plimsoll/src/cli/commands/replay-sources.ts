@@ -3,12 +3,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
-import { errorMessage, PlimsollError } from "../../message/error.ts";
-import { decodeMessage } from "../../session/draft/encode.ts";
 import type { Flags } from "../../config/config.ts";
-import { pathInSnapshot } from "../../session/log/log.ts";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { recordingOf } from "../../replay/recording.ts";
 import type { Recording } from "../../replay/turns.ts";
+import { decodeMessage } from "../../session/draft/encode.ts";
+import { pathInSnapshot } from "../../session/log/log.ts";
 import type { Store } from "../../store/store.ts";
 import { wires } from "../../wire/wires.ts";
 import { jsonLines } from "../console/json-lines.ts";

@@ -1,8 +1,8 @@
 /** `plimsoll replay`: what recorded conversations would have cost, under Plimsoll and under what others do. */
 
-import { PlimsollError } from "../../message/error.ts";
-import type { PriceList } from "../../prompt/prices.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { PriceList } from "../../prompt/price-rows.ts";
 import {
   type PolicyFigures,
   type PolicyName,
@@ -11,12 +11,12 @@ import {
   replayAll,
 } from "../../replay/replay.ts";
 import { type Recording, scriptOf } from "../../replay/turns.ts";
-import { createPrices } from "../../session/fit/when-to-compact.ts";
+import { createPrices } from "../../session/measure/prices.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { withProgress } from "../console/progress.ts";
-import { readTrace } from "./replay-sources.ts";
 import { harmlessJson, table } from "../console/terminal.ts";
+import { readTrace } from "./replay-sources.ts";
 
 export type ReplayFlags = Flags & {
   readonly policy?: readonly string[];

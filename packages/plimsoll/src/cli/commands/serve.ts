@@ -1,13 +1,13 @@
 /** `plimsoll serve`: the service, until it is told to stop. */
 
 import { join } from "node:path";
-import { errorMessage } from "../../message/error.ts";
-import { startServer, upstreamsOf } from "../../server/server.ts";
-import { openTelemetry } from "../../server/telemetry/telemetry.ts";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { errorMessage } from "../../message/error.ts";
 import { openPlimsoll } from "../../plimsoll.ts";
+import { startServer, upstreamsOf } from "../../server/server.ts";
+import { openTelemetry } from "../../server/telemetry/telemetry.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { harmless } from "../console/terminal.ts";

@@ -1,9 +1,9 @@
 /** `plimsoll sessions` and `plimsoll log`: what was recorded. */
 
+import type { Flags } from "../../config/config.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { messageText } from "../../message/message.ts";
-import type { Flags } from "../../config/config.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
 import type { MessageRecord, NodeRecord, SessionSnapshot } from "../../store/store.ts";
 import { wires } from "../../wire/wires.ts";

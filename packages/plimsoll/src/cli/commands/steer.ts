@@ -1,9 +1,9 @@
 /** `plimsoll undo` and `plimsoll restore`: through the service where one runs, else on the data folder itself. */
 
-import { PlimsollError } from "../../message/error.ts";
-import { isObject } from "../../message/json.ts";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { isObject } from "../../message/json.ts";
 import { openPlimsoll } from "../../plimsoll.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import type { Compacted, Steered, Steering } from "../../session/steer/steer.ts";

@@ -2,9 +2,9 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { PlimsollError } from "../../message/error.ts";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { databaseName } from "../../config/data-folder.ts";
+import { PlimsollError } from "../../message/error.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 

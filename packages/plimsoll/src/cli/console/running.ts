@@ -2,9 +2,9 @@
 
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { serviceLockName } from "../../config/data-folder.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject, parseObject } from "../../message/json.ts";
-import { serviceLockName } from "../../config/data-folder.ts";
 import { type FolderLock, takeLock } from "../../store/folder-lock.ts";
 import { isAlive, writeWhole } from "../../store/whole-file.ts";
 

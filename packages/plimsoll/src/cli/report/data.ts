@@ -1,20 +1,20 @@
 /** What a report tells of a session, from the store alone: it can be read while a service writes. */
 
+import type { Config } from "../../config/schema.ts";
 import type { TurnPoint, WindowPicture } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Money } from "../../prompt/cost.ts";
-import type { Config } from "../../config/schema.ts";
-import { createFactsReader } from "../../session/measure/message-facts.ts";
-import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { type CostReport, costOf } from "../../session/inspect/cost.ts";
-import { createTargets } from "../../session/measure/target.ts";
-import { createPrices } from "../../session/fit/when-to-compact.ts";
-import { createTokenCounter } from "../../session/measure/token-counter.ts";
+import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { pointOf } from "../../session/inspect/turn-history.ts";
-import { revertedIn } from "../../session/log/view.ts";
 import { createPictures } from "../../session/inspect/window.ts";
+import { revertedIn } from "../../session/log/view.ts";
+import { createFactsReader } from "../../session/measure/message-facts.ts";
+import { createPrices } from "../../session/measure/prices.ts";
+import { createTargets } from "../../session/measure/target.ts";
+import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import type { ErrorRecord, SessionRecord, Store, TurnRecord } from "../../store/store.ts";
 
 export interface Report {

@@ -2,8 +2,8 @@
 
 import { statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Flags } from "../../config/config.ts";
+import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { grouped, windowWords } from "../../watch/figures.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";

@@ -1,8 +1,8 @@
 /** `plimsoll top`: the sessions of a running service, live in a terminal; or one frame of it as text. */
 
-import { PlimsollError } from "../../message/error.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
+import { PlimsollError } from "../../message/error.ts";
 import { settingsOf } from "../../watch/row-state.ts";
 import { findService } from "../console/running.ts";
 import { createTopClient, type TopClient } from "./client.ts";

@@ -3,20 +3,20 @@
  * must tell what was there, and be true.
  */
 
-import { base64Compressor } from "./kinds/base64.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
 import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./cut/compressor.ts";
+import { cutLines } from "./cut/lines.ts";
+import { alarmOf } from "./cut/signals.ts";
+import { jsonCompressor } from "./json/json.ts";
+import { base64Compressor } from "./kinds/base64.ts";
 import { diffCompressor } from "./kinds/diff.ts";
 import { htmlCompressor } from "./kinds/html.ts";
-import { jsonCompressor } from "./json/json.ts";
-import { cutLines } from "./cut/lines.ts";
 import { logCompressor } from "./kinds/log.ts";
 import { documentCompressor, proseCompressor } from "./kinds/prose.ts";
 import { searchCompressor } from "./kinds/search-results.ts";
-import { alarmOf } from "./cut/signals.ts";
+import { traceCompressor } from "./kinds/stack-trace.ts";
 import { tableCompressor } from "./kinds/table.ts";
 import { testCompressor } from "./kinds/test-output.ts";
-import { traceCompressor } from "./kinds/stack-trace.ts";
 
 export type { ContentKind, Wish } from "./cut/compressor.ts";
 

@@ -4,8 +4,8 @@ import { parseObject } from "../../message/json.ts";
 import type { ToolCallPart, ToolResultPart } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import { errorsIn } from "./errors.ts";
-import type { NumberedMessage } from "./speech.ts";
 import { clean, shortened } from "./safe-text.ts";
+import type { NumberedMessage } from "./speech.ts";
 
 export type CommandOutcome = "ok" | "failed" | `exit ${number}`;
 

@@ -8,6 +8,7 @@ import { atomsIn } from "./atoms.ts";
 import { type CommandOutcome, commandOf, outcomeOf, resultsByCall } from "./commands.ts";
 import { errorKey, errorsIn } from "./errors.ts";
 import { figuresIn, isFigure, namesIn } from "./figures.ts";
+import { clean, plain, shortened } from "./safe-text.ts";
 import { isDecision, isOpenItem, isRule, readBox, toldIn } from "./sentences.ts";
 import {
   echoesIn,
@@ -17,7 +18,6 @@ import {
   sentencesOf,
   speechOf,
 } from "./speech.ts";
-import { clean, plain, shortened } from "./safe-text.ts";
 
 /** Invariant: constraints, decisions and tasks are words of users and agents, never of a tool. */
 export interface Fact {

@@ -1,8 +1,8 @@
 /** What a choice costs, exactly: each text is weighed once. */
 
 import type { Message } from "../../message/message.ts";
-import { gapText, type Shown } from "./render-choice.ts";
 import type { SeenConversation } from "../../message/strategy.ts";
+import { gapText, type Shown } from "./render-choice.ts";
 
 export class Scales {
   readonly #conversation: SeenConversation;

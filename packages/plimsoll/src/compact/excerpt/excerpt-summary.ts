@@ -1,18 +1,18 @@
 /** The text of ours behind the head of an excerpt: the notice, names that are missing, and a few lines of summary. */
 
-import type { Choice } from "./greedy-choice.ts";
-import { digestText, type Notice, noticeFor } from "./notice-text.ts";
-import type { Room } from "./must-keep.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
+import { isTalk } from "../relevance/task.ts";
+import { formatSummary } from "../summary/format.ts";
+import { itemOf, summariseEvidence } from "../summary/summary.ts";
 import { summaryBody } from "../units/notices.ts";
 import type { Scales } from "./exact-cost.ts";
+import type { Choice } from "./greedy-choice.ts";
+import { estimateTokens } from "./long-lines.ts";
+import type { Room } from "./must-keep.ts";
+import { digestText, type Notice, noticeFor } from "./notice-text.ts";
 import type { Shown } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
-import { estimateTokens } from "./long-lines.ts";
-import { itemOf, summariseEvidence } from "../summary/summary.ts";
-import { formatSummary } from "../summary/format.ts";
-import { isTalk } from "../relevance/task.ts";
 import { rulesOf, rulesTokens, unsaidRules } from "./user-rules.ts";
 
 /** Of the room, for what the ledger calls important and the view no longer says. */

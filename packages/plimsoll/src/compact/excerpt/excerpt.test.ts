@@ -3,11 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
+import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
 import { type Message, messageText, type Part, type ToolCallPart } from "../../message/message.ts";
-import { excerpt } from "./excerpt.ts";
-import { simulateConversation } from "../simulate.ts";
 import type { Goal, Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { excerpt } from "./excerpt.ts";
 
 const seed = 20261115;
 

@@ -6,15 +6,15 @@
 
 import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
-import { Choice } from "./greedy-choice.ts";
-import { withHandle } from "./notice-text.ts";
-import { exactCallsFrom, keepDuties, oversizedTokens, type Room } from "./must-keep.ts";
-import { reserveFor, writeSummary } from "./excerpt-summary.ts";
-import { ownMessage, Scales } from "./exact-cost.ts";
-import { type Change, gapText, render, type Shown } from "./render-choice.ts";
-import { readSlots, type Slots } from "./texts-to-cut.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
 import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
+import { ownMessage, Scales } from "./exact-cost.ts";
+import { reserveFor, writeSummary } from "./excerpt-summary.ts";
+import { Choice } from "./greedy-choice.ts";
+import { exactCallsFrom, keepDuties, oversizedTokens, type Room } from "./must-keep.ts";
+import { withHandle } from "./notice-text.ts";
+import { type Change, gapText, render, type Shown } from "./render-choice.ts";
+import { readSlots, type Slots } from "./texts-to-cut.ts";
 
 /** So often is the choice weighed and mended. */
 const rounds = 8;

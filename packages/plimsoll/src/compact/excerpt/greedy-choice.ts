@@ -3,7 +3,8 @@
  * nothing, so each token tells something new.
  */
 
-import { type Frame, isBlank, type Piece, type Sheet } from "./text-pieces.ts";
+import type { Frame, Piece } from "./json-pieces.ts";
+import { isBlank, type Sheet } from "./text-pieces.ts";
 
 /** One text of a unit. */
 export interface Slot {

@@ -1,6 +1,5 @@
 /** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
 
-import type { Frame, Piece, SheetRendering } from "./text-pieces.ts";
 import { estimateTokens, stretchesOf } from "./long-lines.ts";
 
 export interface JsonSheet {
@@ -183,4 +182,27 @@ function renderString(
     isGap = !isKept(piece);
   }
   return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
+}
+
+/** What stands around a piece and must be kept with it. */
+export interface Frame {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+export interface Piece {
+  readonly text: string;
+  /** Estimated. */
+  readonly tokens: number;
+  readonly line: number;
+  /** A line says little without one of its neighbours. */
+  readonly needsNeighbour: boolean;
+  /** From the outside in; only in JSON. */
+  readonly frames: readonly Frame[];
+}
+
+export interface SheetRendering {
+  readonly isKept: (piece: number) => boolean;
+  /** With the first mark: where the rest is to be found. */
+  readonly reference: string;
 }

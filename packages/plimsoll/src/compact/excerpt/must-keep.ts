@@ -1,9 +1,9 @@
 /** What an excerpt keeps whatever it weighs: the newest exchanges, the user's own words, what has the highest priority. */
 
-import type { Choice } from "./greedy-choice.ts";
-import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 import type { SeenConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
+import type { Choice } from "./greedy-choice.ts";
+import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
 
 /** usual: with a margin. least: only what must be, for a room that the usual duties would overfill. */
 export type Strictness = "usual" | "least";

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import { HANDLE } from "../../../test/generate/seen.ts";
-import { digestText, noticeFor, withHandle } from "./notice-text.ts";
-import { readLedger, type Utterance } from "./mention-weights.ts";
 import { estimateTokens } from "./long-lines.ts";
+import { readLedger, type Utterance } from "./mention-weights.ts";
+import { digestText, noticeFor, withHandle } from "./notice-text.ts";
 
 const utterances: readonly Utterance[] = [
   { message: 0, voice: "user", text: "mend load_line" },

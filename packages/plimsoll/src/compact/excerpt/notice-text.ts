@@ -1,7 +1,7 @@
 /** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
 
-import type { Ledger } from "./mention-weights.ts";
 import { estimateTokens } from "./long-lines.ts";
+import type { Ledger } from "./mention-weights.ts";
 
 /** Stands for the handle until it is known; tokenizers make at least as much of it as of nearly any other. */
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";

@@ -2,13 +2,13 @@
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
-import type { Choice } from "./greedy-choice.ts";
+import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf, standsBetweenAnswers } from "../units/ranges.ts";
+import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
+import type { Choice } from "./greedy-choice.ts";
 import { renderSheet } from "./text-pieces.ts";
 import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
-import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
 
 /** A gap between messages of less than this goes without a mark. */
 const markedGapTokens = 1000;

@@ -3,25 +3,8 @@
  * for byte and in order; what is left out is marked where it stood.
  */
 
-import { type JsonSheet, readJsonSheet, renderJsonSheet } from "./json-pieces.ts";
+import { type Piece, type SheetRendering, type JsonSheet, readJsonSheet, renderJsonSheet } from "./json-pieces.ts";
 import { estimateTokens, stretchesOf } from "./long-lines.ts";
-
-/** What stands around a piece and must be kept with it. */
-export interface Frame {
-  readonly text: string;
-  readonly tokens: number;
-}
-
-export interface Piece {
-  readonly text: string;
-  /** Estimated. */
-  readonly tokens: number;
-  readonly line: number;
-  /** A line says little without one of its neighbours. */
-  readonly needsNeighbour: boolean;
-  /** From the outside in; only in JSON. */
-  readonly frames: readonly Frame[];
-}
 
 export interface Sheet {
   readonly text: string;
@@ -58,12 +41,6 @@ export function readSheet(text: string, { density, isProse }: SheetReading): She
 
 export function isBlank({ text }: Piece): boolean {
   return text.trim() === "";
-}
-
-export interface SheetRendering {
-  readonly isKept: (piece: number) => boolean;
-  /** With the first mark: where the rest is to be found. */
-  readonly reference: string;
 }
 
 /** The text with marks for what is left out; the text itself when nothing but blank lines is. */

@@ -2,11 +2,11 @@
 
 import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
+import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import type { ChoiceUnit, Slot } from "./greedy-choice.ts";
+import { estimateTokens } from "./long-lines.ts";
 import { type Ledger, readLedger, type Utterance, type Voice } from "./mention-weights.ts";
 import { readSheet, type Sheet } from "./text-pieces.ts";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
-import { estimateTokens } from "./long-lines.ts";
 
 /** Where a text stands. */
 export interface SlotPlace {

@@ -1,12 +1,12 @@
 /** The user's rules: what of them a view no longer says is said in its summary, word for word. */
 
 import { messageText } from "../../message/message.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
 import { plain } from "../evidence/safe-text.ts";
-import type { Shown } from "./render-choice.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
-import { estimateTokens } from "./long-lines.ts";
 import { isTalk } from "../relevance/task.ts";
+import { estimateTokens } from "./long-lines.ts";
+import type { Shown } from "./render-choice.ts";
 
 /** Of the room; rules beyond it are left to the choice like everything else. */
 const bound = { ofRoom: 0.02, tokens: 300 };

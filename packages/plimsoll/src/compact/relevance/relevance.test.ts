@@ -3,10 +3,10 @@
 import { describe, expect, test } from "vitest";
 import { assistant, prose, shell, user } from "../../../test/generate/said.ts";
 import { seenFrom } from "../../../test/generate/seen.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import type { Embedder } from "../../search/embed.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
 import { createRelevance } from "./relevance.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
 
 const talk = seenFrom([
   user("Why does the berth calculator overcharge tankers?"),

@@ -4,12 +4,12 @@
  */
 
 import { messageText } from "../../message/message.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import { createTermIndex } from "../../search/bm25.ts";
 import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
 import { calibrate, fuseScores, type Judgement } from "../../search/fuse.ts";
 import { cosine, type WordVectors } from "../../search/vectors.ts";
 import { termsOf } from "../../search/words.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
 import { taskText } from "./task.ts";
 import { TimedEmbedder } from "./timed-embedder.ts";
 

@@ -1,11 +1,10 @@
 /** What messages that stay refer to, and only messages that go have said: it is named in the text of ours behind the head. */
 
 import { messageText } from "../../message/message.ts";
+import type { CountTokens, SeenConversation } from "../../message/strategy.ts";
 import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
-import { headLength } from "../units/notices.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
-import type { CountTokens } from "../summary/summary.ts";
 import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
+import { headLength } from "../units/notices.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 
 /** A number that is named without its line says nothing. */

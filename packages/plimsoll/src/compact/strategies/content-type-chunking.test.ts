@@ -20,12 +20,12 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
+import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message, Part } from "../../message/message.ts";
+import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
 import type { ContentTypeChunkingSettings } from "./compress-ratios.ts";
 import { contentTypeChunking } from "./content-type-chunking.ts";
-import { simulateConversation, simulatedAreas } from "../simulate.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
 
 const tight: Goal = { limitTokens: 200, tokens: 100, floorTokens: 0 };
 

@@ -1,18 +1,23 @@
 /** Old texts become shorter by what they are: code, prose and logs each in their own way and to their own share. */
 
 import type { Part } from "../../message/message.ts";
+import type {
+  CountTokens,
+  Proposal,
+  SeenConversation,
+  SeenMessage,
+  Strategy,
+} from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
+import { compressContent, detectContent } from "../content/content.ts";
+import { fixedUnits } from "../units/fixed-units.ts";
+import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import {
   type CompressRatios,
   type ContentTypeChunkingSettings,
   defaultRatios,
 } from "./compress-ratios.ts";
-import { compressContent, detectContent } from "../content/content.ts";
 import { readCalls } from "./file-calls.ts";
-import { fixedUnits } from "../units/fixed-units.ts";
-import { noticeTokens, sharedNotice } from "../units/notices.ts";
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
-import type { CountTokens } from "../summary/summary.ts";
 
 /** The newest units are read as they are. */
 const recentShare = 0.2;

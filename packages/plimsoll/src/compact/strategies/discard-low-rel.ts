@@ -1,6 +1,15 @@
 /** The least relevant units become placeholders where they stood. */
 
-import { withAntecedents } from "./antecedents.ts";
+import type {
+  CountTokens,
+  Goal,
+  Proposal,
+  SeenConversation,
+  Strategy,
+} from "../../message/strategy.ts";
+import { type Relevance, unitText } from "../relevance/relevance.ts";
+import { similarityOf } from "../relevance/similarity.ts";
+import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units/movable-units.ts";
 import {
   markTokens,
@@ -11,11 +20,8 @@ import {
   summaryBody,
   tokensIn,
 } from "../units/notices.ts";
-import { type Relevance, unitText } from "../relevance/relevance.ts";
-import { similarityOf } from "../relevance/similarity.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import { type CountTokens, summarise } from "../summary/summary.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
+import { withAntecedents } from "./antecedents.ts";
 
 export interface DiscardLowRelSettings {
   /** Of all units. */

@@ -13,11 +13,17 @@ import {
   system,
   user,
 } from "../../../test/generate/said.ts";
-import { applyProposals, count, HANDLE, type Seeing, seenFrom } from "../../../test/generate/seen.ts";
+import {
+  applyProposals,
+  count,
+  HANDLE,
+  type Seeing,
+  seenFrom,
+} from "../../../test/generate/seen.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
-import { duplicateReads } from "./duplicate-reads.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import { duplicateReads } from "./duplicate-reads.ts";
 
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
 const strategy = duplicateReads({ count });

@@ -6,13 +6,18 @@
 import type { EditPlace } from "../../message/edit.ts";
 import { type JsonObject, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
-import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
+import { type InSteps, inSteps, type Pause, Steps } from "../../message/steps.ts";
+import type {
+  CountTokens,
+  Proposal,
+  SeenConversation,
+  SeenMessage,
+  Strategy,
+} from "../../message/strategy.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
+import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
 import { type LinedText, type RepeatedRun, repeatedRuns } from "./repeated-lines.ts";
-import { type InSteps, inSteps, type Pause, Steps } from "../../message/steps.ts";
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
-import type { CountTokens } from "../summary/summary.ts";
 
 const reason = "The same content stands further down.";
 

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from "vitest";
 import { applyProposals, count, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
+import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import { type Message, messageText } from "../../message/message.ts";
-import { freshStart } from "./fresh-start.ts";
-import { simulateConversation } from "../simulate.ts";
 import type { Goal, SeenConversation } from "../../message/strategy.ts";
+import { freshStart } from "./fresh-start.ts";
 
 function user(text: string): Message {
   return { role: "user", parts: [{ kind: "text", text }] };

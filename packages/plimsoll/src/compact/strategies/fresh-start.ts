@@ -1,10 +1,16 @@
 /** Recovery: everything behind the head that may go becomes one handover, and the work goes on from there. */
 
+import type {
+  CountTokens,
+  Goal,
+  Proposal,
+  SeenConversation,
+  Strategy,
+} from "../../message/strategy.ts";
+import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
 import { handoverOpening, sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
 import { standsBetweenAnswers } from "../units/ranges.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import { type CountTokens, summarise } from "../summary/summary.ts";
 
 export interface FreshStartSettings {
   /** Why: a limit that nothing else reached, a wish, a milestone, too many overflows. */

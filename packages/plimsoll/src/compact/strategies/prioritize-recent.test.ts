@@ -10,12 +10,12 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
+import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
-import { type PrioritizeRecentSettings, prioritizeRecent } from "./prioritize-recent.ts";
-import { createRelevance, type Relevance } from "../relevance/relevance.ts";
-import { simulateConversation } from "../simulate.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import { createRelevance, type Relevance } from "../relevance/relevance.ts";
+import { type PrioritizeRecentSettings, prioritizeRecent } from "./prioritize-recent.ts";
 
 const tight: Goal = { limitTokens: 200, tokens: 100, floorTokens: 0 };
 

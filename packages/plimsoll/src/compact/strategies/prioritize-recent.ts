@@ -1,7 +1,20 @@
 /** The newest units stay, and of the others those that have to do with the task. */
 
-import { withAntecedents } from "./antecedents.ts";
-import { movableUnits, rangesOfUnits, roomForText, takenForGoal, unitTokens } from "../units/movable-units.ts";
+import type {
+  CountTokens,
+  Goal,
+  Proposal,
+  SeenConversation,
+  Strategy,
+} from "../../message/strategy.ts";
+import type { Relevance } from "../relevance/relevance.ts";
+import {
+  movableUnits,
+  rangesOfUnits,
+  roomForText,
+  takenForGoal,
+  unitTokens,
+} from "../units/movable-units.ts";
 import {
   gapMark,
   markTokens,
@@ -11,9 +24,7 @@ import {
   summaryBody,
   tokensIn,
 } from "../units/notices.ts";
-import type { Relevance } from "../relevance/relevance.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import type { CountTokens } from "../summary/summary.ts";
+import { withAntecedents } from "./antecedents.ts";
 
 export interface PrioritizeRecentSettings {
   /** What is less relevant may go. */

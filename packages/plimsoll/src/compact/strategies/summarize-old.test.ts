@@ -10,9 +10,9 @@ import {
   type Seeing,
   seenFrom,
 } from "../../../test/generate/seen.ts";
+import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
-import { simulateConversation, simulatedAreas } from "../simulate.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
 import {
   type SummarizeOldParts,

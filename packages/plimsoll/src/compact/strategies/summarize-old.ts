@@ -1,7 +1,15 @@
 /** The oldest units behind the head become one summary. */
 
 import { messageText } from "../../message/message.ts";
-import { withAntecedents } from "./antecedents.ts";
+import type {
+  CountTokens,
+  Proposal,
+  SeenConversation,
+  SeenMessage,
+  Strategy,
+} from "../../message/strategy.ts";
+import { shareFoundIn } from "../relevance/similarity.ts";
+import { type SummaryTask, summarise } from "../summary/summary.ts";
 import {
   type MovableUnits,
   movableUnits,
@@ -18,9 +26,7 @@ import {
   summaryBody,
   tokensIn,
 } from "../units/notices.ts";
-import { shareFoundIn } from "../relevance/similarity.ts";
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../../message/strategy.ts";
-import { type CountTokens, type SummaryTask, summarise } from "../summary/summary.ts";
+import { withAntecedents } from "./antecedents.ts";
 
 export interface SummarizeOldSettings {
   /** The share of the units behind the head that is old. */

@@ -1,9 +1,9 @@
 /** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
 
+import type { Proposal, Strategy, TakenOut } from "../../message/strategy.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";
-import type { Proposal, Strategy, TakenOut } from "../../message/strategy.ts";
 import { type Keep, type TruncationRange, truncationRange } from "../units/truncation-range.ts";
 
 export const truncate: Strategy = {

@@ -11,8 +11,8 @@
  */
 
 import type { CommandOutcome } from "../evidence/commands.ts";
-import { sentencesOf } from "../evidence/speech.ts";
 import { clean, cleanLines, quoted } from "../evidence/safe-text.ts";
+import { sentencesOf } from "../evidence/speech.ts";
 
 export const sections = [
   "Goal",

@@ -1,7 +1,7 @@
 /** What a model is told when it is to write a summary: one fixed instruction, and the source in fences that it cannot close. */
 
-import type { Speech } from "../evidence/speech.ts";
 import { shortened } from "../evidence/safe-text.ts";
+import type { Speech } from "../evidence/speech.ts";
 import { sections } from "./format.ts";
 
 /** What was said, as it is fenced. */

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message } from "../../message/message.ts";
-import { type Summary, summarise } from "./summary.ts";
 import { formatSummary, type Item, parseSummary, sections } from "./format.ts";
+import { type Summary, summarise } from "./summary.ts";
 
 const tokenizer = await loadTokenizer("tiktoken:o200k_base");
 const countTokens = (text: string): number => tokenizer.count(text).tokens;

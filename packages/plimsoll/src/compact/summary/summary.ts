@@ -4,6 +4,7 @@
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
+import type { CountTokens } from "../../message/strategy.ts";
 import {
   type Evidence,
   type Fact,
@@ -14,8 +15,8 @@ import {
   recencyIn,
   weightOf,
 } from "../evidence/evidence.ts";
-import type { NumberedMessage } from "../evidence/speech.ts";
 import { plain } from "../evidence/safe-text.ts";
+import type { NumberedMessage } from "../evidence/speech.ts";
 import {
   formatSummary,
   type Item,
@@ -24,9 +25,6 @@ import {
   type Section,
   sections,
 } from "./format.ts";
-
-/** What a text costs. */
-export type CountTokens = (text: string) => number;
 
 export interface Summary {
   readonly text: string;

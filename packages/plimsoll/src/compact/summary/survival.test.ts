@@ -4,8 +4,8 @@ import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message } from "../../message/message.ts";
 import { readEvidence } from "../evidence/evidence.ts";
 import { speechOf } from "../evidence/speech.ts";
-import { summarise } from "./summary.ts";
 import { parseSummary } from "./format.ts";
+import { summarise } from "./summary.ts";
 import { importantFacts, judgeSummary, type SummaryVerdict, survivesIn } from "./survival.ts";
 
 const tokenizer = await loadTokenizer("tiktoken:o200k_base");

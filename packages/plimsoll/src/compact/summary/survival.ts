@@ -8,11 +8,11 @@
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
-import type { Evidence, Fact } from "../evidence/evidence.ts";
-import { weightOf } from "../evidence/evidence.ts";
-import type { Speech } from "../evidence/speech.ts";
+import type { CountTokens } from "../../message/strategy.ts";
+import { type Evidence, type Fact, weightOf } from "../evidence/evidence.ts";
 import { plain } from "../evidence/safe-text.ts";
-import { type CountTokens, factClassOf, itemOf, summariseEvidence } from "./summary.ts";
+import type { Speech } from "../evidence/speech.ts";
+import { voiceOf, withoutLinks } from "./forbidden-text.ts";
 import {
   formatSummary,
   type Item,
@@ -21,7 +21,7 @@ import {
   type Section,
   sections,
 } from "./format.ts";
-import { voiceOf, withoutLinks } from "./forbidden-text.ts";
+import { factClassOf, itemOf, summariseEvidence } from "./summary.ts";
 import { readSource, type SourceReading } from "./trust.ts";
 
 export type SummaryVerdict =

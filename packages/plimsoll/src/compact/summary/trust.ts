@@ -2,8 +2,8 @@
 
 import { termsOf } from "../../search/words.ts";
 import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
-import { echoesIn, type Speech, sentencesOf } from "../evidence/speech.ts";
 import { plain } from "../evidence/safe-text.ts";
+import { echoesIn, type Speech, sentencesOf } from "../evidence/speech.ts";
 
 export interface SourceReading {
   /** Share of the words of a text that the source has; 1 for none. */

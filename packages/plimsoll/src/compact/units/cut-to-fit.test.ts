@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Message, Part } from "../../message/message.ts";
+import type { Goal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { cutToFit } from "./cut-to-fit.ts";
-import type { Goal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
 
 type Said = Message & { readonly tokens?: number; readonly isPinned?: boolean };
 

@@ -1,8 +1,8 @@
 /** Truncation to a number of tokens: the oldest whole units of the middle go until the rest fits. */
 
+import type { Goal, SeenConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
 import { rangesOf } from "./ranges.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
 /** What the notice in place of a cut costs, at most. */

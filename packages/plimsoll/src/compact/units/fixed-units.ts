@@ -1,8 +1,8 @@
 /** What no strategy takes out, and what it takes out last. */
 
 import type { Message, Part } from "../../message/message.ts";
-import type { Unit } from "../../message/unit.ts";
 import type { Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Unit } from "../../message/unit.ts";
 import { isSpoken } from "./truncation-range.ts";
 
 export function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {

@@ -1,10 +1,9 @@
 /** Units that a strategy may take out whole, and those of the highest priority among them. */
 
+import type { CountTokens, Goal, SeenConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
 import { headLength, noticeTokens, tokensOf } from "./notices.ts";
 import { rangesOf } from "./ranges.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
-import type { CountTokens } from "../summary/summary.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
 export interface MovableUnits {

@@ -1,7 +1,7 @@
 /** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
 
-import { standsBetweenAnswers } from "./ranges.ts";
 import type { Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { standsBetweenAnswers } from "./ranges.ts";
 import { isSpoken, type TruncationRange } from "./truncation-range.ts";
 
 /** What the notice costs, about. */

@@ -4,26 +4,20 @@ import type { Listed, SessionRow } from "../../message/api.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { looksLikeHandle } from "../../message/handle.ts";
 import type { JsonValue } from "../../message/json.ts";
+import type { Plimsoll } from "../../plimsoll.ts";
+import { detailsOf, type Range } from "../../session/inspect/message-details.ts";
+import { receiptsOf } from "../../session/inspect/receipts.ts";
+import { figuresOf } from "../../session/inspect/status.ts";
+import type { PictureWish } from "../../session/inspect/window-at.ts";
 import { asText, readArchived, readArchivedMessage } from "../../session/log/archive.ts";
+import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
-import { detailsOf, type Range } from "../../session/inspect/message-details.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
-import type { RestorePoint } from "../../session/log/checkpoints.ts";
-import { receiptsOf } from "../../session/inspect/receipts.ts";
+import { lastScope } from "../../session/lookup/scope.ts";
 import type { Steering } from "../../session/steer/steer.ts";
-import { lastScope } from "../../session/log/visible.ts";
-import type { PictureWish } from "../../session/inspect/window-at.ts";
-import type {
-  ArchiveRecord,
-  NodeRecord,
-  Page,
-  SessionRecord,
-  Store,
-  TurnRecord,
-} from "../../store/store.ts";
-import { agentsOf, diffAsText, historyOf, rowsOf } from "./read-models.ts";
+import type { ArchiveRecord, NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
 import type { Caller } from "../http/checks.ts";
+import { agentsOf, diffAsText, historyOf, rowsOf } from "./read-models.ts";
 
 export interface ApiRequest {
   readonly segments: readonly string[];
@@ -267,40 +261,6 @@ async function readMeasurement(store: Store, session: SessionRecord): Promise<un
     ...figuresOf(turn),
     counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
     ...(usage === undefined ? {} : { reported: usage }),
-  };
-}
-
-/** What a turn took of the window. */
-export interface TurnFigures {
-  readonly model: string;
-  readonly window: number;
-  /** Nobody has said how large the window is: it is the usual one. */
-  readonly isWindowGuess?: true;
-  readonly limit: number;
-  readonly used: number;
-  readonly remaining: number;
-  /** Of the limit. */
-  readonly percentage: number;
-  readonly certainty: TurnRecord["measurement"]["certainty"];
-  readonly components: Pick<
-    TurnRecord["measurement"],
-    "system" | "skills" | "tools" | "conversation"
-  >;
-}
-
-export function figuresOf(turn: TurnRecord): TurnFigures {
-  const { measurement, limit, window, model, isWindowGuess } = turn;
-  const { system, skills, tools, conversation, total, certainty } = measurement;
-  return {
-    model,
-    window,
-    ...(isWindowGuess === true ? { isWindowGuess } : {}),
-    limit,
-    used: total,
-    remaining: Math.max(0, limit - total),
-    percentage: limit === 0 ? 100 : Math.round((total / limit) * 1000) / 10,
-    certainty,
-    components: { system, skills, tools, conversation },
   };
 }
 

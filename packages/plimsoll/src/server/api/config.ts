@@ -1,11 +1,11 @@
 /** /api/config: the settings that people change from a page, kept in the user's own file. For the owner only. */
 
 import type { IncomingMessage } from "node:http";
-import type { ConfigAnswer } from "../../message/api.ts";
 import { readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
+import type { ConfigAnswer } from "../../message/api.ts";
 import type { Plimsoll } from "../../plimsoll.ts";
-import { readWish } from "./steer.ts";
 import { type Caller, checkOwner } from "../http/checks.ts";
+import { readWish } from "./steer.ts";
 
 export interface ConfigRequest {
   readonly request: IncomingMessage;

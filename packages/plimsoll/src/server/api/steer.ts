@@ -4,9 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
 import type { Plimsoll } from "../../plimsoll.ts";
-import { findSession } from "./api.ts";
-import { readBody } from "../http/read-body.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
+import { readBody } from "../http/read-body.ts";
+import { findSession } from "./api.ts";
 
 const number = z.number().int().nonnegative();
 const branch = z.string().max(200).optional();

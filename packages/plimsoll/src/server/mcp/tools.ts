@@ -2,16 +2,16 @@
 
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
-import type { JsonObject, JsonValue } from "../../message/json.ts";
-import { isObject } from "../../message/json.ts";
-import { type OwnToolName, ownToolsBeside, readOwnCall } from "../../offload/own-tools.ts";
-import type { CompactionDone } from "../../session/steer/compact-now.ts";
-import { looksLikeId } from "../../session/log/ids.ts";
-import { sessionOf } from "../../session/lookup/resolve-handle.ts";
-import type { OwnAnswers } from "../../session/lookup/answer-own-call.ts";
-import { lastScope } from "../../session/log/visible.ts";
-import type { SessionRecord, Store } from "../../store/store.ts";
+import { type JsonObject, type JsonValue, isObject } from "../../message/json.ts";
+import type { OwnToolName } from "../../offload/own-definitions.ts";
+import { ownToolsBeside, readOwnCall } from "../../offload/own-tools.ts";
 import { type StatusStore, statusOf } from "../../session/inspect/status.ts";
+import { looksLikeId } from "../../session/log/ids.ts";
+import type { OwnAnswers } from "../../session/lookup/answer-own-call.ts";
+import { sessionOf } from "../../session/lookup/resolve-handle.ts";
+import { lastScope } from "../../session/lookup/scope.ts";
+import type { CompactionDone } from "../../session/steer/compact-now.ts";
+import type { SessionRecord, Store } from "../../store/store.ts";
 
 /** What the tools work on. */
 export interface McpHome {

@@ -12,6 +12,7 @@ import type { InnerRounds } from "../../session/turn/inner-rounds.ts";
 import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
 import { writeSse } from "../../wire/format/sse.ts";
 import type { Answer, RoundMerger, Wire } from "../../wire/format/wire.ts";
+import { plainBody } from "../http/unpack.ts";
 import { holdForOverflow } from "./overflow-hold.ts";
 import {
   answerHeaders,
@@ -32,7 +33,6 @@ import {
   Told,
   unread,
 } from "./round-reading.ts";
-import { plainBody } from "../http/unpack.ts";
 
 export interface Conversing {
   readonly agent: Agent;

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { SessionHints } from "../../session/identify/place-request.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
-import type { Incoming } from "../../session/turn/turn.ts";
+import type { Incoming } from "../../session/turn/context.ts";
 import { sha256 } from "../../store/body.ts";
 
 /** Side jobs of a client (titles, suggestions) come under the session's name but are none of its history. */

@@ -8,15 +8,15 @@ import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
-import { type ReadBody, readBody } from "../http/read-body.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
+import { type ReadBody, readBody } from "../http/read-body.ts";
+import { sendJson } from "../http/reply.ts";
+import type { Route } from "../http/route.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
 import { readHints, readWishes } from "./hints.ts";
 import { holdForOverflow } from "./overflow-hold.ts";
 import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
-import { sendJson } from "../http/reply.ts";
-import type { Route } from "../http/route.ts";
 import { watchAnswer } from "./watch-answer.ts";
 
 export interface Gateway {

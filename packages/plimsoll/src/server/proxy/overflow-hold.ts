@@ -2,9 +2,9 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";
-import { overflowStatuses, recognizeOverflow } from "../../wire/overflow.ts";
 import { createSseReader } from "../../wire/format/sse.ts";
 import type { Answer, Progress, Wire } from "../../wire/format/wire.ts";
+import { overflowStatuses, recognizeOverflow } from "../../wire/overflow.ts";
 import { type Held, type Hold, isStream } from "./relay.ts";
 
 const pass: Held = { kind: "pass" };

@@ -4,7 +4,12 @@ import type { Readable } from "node:stream";
 import { PlimsollError } from "../../message/error.ts";
 import { maxAnswerBytes } from "../../wire/format/answer-reader.ts";
 import { createSseReader } from "../../wire/format/sse.ts";
-import type { Answer, AnswerAccumulator, RoundMerger, StreamEvent } from "../../wire/format/wire.ts";
+import type {
+  Answer,
+  AnswerAccumulator,
+  RoundMerger,
+  StreamEvent,
+} from "../../wire/format/wire.ts";
 import { type Held, type Hold, maxHoldBytes, maxHoldMs } from "./relay.ts";
 
 /** What the client has been told, put together as its own library does. Too much of it is passed on, but not kept. */

@@ -11,8 +11,8 @@ import {
 } from "../../wire/format/answer-reader.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
 import { bytesInFlight } from "../http/held-bytes.ts";
-import { type Ending, isStream, type Watch } from "./relay.ts";
 import { unpackPieces } from "../http/unpack.ts";
+import { type Ending, isStream, type Watch } from "./relay.ts";
 
 export function watchAnswer(
   turn: Turn,

@@ -14,9 +14,9 @@ import {
 } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./telemetry.ts";
 import { contentReader } from "./content.ts";
 import { recordFigures } from "./figures.ts";
+import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
 import { recordSpans } from "./spans.ts";
 
 /** What is left gets this long when the service stops: a collector that is away must not hold it. */

@@ -3,8 +3,8 @@
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
 import type { Plimsoll } from "../../plimsoll.ts";
-import { boundedNames, maxModels } from "./metrics-labels.ts";
 import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
+import { boundedNames, maxModels } from "./metrics-labels.ts";
 
 /** As the convention gives them: powers of four tokens, and hundredths of a second, doubled. */
 const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);

@@ -2,8 +2,8 @@
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { TurnEndEvent } from "../../message/event.ts";
-import { brokenRule } from "../../session/draft/validate-view.ts";
 import type { Plimsoll } from "../../plimsoll.ts";
+import { brokenRule } from "../../session/draft/validate-view.ts";
 import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 
 export interface Metrics {

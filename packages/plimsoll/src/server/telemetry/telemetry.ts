@@ -1,31 +1,7 @@
 /** OpenTelemetry where the standard environment variables ask for it; else nothing of it is loaded. */
 
 import { errorMessage } from "../../message/error.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface TelemetryOptions {
-  readonly plimsoll: Pick<Plimsoll, "store" | "subscribe">;
-  /** Where the requests of each provider go, by its name. */
-  readonly upstreams: ReadonlyMap<string, { readonly baseUrl: string }>;
-  readonly version: string;
-  readonly env: Environment;
-  readonly warn: (message: string) => void;
-}
-
-export interface Signals {
-  readonly hasTraces: boolean;
-  readonly hasMetrics: boolean;
-}
-
-/** unsent: the collector did not take everything in time, and an exporter may still be trying. */
-export type Flushed = "sent" | "unsent";
-
-export interface Telemetry {
-  /** Contract: never rejects, and does not take long. Events must have ended before. */
-  close(): Promise<Flushed>;
-}
+import type { Environment, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
 
 const none: Telemetry = { close: () => Promise.resolve("sent") };
 

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { openCacheModel } from "../../prompt/cache-model.ts";
 import { priceListOf } from "../../prompt/prices.ts";
 import type { PromptSection } from "../../prompt/sections.ts";
 import { validate } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 
 const model = "claude-sonnet-4-5";
 const open: Plimsoll[] = [];

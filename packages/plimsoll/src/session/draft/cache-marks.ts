@@ -6,14 +6,14 @@
 
 import type { JsonValue } from "../../message/json.ts";
 import { mustMarkBetween, planMarks } from "../../prompt/cache-plan.ts";
-import type { CacheRule } from "../../prompt/prices.ts";
+import type { CacheRule } from "../../prompt/price-rows.ts";
 import type { BuiltSection } from "../../prompt/sections.ts";
 import type { SystemText, Wire } from "../../wire/format/wire.ts";
-import type { Draft } from "./draft.ts";
 import { viewOf } from "../log/path.ts";
-import type { Patch } from "./render.ts";
+import type { PricesOf } from "../measure/prices.ts";
 import { decoded } from "./conversation-for-strategies.ts";
-import type { PricesOf } from "../fit/when-to-compact.ts";
+import type { Draft } from "./draft.ts";
+import type { Patch } from "./render.ts";
 
 /** The patches of a client's request, and one more where a mark is needed. */
 export function withMarks(

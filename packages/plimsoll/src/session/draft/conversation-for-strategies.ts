@@ -1,18 +1,17 @@
 /** A view as strategies are given it: messages in the neutral form, and units. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import type { Message } from "../../message/message.ts";
-import { splitUnits } from "../../message/unit.ts";
+import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { type PriorityArea, splitUnits } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import type { CompactionWorld } from "../fit/run-strategies.ts";
-import { type Draft, ownTextStands, type Sized } from "./draft.ts";
-import { startOfNew } from "../fit/oversized-results.ts";
-import { indexOn, stableLength } from "../log/path.ts";
-import { replaceParts } from "./render.ts";
+import { indexOn, stableLength, startOfNew } from "../log/path.ts";
 import { isInside } from "../log/view.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { type Draft, ownTextStands, type Sized } from "./draft.ts";
+import { replaceParts } from "./render.ts";
 
 /** Others get their turn while a long conversation is read. */
 const messagesPerTick = 500;
@@ -23,11 +22,18 @@ interface Seen {
   readonly seen: readonly number[];
 }
 
+interface SeeingWorld {
+  readonly facts: FactsReader;
+  readonly areas: readonly PriorityArea[];
+  /** False where nothing is kept: then there are no handles. */
+  readonly hasArchive?: boolean;
+}
+
 /**
  * The messages that the model would see, in the neutral form. Texts of ours are left out: a notice inside a message
  * does not make it one in which the user spoke.
  */
-export async function see(world: CompactionWorld, draft: Draft, sized: Sized): Promise<Seen> {
+export async function see(world: SeeingWorld, draft: Draft, sized: Sized): Promise<Seen> {
   const { path, wire, targets } = draft;
   const { gaps, replacements, pins, expansions } = sized.view;
   // What is shown in more words than the client's cannot be shortened by the client's words.

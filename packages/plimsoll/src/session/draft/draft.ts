@@ -4,23 +4,17 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Projection } from "../../budget/counters.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
+import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import type { WhoAsks } from "../../config/limits.ts";
 import type { BranchState, SessionLog } from "../log/log.ts";
-import type { Head } from "../measure/preamble.ts";
-import type { FactsReader } from "../measure/message-facts.ts";
-import { type MeasuredTools, type OwnOffer, toolsOf, withTools } from "../tools/own-tools-offer.ts";
 import type { Path, Sum } from "../log/path.ts";
-import {
-  type BodyChanges,
-  type Patch,
-  type Rendering,
-  renderView,
-  type ShownTools,
-} from "./render.ts";
-import type { Target } from "../measure/target.ts";
 import { type View, wholeView } from "../log/view.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import type { Head } from "../measure/preamble.ts";
+import type { Target } from "../measure/target.ts";
+import { type ShownTools, type MeasuredTools, type OwnOffer, toolsOf, withTools, worthItsRoom } from "../tools/own-tools-offer.ts";
+import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
 
 export interface Draft {
   readonly turn: { readonly id: string; readonly at: number };
@@ -147,4 +141,11 @@ export function renderingOf(
 /** A conversation in the store is looked at without its tools. */
 function isStored({ offer, isPlain }: Draft): boolean {
   return offer === undefined && isPlain === undefined;
+}
+
+/** Without our tools no call of ours may stand in the conversation. */
+export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
+  const { offer: _given, ...plain } = draft;
+  const worth = worthItsRoom(offer, limitTokens);
+  return worth === undefined ? { ...plain, isPlain: true } : { ...plain, offer: worth };
 }

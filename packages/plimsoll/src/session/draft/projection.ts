@@ -11,11 +11,11 @@ import {
   type Verdict,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
-import { byComponent, type Calibrations } from "../measure/calibrations.ts";
-import type { Config } from "../../config/schema.ts";
-import type { Draft, Sized } from "./draft.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
+import type { Config } from "../../config/schema.ts";
+import { byComponent, type Calibrations } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
+import type { Draft, Sized } from "./draft.ts";
 
 interface World {
   readonly config: Config;

@@ -7,24 +7,17 @@ import type { JsonValue } from "../../message/json.ts";
 import type { BodySlices, Slice } from "../../wire/format/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../../wire/format/splice.ts";
 import type { OwnText, ToolsInMessage, Wire } from "../../wire/format/wire.ts";
+import type { Conversation } from "../log/path.ts";
+import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
+import type { ShownTools } from "../tools/own-tools-offer.ts";
 import { leadOf } from "./answer-lead.ts";
 import { decodeMessage, encodeMessage } from "./encode.ts";
-import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
 
 /** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
 export interface Patch {
   readonly first: number;
   readonly end: number;
   readonly elements: readonly Uint8Array[];
-}
-
-export interface Conversation {
-  readonly length: number;
-  bytesAt(index: number): Uint8Array;
-  /** A message that the client does not know of, by its number in the log. */
-  innerAt(seq: number): Uint8Array | undefined;
-  /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
-  mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
 }
 
 export interface Rendering {
@@ -296,12 +289,6 @@ export interface BodyChanges {
   /** JSON text of top-level fields that get another value. */
   readonly fields?: ReadonlyMap<string, string>;
   readonly tools?: ShownTools;
-}
-
-/** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
-export interface ShownTools {
-  readonly elements: readonly Uint8Array[];
-  readonly isWhole: boolean;
 }
 
 /** The client's body with other messages, and nothing else different. */

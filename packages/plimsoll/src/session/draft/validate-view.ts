@@ -3,11 +3,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage } from "../../message/error.ts";
 import { parseJudged } from "../../wire/validate/rules/rule.ts";
-import { type Finding, type JudgedTexts, rules } from "../../wire/validate/validate.ts";
-import type { CompactionWorld } from "../fit/run-strategies.ts";
+import {
+  type Finding,
+  type Judged,
+  type JudgedTexts,
+  rules,
+} from "../../wire/validate/validate.ts";
+import { wholeView } from "../log/view.ts";
 import { type Draft, renderingOf, type Sized } from "./draft.ts";
 import { type Patch, renderView } from "./render.ts";
-import { wholeView } from "../log/view.ts";
 
 const decoder = new TextDecoder();
 
@@ -19,7 +23,11 @@ export type Judgement =
 /** Two bodies of this size are not written in one piece of the event loop. */
 const largeChars = 1_048_576;
 
-type Validator = Pick<CompactionWorld, "validate" | "validateAside">;
+export interface Validator {
+  readonly validate: (judged: Judged) => readonly Finding[];
+  /** The same in another thread, where a body is large; absent: all of them are judged here. */
+  readonly validateAside?: (judged: JudgedTexts) => Promise<readonly Finding[]>;
+}
 
 /** Only for what the client's own body does not have. */
 export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {

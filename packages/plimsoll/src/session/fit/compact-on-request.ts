@@ -1,10 +1,10 @@
 /** `compact_context`: the model asks for room, in the middle of its turn. */
 
-import { compactTurn } from "./compact-turn.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
-import type { Fitted, FitWorld } from "./last-resort.ts";
-import { viewOf } from "../log/path.ts";
 import { guardOf, judged } from "../draft/projection.ts";
+import { viewOf } from "../log/path.ts";
+import { compactTurn } from "./compact-turn.ts";
+import type { Fitted, FitWorld } from "./last-resort.ts";
 
 /** Whoever asks wants room: so much of what is there at most. */
 const mostShare = 0.6;

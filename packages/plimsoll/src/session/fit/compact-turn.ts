@@ -3,23 +3,24 @@
  * not seen yet; then recovery. What only an estimate says is too much goes no further than the chain.
  */
 
+import type { Told, Compaction } from "./compaction.ts";
 import { judgeAfter, type Verdict } from "../../budget/guard.ts";
 import { freshStart } from "../../compact/strategies/fresh-start.ts";
-import type { Goal, Strategy } from "../../message/strategy.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Outcome } from "../../message/event.ts";
-import { type Compaction, compact, type Told } from "./run-strategies.ts";
+import type { Goal, Strategy } from "../../message/strategy.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { commitCompaction, recordError, reportDegraded } from "../log/commit-edits.ts";
-import { offloadLast } from "./offload-fresh-results.ts";
-import { toldAnew } from "./defer-tools.ts";
-import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
-import { viewOf } from "../log/path.ts";
 import { type Guard, type JudgedView, judged } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
-import { mustRecover, noteOverflow } from "./when-to-recover.ts";
+import { viewOf } from "../log/path.ts";
+import { recordError, reportDegraded } from "../log/report.ts";
+import { toldAnew } from "./defer-tools.ts";
+import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
+import { offloadLast } from "./offload-fresh-results.ts";
 import { reportCompaction } from "./report-compaction.ts";
+import { commitCompaction, compact } from "./run-strategies.ts";
 import { owe, type Timing, usualGoal } from "./when-to-compact.ts";
+import { mustRecover, noteOverflow } from "./when-to-recover.ts";
 
 /** It may stop a little earlier. */
 const shallowest = 0.86;

@@ -4,6 +4,7 @@
  * it has become too much, or when everything fits again.
  */
 
+import type { Config } from "../../config/schema.ts";
 import type { Edit, Telling } from "../../message/edit.ts";
 import {
   chooseTold,
@@ -13,20 +14,20 @@ import {
   type ToolRoom,
 } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
-import type { Compaction, CompactionWorld } from "./run-strategies.ts";
-import type { Config } from "../../config/schema.ts";
-import { type Draft, sizeView } from "../draft/draft.ts";
-import { commitEdits, reportDegraded } from "../log/commit-edits.ts";
-import { judge } from "../draft/validate-view.ts";
-import type { FitWorld } from "./last-resort.ts";
-import { nextEditSeq } from "../log/log.ts";
-import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
-import { anchorOf, indexOn, viewOf } from "../log/path.ts";
-import { guardOf } from "../draft/projection.ts";
-import { announce } from "../log/append.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import type { Catalogue } from "../tools/catalogue.ts";
+import { type Draft, sizeView } from "../draft/draft.ts";
+import { guardOf } from "../draft/projection.ts";
+import { judge } from "../draft/validate-view.ts";
+import { announce } from "../log/append.ts";
+import { commitEdits } from "../log/commit-edits.ts";
+import { nextEditSeq } from "../log/log.ts";
+import { anchorOf, indexOn, viewOf } from "../log/path.ts";
+import { reportDegraded } from "../log/report.ts";
 import { foldView, isAnchoredOn } from "../log/view.ts";
+import type { Catalogue } from "../tools/catalogue.ts";
+import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
+import type { Compaction, CompactionWorld } from "./compaction.ts";
+import type { FitWorld } from "./last-resort.ts";
 
 const usualShare = 0.1;
 /** The note of a choice that holds nothing back. */

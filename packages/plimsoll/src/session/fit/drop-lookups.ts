@@ -1,13 +1,12 @@
 /** What the model looked up leaves the view with the first compaction after it. */
 
-import type { Edit } from "../../message/edit.ts";
-import type { Compaction, CompactionTask, CompactionWorld } from "./run-strategies.ts";
+import { type Edit, ownTools } from "../../message/edit.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
-import { ownTools } from "../turn/record-inner-rounds.ts";
 import { judge } from "../draft/validate-view.ts";
 import { nextEditSeq } from "../log/log.ts";
 import { anchorOf, indexOn } from "../log/path.ts";
 import { foldView } from "../log/view.ts";
+import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
  * What the model looked up leaves first: it came out of the archive, and an agent that works for hours without a word of its

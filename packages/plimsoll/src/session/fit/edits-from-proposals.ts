@@ -1,12 +1,12 @@
 /** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Steps } from "../../message/steps.ts";
-import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
 import type { Edit, EditAction } from "../../message/edit.ts";
 import { makeHandle, type Sign } from "../../message/handle.ts";
+import { Steps } from "../../message/steps.ts";
+import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
 import { sha256 } from "../../store/body.ts";
-import type { ArchiveRecord, ArchiveSource, NodeRecord } from "../../store/store.ts";
+import type { ArchiveRecord, ArchiveSource, NodeRecord, Wording } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { partContent } from "../log/archive.ts";
 import type { SessionLog } from "../log/log.ts";
@@ -36,13 +36,6 @@ export interface MadeEdits {
   readonly edits: readonly Edit[];
   readonly archive: readonly ArchiveRecord[];
   readonly wordings: readonly Wording[];
-}
-
-/** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
-export interface Wording {
-  readonly seq: number;
-  readonly hash: string;
-  readonly bytes: Uint8Array;
 }
 
 /** Seekable: so many messages are read to find one place in what was taken out. */

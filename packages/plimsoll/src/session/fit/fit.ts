@@ -8,13 +8,16 @@
  */
 
 import { effectiveLimit, judgeAfter, type Verdict } from "../../budget/guard.ts";
+import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
+import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
+import { judge, judgeAgain } from "../draft/validate-view.ts";
+import type { BranchState } from "../log/log.ts";
+import { viewOf } from "../log/path.ts";
+import { reportDegraded, reportWarning } from "../log/report.ts";
+import { countOfEdits, type View, wholeView } from "../log/view.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { addNote, reportDegraded, reportWarning } from "../log/commit-edits.ts";
-import { offloadFresh } from "./offload-fresh-results.ts";
 import { deferTools } from "./defer-tools.ts";
-import { judge, judgeAgain } from "../draft/validate-view.ts";
 import {
   addedTokens,
   type Fitted,
@@ -24,13 +27,11 @@ import {
   outcomeOf,
   outputToSend,
 } from "./last-resort.ts";
-import type { BranchState } from "../log/log.ts";
-import { viewOf } from "../log/path.ts";
+import { offloadFresh } from "./offload-fresh-results.ts";
 import { prepareSummary } from "./prepare-summary.ts";
-import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
-import { mustRecover } from "./when-to-recover.ts";
+import { addNote } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
-import { countOfEdits, type View, wholeView } from "../log/view.ts";
+import { mustRecover } from "./when-to-recover.ts";
 
 /** Nothing was found to take out: not tried again before the request has grown by this. */
 const growthBeforeRetry = 1.03;

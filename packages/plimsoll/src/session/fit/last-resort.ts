@@ -4,21 +4,22 @@ import type { Projection } from "../../budget/counters.ts";
 import { judgeAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { fitOutput, outputTokensMin } from "../../budget/output-room.ts";
-import type { Strategy } from "../../message/strategy.ts";
+import type { Config } from "../../config/schema.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
-import type { Calibrations } from "../measure/calibrations.ts";
-import type { Config } from "../../config/schema.ts";
-import { type Debug, targetFields } from "./debug.ts";
+import type { Strategy } from "../../message/strategy.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { reportDegraded, reportEnforced } from "../log/commit-edits.ts";
-import { judge } from "../draft/validate-view.ts";
 import { type Guard, type JudgedView, judged } from "../draft/projection.ts";
-import type { Patch, ShownTools } from "../draft/render.ts";
-import type { ReportWorld } from "./report-compaction.ts";
-import type { Summariser } from "../models/summariser.ts";
+import type { Patch } from "../draft/render.ts";
+import { judge } from "../draft/validate-view.ts";
+import { reportDegraded, reportEnforced } from "../log/report.ts";
+import type { Calibrations } from "../measure/calibrations.ts";
+import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
-import type { PricesOf } from "./when-to-compact.ts";
+import type { Summariser } from "../models/summariser.ts";
+import type { ShownTools } from "../tools/own-tools-offer.ts";
+import { type Debug, targetFields } from "./debug.ts";
+import type { ReportWorld } from "./report-compaction.ts";
 
 export interface FitWorld extends ReportWorld {
   /** A model that writes summaries, where one is configured. */

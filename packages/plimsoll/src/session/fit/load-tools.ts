@@ -3,18 +3,18 @@
 import type { Telling } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
+import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { commitEdits } from "../log/commit-edits.ts";
-import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./defer-tools.ts";
-import { judge } from "../draft/validate-view.ts";
-import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
-import type { OwnAnswer } from "../lookup/answer-own-call.ts";
-import { indexOn, viewOf } from "../log/path.ts";
 import { guardOf, judged } from "../draft/projection.ts";
+import { judge } from "../draft/validate-view.ts";
 import { announce } from "../log/append.ts";
-import type { Catalogue } from "../tools/catalogue.ts";
+import { commitEdits } from "../log/commit-edits.ts";
+import { indexOn, viewOf } from "../log/path.ts";
 import { foldView } from "../log/view.ts";
+import type { Catalogue } from "../tools/catalogue.ts";
+import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./defer-tools.ts";
+import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
 
 /** What one search brings in; what is found beyond that is only named. */
 const loadedMax = 5;

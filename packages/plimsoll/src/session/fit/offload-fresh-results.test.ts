@@ -18,9 +18,9 @@ import { openWith, type Passed, pass, violationsOf } from "../../../test/generat
 import { archivedText } from "../../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../../test/harness/json.ts";
 import { handlesIn } from "../../../test/harness/kept.ts";
+import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
 
 const LIMIT = 40_000;
 const open: Plimsoll[] = [];

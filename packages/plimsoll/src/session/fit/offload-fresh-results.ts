@@ -7,21 +7,22 @@
 import type { Edit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
-import { briefOf } from "./result-preview.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { commitEdits, reportDegraded } from "../log/commit-edits.ts";
 import { judge } from "../draft/validate-view.ts";
-import type { FitWorld } from "./last-resort.ts";
+import { commitEdits } from "../log/commit-edits.ts";
 import { nextEditSeq } from "../log/log.ts";
+import { indexOn, viewOf } from "../log/path.ts";
+import { reportDegraded } from "../log/report.ts";
+import { foldView } from "../log/view.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
+import type { FitWorld } from "./last-resort.ts";
 import {
   type OversizedResult,
   oversizedResults,
   resultsInTheWay,
   toolOf,
 } from "./oversized-results.ts";
-import { indexOn, viewOf } from "../log/path.ts";
-import { foldView } from "../log/view.ts";
+import { briefOf } from "./result-preview.ts";
 
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {

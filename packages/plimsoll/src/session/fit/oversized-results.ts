@@ -4,9 +4,10 @@ import type { Message, Part } from "../../message/message.ts";
 import { utf8Bytes } from "../../offload/reference-text.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import type { FitWorld } from "./last-resort.ts";
 import { guardOf } from "../draft/projection.ts";
+import { startOfNew } from "../log/path.ts";
 import { isInside, type View } from "../log/view.ts";
+import type { FitWorld } from "./last-resort.ts";
 
 /** Larger than both of these, a result leaves at once, unless `toolResponseMaxBytes` says something else. */
 const large = { bytes: 50 * 1024, ofLimit: 0.15 };
@@ -147,13 +148,6 @@ function messageAt(
   const bytes = path.contentAt(index);
   const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
   return json && wire.decode(json);
-}
-
-/** Everything from here on the model has not answered to. */
-export function startOfNew({ path, log }: Pick<Draft, "path" | "log">): number {
-  let from = path.length;
-  while (from > 0 && log.nodes.get(path.seqAt(from - 1) ?? -1)?.role !== "assistant") from--;
-  return from;
 }
 
 function textsOf(

@@ -1,9 +1,9 @@
 /** Where a compaction is, said while it runs: nine phases, for whoever watches. Live only; what came of it is an event of its own. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
-import type { SeenConversation } from "../../message/strategy.ts";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { messageText } from "../../message/message.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { EventBus } from "../log/event-bus.ts";

@@ -9,9 +9,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { eventually, within } from "../../../test/harness/waiting.ts";
 import type { SummaryPreparedEvent } from "../../message/event.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
-import type { PreparedTurn } from "../library/prepared-request.ts";
 import { receiptsOf } from "../inspect/receipts.ts";
 import type { Session } from "../library/session.ts";
+import type { PreparedTurn } from "../library/state.ts";
 
 const servers: Server[] = [];
 const open: Plimsoll[] = [];

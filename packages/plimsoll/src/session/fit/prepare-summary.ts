@@ -2,13 +2,13 @@
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import { speechOf } from "../../compact/evidence/speech.ts";
-import { summaryBody } from "../../compact/units/notices.ts";
 import { type GateTask, judgeSummary } from "../../compact/summary/survival.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
-import type { FitWorld } from "./last-resort.ts";
-import { announce } from "../log/append.ts";
+import { summaryBody } from "../../compact/units/notices.ts";
 import { see } from "../draft/conversation-for-strategies.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { announce } from "../log/append.ts";
 import type { ModelSummary } from "../models/summariser.ts";
+import type { FitWorld } from "./last-resort.ts";
 
 /** The newest part stays as it is, and is not summed up. */
 const oldShare = 0.8;

@@ -1,7 +1,14 @@
 /** What Plimsoll learns from a provider's "too long", and that it goes on with as much as there is room for. */
 
 import { expect, test } from "vitest";
-import { called, requestOf, result, said, tokensOfText, tool } from "../../../test/generate/bodies.ts";
+import {
+  called,
+  requestOf,
+  result,
+  said,
+  tokensOfText,
+  tool,
+} from "../../../test/generate/bodies.ts";
 import { receive } from "../../../test/generate/rehearsal.ts";
 import { handlesIn } from "../../../test/harness/kept.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";

@@ -2,19 +2,22 @@
 
 import { errorMessage } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
-import { takeBasis } from "../measure/calibrations.ts";
 import type { Draft } from "../draft/draft.ts";
-import { recordError, reportDegraded } from "../log/commit-edits.ts";
-import { refit } from "./fit.ts";
-import { type Fitted, outputToSend } from "./last-resort.ts";
-import type { TakenTokens } from "../log/log.ts";
 import { announce } from "../log/append.ts";
+import type { TakenTokens } from "../log/log.ts";
+import { recordError, reportDegraded } from "../log/report.ts";
+import { takeBasis } from "../measure/calibrations.ts";
+import type { Target, Targets } from "../measure/target.ts";
+import { refit } from "./fit.ts";
+import { type Fitted, type FitWorld, outputToSend } from "./last-resort.ts";
 import { noteOverflow } from "./when-to-recover.ts";
-import type { Target } from "../measure/target.ts";
-import type { TurnContext } from "../turn/turn.ts";
 
 /** A turn is sent at most three times. */
 const maxRetries = 2;
+
+interface OverflowWorld extends FitWorld {
+  readonly targets: Targets;
+}
 
 export interface Overflowed {
   readonly fitted: Fitted;
@@ -27,7 +30,7 @@ export interface Overflowed {
 }
 
 export async function fitAgain(
-  context: TurnContext,
+  context: OverflowWorld,
   draft: Draft,
   { fitted, overflow, attempt, isOff, lookedUpTokens = 0 }: Overflowed,
 ): Promise<Fitted | undefined> {
@@ -56,7 +59,7 @@ type Said = Omit<Overflowed, "isOff" | "lookedUpTokens">;
 
 /** For whoever watches, and for the table of errors. */
 export function announceOverflow(
-  context: Pick<TurnContext, "now">,
+  context: Pick<OverflowWorld, "now">,
   draft: Draft,
   { fitted, overflow, attempt, isRetried }: Said & { readonly isRetried: boolean },
 ): void {
@@ -87,7 +90,7 @@ type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTo
 
 /** What a provider says of itself is better than what we thought: its window, and how it counts. */
 function learnFrom(
-  context: TurnContext,
+  context: OverflowWorld,
   draft: Draft,
   fitted: Fitted,
   { overflow, attempt, lookedUpTokens }: Learning,

@@ -7,9 +7,9 @@ import { plainScript } from "../../../test/generate/script.ts";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { evidenceClasses } from "../../message/receipt.ts";
-import { readArchived } from "../log/archive.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { receiptsOf } from "../inspect/receipts.ts";
+import { readArchived } from "../log/archive.ts";
 
 const LIMIT = 1500;
 const open: Plimsoll[] = [];

@@ -2,17 +2,17 @@
 
 import type { Seen } from "../../compact/evidence/coherence.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
+import type { SeenConversation } from "../../message/strategy.ts";
 import type { Worth } from "../../prompt/compaction-payoff.ts";
-import type { Background } from "./background.ts";
-import type { Compaction, CompactionWorld } from "./run-strategies.ts";
+import { see } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { LogSaver } from "../log/save.ts";
-import { see } from "../draft/conversation-for-strategies.ts";
 import { told } from "../measure/provider-tokens.ts";
+import type { Background } from "./background.ts";
+import type { Compaction, CompactionWorld } from "./compaction.ts";
 
 export interface ReportWorld extends CompactionWorld {
   readonly saver: LogSaver;

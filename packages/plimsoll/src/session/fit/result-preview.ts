@@ -5,11 +5,16 @@ import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
 import { judgeSummary } from "../../compact/summary/survival.ts";
 import type { Message } from "../../message/message.ts";
-import { chooseMode, type Extraction, extractText, truncateText } from "../../offload/result-preview.ts";
+import {
+  chooseMode,
+  type Extraction,
+  extractText,
+  truncateText,
+} from "../../offload/result-preview.ts";
 import type { Draft } from "../draft/draft.ts";
-import type { FitWorld } from "./last-resort.ts";
 import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";
+import type { FitWorld } from "./last-resort.ts";
 
 /** No more than this, nor than this share of the result and of the limit. */
 const most = { bytes: 12_288, ofResult: 0.8, ofLimit: 0.05 };

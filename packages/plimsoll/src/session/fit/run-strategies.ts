@@ -4,69 +4,22 @@
  */
 
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
-import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import type { Edit } from "../../message/edit.ts";
+import { type Edit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
-import type { Sign } from "../../message/handle.ts";
-import type { Receipt } from "../../message/receipt.ts";
+import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
-import type { ArchiveRecord, Store } from "../../store/store.ts";
-import type { Finding, Judged, JudgedTexts } from "../../wire/validate/validate.ts";
+import { see } from "../draft/conversation-for-strategies.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { judge } from "../draft/validate-view.ts";
+import { commitEdits, type EditStore } from "../log/commit-edits.ts";
 import { nextEditSeq } from "../log/log.ts";
-import { withoutLookups } from "./drop-lookups.ts";
-import { makeEdits, type Wording } from "./edits-from-proposals.ts";
-import type { FactsReader } from "../measure/message-facts.ts";
 import { anchoredTogether, anchorOf, indexOn } from "../log/path.ts";
-import { highestArea, type PhaseReport, phaseOf, type WatchPhases } from "./phases.ts";
-import { see } from "../draft/conversation-for-strategies.ts";
+import type { Saved } from "../log/save.ts";
 import { foldView } from "../log/view.ts";
-
-/** The strategy of notes that the window fills. */
-export const warning = "warning";
-
-export interface CompactionWorld {
-  readonly facts: FactsReader;
-  /** False where nothing is kept: then there are no handles. */
-  readonly hasArchive?: boolean;
-  readonly sign: Sign;
-  readonly validate: (judged: Judged) => readonly Finding[];
-  /** The same in another thread, where a body is large; absent: all of them are judged here. */
-  readonly validateAside?: (judged: JudgedTexts) => Promise<readonly Finding[]>;
-  readonly areas: readonly PriorityArea[];
-  readonly store: Pick<Store, "wordingSizes">;
-  /** Where receipts are made; absent: here. */
-  readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
-  /** Whoever watches; nobody does where nothing is recorded. */
-  readonly watch?: WatchPhases | undefined;
-}
-
-export interface Compaction {
-  readonly edits: readonly Edit[];
-  readonly archive: readonly ArchiveRecord[];
-  readonly wordings: readonly Wording[];
-  readonly strategies: readonly string[];
-  readonly sized: Sized;
-  /** What failed on the way; the request is none the worse for it. */
-  readonly failures: readonly string[];
-}
-
-export interface CompactionTask {
-  readonly draft: Draft;
-  readonly start: Sized;
-  readonly strategies: readonly Strategy[];
-  /** In tokens as we count them, before correction. */
-  readonly goal: Goal;
-  /** How people are told of it: against this limit, and in how many of the provider's tokens for one of ours. */
-  readonly told?: Told;
-}
-
-export interface Told {
-  readonly limit: number;
-  readonly scale: number;
-}
+import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
+import { withoutLookups } from "./drop-lookups.ts";
+import { makeEdits } from "./edits-from-proposals.ts";
+import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
   const announce = announcer(world, task);
@@ -322,4 +275,12 @@ async function withSizes(
   );
   const sizes = await facts.learn(wire, messages, targets[0].ruler);
   return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));
+}
+
+export function commitCompaction(
+  world: EditStore,
+  { log }: Draft,
+  { edits, archive, wordings }: Compaction,
+): Promise<Saved> {
+  return commitEdits(world, log, edits, { archive, wordings });
 }

@@ -2,13 +2,13 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { strategiesFor } from "../../compact/chain.ts";
+import type { Config } from "../../config/schema.ts";
 import type { Strategy } from "../../message/strategy.ts";
 import { answeredResults } from "../../offload/answered-results.ts";
 import type { Embedder } from "../../search/embed.ts";
 import type { WordVectors } from "../../search/vectors.ts";
-import type { Config } from "../../config/schema.ts";
-import { loadMiniLm } from "../models/minilm.ts";
 import type { SessionTokenCounter } from "../measure/token-counter.ts";
+import { loadMiniLm } from "../models/minilm.ts";
 
 export const usualTokenizer = "tiktoken:o200k_base";
 

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { simulateConversation } from "../../compact/simulate.ts";
+import { simulateConversation } from "../../../test/generate/simulate.ts";
+import type { Config } from "../../config/schema.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
-import { costOf } from "../../prompt/bill.ts";
-import { priceListOf } from "../../prompt/prices.ts";
-import { readingCost } from "../../prompt/compaction-payoff.ts";
-import { wires } from "../../wire/wires.ts";
-import type { Config } from "../../config/schema.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
-import { replayAll } from "../../replay/replay.ts";
+import { costOf } from "../../prompt/bill.ts";
+import { readingCost } from "../../prompt/compaction-payoff.ts";
+import { priceListOf } from "../../prompt/prices.ts";
 import { recordingOf } from "../../replay/recording.ts";
+import { replayAll } from "../../replay/replay.ts";
 import { scriptOf } from "../../replay/turns.ts";
+import { wires } from "../../wire/wires.ts";
 
 const limitTokens = 10_000;
 const minute = 60_000;

@@ -1,23 +1,20 @@
 /** When a compaction is made: when it must be, and before that only when it pays. */
 
-import type { Usage } from "../../message/message.ts";
-import { type CacheRule, type PriceList, priceListOf } from "../../prompt/prices.ts";
-import { readingCost, type Worth, withPrice, withSaved, worthOf } from "../../prompt/compaction-payoff.ts";
 import type { Config } from "../../config/schema.ts";
+import type { Usage } from "../../message/message.ts";
+import {
+  readingCost,
+  type Worth,
+  withPrice,
+  withSaved,
+  worthOf,
+} from "../../prompt/compaction-payoff.ts";
+import type { CacheRule, PriceList } from "../../prompt/price-rows.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import type { Fitted } from "./last-resort.ts";
-import type { BranchState } from "../log/log.ts";
 import type { Guard, JudgedView } from "../draft/projection.ts";
-import type { Target } from "../measure/target.ts";
-
-export type PricesOf = (target: Pick<Target, "provider" | "model">) => PriceList;
-
-export function createPrices(config: Config): PricesOf {
-  return ({ provider, model }) => {
-    const settings = config.providers?.[provider];
-    return priceListOf(settings?.wire ?? provider, model, settings?.models?.[model]?.prices);
-  };
-}
+import type { BranchState } from "../log/log.ts";
+import type { PricesOf } from "../measure/prices.ts";
+import type { Fitted } from "./last-resort.ts";
 
 /**
  * wait: it goes as it is. compact: it is made smaller; for money's sake alone (`isVoluntary`), or because it is full, which

@@ -2,14 +2,14 @@
 
 import { afterEach, describe, expect, test } from "vitest";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
-import type { Strategy } from "../../message/strategy.ts";
 import { truncate } from "../../compact/strategies/truncate.ts";
 import type { Config } from "../../config/schema.ts";
-import { emptyLog, type SessionLog, startBranch } from "../log/log.ts";
+import type { Strategy } from "../../message/strategy.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
-import type { PreparedTurn } from "../library/prepared-request.ts";
-import { mustRecover, noteOverflow } from "./when-to-recover.ts";
 import type { Session } from "../library/session.ts";
+import type { PreparedTurn } from "../library/state.ts";
+import { emptyLog, type SessionLog, startBranch } from "../log/log.ts";
+import { mustRecover, noteOverflow } from "./when-to-recover.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

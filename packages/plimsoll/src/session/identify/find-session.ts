@@ -2,7 +2,8 @@
 
 import { PlimsollError } from "../../message/error.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
-import { bringsAnswers, recallAnswers } from "./echoes.ts";
+import { newId } from "../log/ids.ts";
+import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "../log/log.ts";
 import {
   answeredTalks,
   type Continuation,
@@ -11,8 +12,7 @@ import {
   type RequestShape,
   type SessionHints,
 } from "./place-request.ts";
-import { newId } from "../log/ids.ts";
-import { emptyLog, oldTalksOf, restoreLog, type SessionLog } from "../log/log.ts";
+import { bringsAnswers, recallAnswers } from "./recall-answers.ts";
 import { mayGoOn, sharedWith } from "./refreshed.ts";
 import { createSessionShelf, type SessionShelf } from "./sessions-in-memory.ts";
 

@@ -3,7 +3,12 @@
  * read again: what both begin with is neither scanned, hashed nor parsed.
  */
 
-import { type BodySlices, type KnownPrefix, readSlices, resumeSlices } from "../../wire/format/slices.ts";
+import {
+  type BodySlices,
+  type KnownPrefix,
+  readSlices,
+  resumeSlices,
+} from "../../wire/format/slices.ts";
 import type { Link, LogMessage } from "../log/log.ts";
 
 /** What was learned of a request. */

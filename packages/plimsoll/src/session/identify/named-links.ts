@@ -1,6 +1,6 @@
 /** The messages of a request as a session's log names them: a client spells what it was told in its own way. */
 
-import { hasWordsOf } from "./echoes.ts";
+import { hasWordsOf } from "../log/echoes.ts";
 import {
   extendLink,
   findCommon,

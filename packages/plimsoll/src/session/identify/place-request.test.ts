@@ -4,10 +4,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
+import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { readHints } from "../../server/proxy/hints.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import type { Turn } from "../turn/turn.ts";
 
 interface Sent {

@@ -8,7 +8,7 @@
 
 import type { Relation } from "../../message/event.ts";
 import type { NodeRecord } from "../../store/store.ts";
-import { echoIn, saysSame } from "./echoes.ts";
+import { echoIn, saysSame } from "../log/echoes.ts";
 import {
   type BranchState,
   findCommon,

@@ -3,7 +3,10 @@
  * same client's. Pure decisions over what is known.
  */
 
-import { saysSame } from "./echoes.ts";
+import { saysSame } from "../log/echoes.ts";
+import { type BranchState, findCommon, pathTo, type SessionLog } from "../log/log.ts";
+import { visibleOn } from "../log/visible.ts";
+import { linksIn } from "./named-links.ts";
 import {
   isAlone,
   nearestBranch,
@@ -11,9 +14,6 @@ import {
   type RequestShape,
   type SessionHints,
 } from "./place-request.ts";
-import { type BranchState, findCommon, pathTo, type SessionLog } from "../log/log.ts";
-import { linksIn } from "./named-links.ts";
-import { visibleOn } from "../log/visible.ts";
 
 export interface RefreshedRequest {
   readonly tenant: string;

@@ -13,8 +13,8 @@ import {
   pathTo,
   type SessionLog,
 } from "../log/log.ts";
-import type { References } from "./provider-ids.ts";
 import type { SessionCache } from "./find-session.ts";
+import type { References } from "./provider-ids.ts";
 
 /** Messages of the whole conversation: first those that the provider holds, then those of the request. */
 export interface WholeConversation {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { emptyLog, moveTip, rootLink, type SessionLog, startBranch } from "../log/log.ts";
 import { appendMessages } from "../log/append.ts";
+import { emptyLog, moveTip, rootLink, type SessionLog, startBranch } from "../log/log.ts";
 import { createSessionShelf } from "./sessions-in-memory.ts";
 
 const limits = { maxSessions: 2, maxMessages: 100, maxKeys: 100 };

@@ -2,7 +2,7 @@
 
 import { packBody } from "../../store/body.ts";
 import type { Write } from "../../store/store.ts";
-import { noteWords } from "./echoes.ts";
+import { noteWords } from "../log/echoes.ts";
 import type { Link, LogMessage, SessionLog } from "../log/log.ts";
 
 export interface NamedRequest {

@@ -8,7 +8,7 @@ import {
   type PaidTurn,
 } from "../../prompt/cost.ts";
 import type { Store, TurnRecord } from "../../store/store.ts";
-import type { PricesOf } from "../fit/when-to-compact.ts";
+import type { PricesOf } from "../measure/prices.ts";
 
 export interface ModelCost extends CostFigures {
   /** `provider/model`. */

@@ -7,12 +7,12 @@ import type { BranchRecord, NodeRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { decodeMessage } from "../draft/encode.ts";
+import { replaceParts } from "../draft/render.ts";
 import { looseChainOf, pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
-import { replaceParts } from "../draft/render.ts";
-import { shownMessage } from "./readable-parts.ts";
-import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { foldView, type View } from "../log/view.ts";
+import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { shownMessage } from "./readable-parts.ts";
 
 export interface Range {
   /** Numbers in the log, both included. */

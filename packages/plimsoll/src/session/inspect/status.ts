@@ -1,11 +1,10 @@
 /** How a session stands: what fills its window, which edits hold, and what was compacted last. */
 
+import type { SessionRecord, SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { restoreLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
-import { receiptsOf } from "./receipts.ts";
 import { foldView, type View } from "../log/view.ts";
-import type { SessionRecord, SessionSnapshot, Store } from "../../store/store.ts";
-import { figuresOf, type TurnFigures } from "../../server/api/api.ts";
+import { receiptsOf } from "./receipts.ts";
 
 export interface SessionStatus {
   readonly session: string;
@@ -98,4 +97,38 @@ function handlesIn({ edits }: View): readonly string[] {
     return handle === undefined ? [] : [handle];
   });
   return [...new Set(handles)].slice(0, handlesMax);
+}
+
+/** What a turn took of the window. */
+export interface TurnFigures {
+  readonly model: string;
+  readonly window: number;
+  /** Nobody has said how large the window is: it is the usual one. */
+  readonly isWindowGuess?: true;
+  readonly limit: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** Of the limit. */
+  readonly percentage: number;
+  readonly certainty: TurnRecord["measurement"]["certainty"];
+  readonly components: Pick<
+    TurnRecord["measurement"],
+    "system" | "skills" | "tools" | "conversation"
+  >;
+}
+
+export function figuresOf(turn: TurnRecord): TurnFigures {
+  const { measurement, limit, window, model, isWindowGuess } = turn;
+  const { system, skills, tools, conversation, total, certainty } = measurement;
+  return {
+    model,
+    window,
+    ...(isWindowGuess === true ? { isWindowGuess } : {}),
+    limit,
+    used: total,
+    remaining: Math.max(0, limit - total),
+    percentage: limit === 0 ? 100 : Math.round((total / limit) * 1000) / 10,
+    certainty,
+    components: { system, skills, tools, conversation },
+  };
 }

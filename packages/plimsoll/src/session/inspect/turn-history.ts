@@ -1,32 +1,9 @@
 /** Turns as points of a history: what each took of its window, and what it cost. */
 
 import type { TurnPoint } from "../../message/api.ts";
-import type { Usage } from "../../message/message.ts";
-import { billedOf, costOf } from "../../prompt/bill.ts";
-import type { PriceList } from "../../prompt/prices.ts";
-import { readingCost } from "../../prompt/compaction-payoff.ts";
+import { moneyOf } from "../../prompt/bill.ts";
 import type { TurnRecord } from "../../store/store.ts";
-import type { PricesOf } from "../fit/when-to-compact.ts";
-
-export interface Spent {
-  readonly usage?: Usage | undefined;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
-}
-
-/** By what was reported; nothing is said where prices or usage are unknown. */
-export function moneyOf(
-  list: PriceList,
-  { usage, tokensBefore, tokensAfter }: Spent,
-): { readonly usd?: number; readonly savedUsd?: number } {
-  if (list.prices === undefined || usage === undefined) return {};
-  const usd = costOf(billedOf(usage), list);
-  const kept = Math.max(0, tokensBefore - tokensAfter);
-  return {
-    ...(usd === undefined ? {} : { usd }),
-    savedUsd: readingCost(list.prices, kept, kept),
-  };
-}
+import type { PricesOf } from "../measure/prices.ts";
 
 export function pointOf(pricesOf: PricesOf, turn: TurnRecord): TurnPoint {
   const { provider, usage, priority, error, measurement } = turn;

@@ -5,11 +5,11 @@ import { PlimsollError } from "../../message/error.ts";
 import type { BranchRecord, NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
+import { numberOf, type RestorePoint, seqOf } from "../log/checkpoints.ts";
 import { pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
-import { numberOf, type RestorePoint, seqOf } from "../log/checkpoints.ts";
-import { scaleOf } from "../measure/provider-tokens.ts";
 import { foldView, type IndexOf, isAnchoredOn, type View } from "../log/view.ts";
+import { scaleOf } from "../measure/provider-tokens.ts";
 
 export interface PictureWish {
   readonly branch?: string;

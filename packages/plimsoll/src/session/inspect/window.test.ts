@@ -7,8 +7,8 @@ import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { scripts } from "../../../test/generate/script.ts";
 import type { Wire } from "../../../test/harness/json.ts";
 import type { WindowPicture } from "../../message/api.ts";
-import { detailsOf } from "./message-details.ts";
 import type { Plimsoll } from "../../plimsoll.ts";
+import { detailsOf } from "./message-details.ts";
 
 const LIMIT = 1500;
 const RUNS = 6;

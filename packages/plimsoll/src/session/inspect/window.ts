@@ -9,13 +9,13 @@ import { type PriorityArea, splitUnits } from "../../message/unit.ts";
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { decodeMessage } from "../draft/encode.ts";
-import { looseChainOf } from "../log/log.ts";
-import type { FactsReader } from "../measure/message-facts.ts";
-import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
 import { replaceParts } from "../draft/render.ts";
-import type { Targets } from "../measure/target.ts";
-import { told } from "../measure/provider-tokens.ts";
+import { looseChainOf } from "../log/log.ts";
 import type { Gap } from "../log/view.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { told } from "../measure/provider-tokens.ts";
+import type { Targets } from "../measure/target.ts";
+import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
 import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
 
 export interface PictureWorld extends PlaceWorld {

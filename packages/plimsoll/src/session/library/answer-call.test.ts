@@ -2,11 +2,11 @@
 
 import { expect, test } from "vitest";
 import { PlimsollError } from "../../message/error.ts";
-import { ownToolsBeside } from "../../offload/own-tools.ts";
-import { type AskedTurn, answerCall } from "./answer-call.ts";
+import { type OwnAnswer, ownToolsBeside } from "../../offload/own-tools.ts";
 import { emptyLog } from "../log/log.ts";
-import type { Asker, OwnAnswer } from "../lookup/answer-own-call.ts";
+import type { Asker } from "../lookup/answer-own-call.ts";
 import type { Compacted } from "../steer/steer.ts";
+import { type AskedTurn, answerCall } from "./answer-call.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 
 const read = {

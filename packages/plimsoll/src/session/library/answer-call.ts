@@ -2,16 +2,15 @@
 
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
-import { readOwnCall } from "../../offload/own-tools.ts";
+import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
 import type { Draft } from "../draft/draft.ts";
-import { contentOf, isShownIn, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
-import type { OwnAnswer } from "../lookup/answer-own-call.ts";
-import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import type { TurnContext } from "../turn/context.ts";
+import { contentOf, isShownIn, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 import { resultMessage } from "./tool-output.ts";
-import type { TurnContext } from "../turn/turn.ts";
 
 export interface AnsweredCall {
   /** The answer as a tool's result: append it. */

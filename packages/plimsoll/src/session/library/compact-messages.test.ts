@@ -7,8 +7,8 @@ import { plainScript } from "../../../test/generate/script.ts";
 import type { Wire } from "../../../test/harness/json.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject } from "../../message/json.ts";
-import { wires } from "../../wire/wires.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { wires } from "../../wire/wires.ts";
 
 let plimsoll: Plimsoll;
 beforeAll(async () => {

@@ -2,23 +2,24 @@
 
 import { measurement as measure } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
-import type { Strategy } from "../../message/strategy.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
+import type { Strategy } from "../../message/strategy.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { decodeMessage, encodeMessage } from "../draft/encode.ts";
-import { type Compaction, type CompactionWorld, compact } from "../fit/run-strategies.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
+import { decodeMessage, encodeMessage } from "../draft/encode.ts";
+import { patchList } from "../draft/render.ts";
+import type { Compaction, CompactionWorld } from "../fit/compaction.ts";
+import { receiptOf } from "../fit/report-compaction.ts";
+import { compact } from "../fit/run-strategies.ts";
+import { appendMessages } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { emptyLog, moveTip, pathTo, rootLink, startBranch } from "../log/log.ts";
 import { addMessage, nothing, pathOfNodes } from "../log/path.ts";
-import { appendMessages } from "../log/append.ts";
-import { patchList } from "../draft/render.ts";
-import { receiptOf } from "../fit/report-compaction.ts";
-import type { Target, Targets } from "../measure/target.ts";
 import { wholeView } from "../log/view.ts";
+import type { Target, Targets } from "../measure/target.ts";
 
 export interface OneOffWorld extends CompactionWorld {
   readonly targets: Targets;

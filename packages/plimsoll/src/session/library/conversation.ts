@@ -3,14 +3,14 @@
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { encodeMessage, encodePending } from "../draft/encode.ts";
-import { extendLink, type Link, type LogMessage, rootLink, type SessionLog } from "../log/log.ts";
-import { addMessages, emptyTotals } from "../measure/preamble.ts";
-import type { Ruler } from "../measure/message-facts.ts";
 import { linksIn } from "../identify/named-links.ts";
-import { addMessage, nothing } from "../log/path.ts";
 import { appendMessages, type Tip } from "../log/append.ts";
+import { extendLink, type Link, type LogMessage, rootLink, type SessionLog } from "../log/log.ts";
+import { addMessage, nothing } from "../log/path.ts";
+import type { Ruler } from "../measure/message-facts.ts";
+import { addMessages, emptyTotals } from "../measure/preamble.ts";
+import type { TurnContext } from "../turn/context.ts";
 import type { SessionState } from "./state.ts";
-import type { TurnContext } from "../turn/turn.ts";
 
 interface Appending {
   readonly wire: Wire;

@@ -7,8 +7,8 @@ import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import type { EditAction } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { describeResult, utf8Bytes } from "../../offload/reference-text.ts";
-import { anyReference, referenceTo } from "./granted-handles.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
+import { anyReference, referenceTo } from "./granted-handles.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {

@@ -1,20 +1,26 @@
 /** Results that were granted a handle: they are in the log whole, and the model sees a reference. */
 
-import type { Proposal } from "../../message/strategy.ts";
 import type { Edit } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Part } from "../../message/message.ts";
-import { anyHandle, describeMedia, describeResult, utf8Bytes } from "../../offload/reference-text.ts";
-import { type Brief, briefOf } from "../fit/result-preview.ts";
-import { type Draft, sizeView } from "../draft/draft.ts";
-import { commitEdits, reportDegraded } from "../log/commit-edits.ts";
-import { judge } from "../draft/validate-view.ts";
-import type { FitWorld } from "../fit/last-resort.ts";
-import { nextEditSeq } from "../log/log.ts";
-import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
-import { indexOn, viewOf } from "../log/path.ts";
-import { guardOf, judged } from "../draft/projection.ts";
+import type { Proposal } from "../../message/strategy.ts";
+import {
+  anyHandle,
+  describeMedia,
+  describeResult,
+  utf8Bytes,
+} from "../../offload/reference-text.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
+import { type Draft, sizeView } from "../draft/draft.ts";
+import { guardOf, judged } from "../draft/projection.ts";
+import { judge } from "../draft/validate-view.ts";
+import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
+import type { FitWorld } from "../fit/last-resort.ts";
+import { type Brief, briefOf } from "../fit/result-preview.ts";
+import { commitEdits } from "../log/commit-edits.ts";
+import { nextEditSeq } from "../log/log.ts";
+import { indexOn, viewOf } from "../log/path.ts";
+import { reportDegraded } from "../log/report.ts";
 import { foldView } from "../log/view.ts";
 
 type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;

@@ -5,33 +5,33 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import { type Wire, type WireName, type WireRequest, wholeSystem } from "../../wire/format/wire.ts";
+import { type Draft, withOffer } from "../draft/draft.ts";
 import { encodeMessage, usage } from "../draft/encode.ts";
+import { guardOf } from "../draft/projection.ts";
 import { targetFields } from "../fit/debug.ts";
-import type { Draft } from "../draft/draft.ts";
-import { recordError } from "../log/commit-edits.ts";
-import { showReferences } from "./granted-handles.ts";
 import { withFewerTools } from "../fit/defer-tools.ts";
+import type { Fitted } from "../fit/last-resort.ts";
+import { announce, announceSession, startNewBranch } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
-import type { Fitted } from "../fit/last-resort.ts";
 import { moveTip } from "../log/log.ts";
+import { recordError } from "../log/report.ts";
 import type { Head } from "../measure/preamble.ts";
-import { type OwnOffer, withOffer } from "../tools/own-tools-offer.ts";
+import type { Target } from "../measure/target.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import type { TurnContext } from "../turn/context.ts";
+import { openTurn } from "../turn/turn.ts";
+import { appendPending, reopen, useWire } from "./conversation.ts";
+import { showReferences } from "./granted-handles.ts";
 import {
   allowedTools,
   draftOf,
   finalReport,
-  type PreparedTurn,
   type PrepareOptions,
   preparedTurn,
 } from "./prepared-request.ts";
-import { guardOf } from "../draft/projection.ts";
-import { announce, announceSession, startNewBranch } from "../log/append.ts";
-import { appendPending, reopen, useWire } from "./conversation.ts";
-import { isFor, type SessionState } from "./state.ts";
-import type { Target } from "../measure/target.ts";
+import { type PreparedTurn, isFor, type SessionState } from "./state.ts";
 import type { TurnBudget } from "./tool-budget.ts";
-import { openTurn, type TurnContext } from "../turn/turn.ts";
 
 export type WireOfProvider = (name: string, wanted?: WireName) => Wire;
 

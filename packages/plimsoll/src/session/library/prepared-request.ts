@@ -1,28 +1,24 @@
-/** A library turn on its way to the model: the draft that is made to fit, and the request that comes of it. */
-
-import type { Limit } from "../../budget/limit.ts";
-import { addCounts, type Measurement } from "../../budget/measure.ts";
+import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { isToolAllowed, type ToolRules } from "../../budget/tool-budget.ts";
 import { errorMessage } from "../../message/error.ts";
-import type { Outcome } from "../../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
-import type { Message, OutputSize, ToolCallPart } from "../../message/message.ts";
+import type { Message, OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
-import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { markPrompt } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
-import { type Head, measureTurn } from "../measure/preamble.ts";
-import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import { decodeMessage, encodeMessage } from "../draft/encode.ts";
+import { type Patch, patchList } from "../draft/render.ts";
 import { nothing, type Path, pathOf } from "../log/path.ts";
-import { type Patch, patchList, type ShownTools } from "../draft/render.ts";
-import type { SessionState } from "./state.ts";
+import { type Head, measureTurn } from "../measure/preamble.ts";
+import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
-import type { PricesOf } from "../fit/when-to-compact.ts";
+import type { OwnOffer, ShownTools } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
+import type { PreparedTurn, SessionState } from "./state.ts";
 
 /** `toolsAllowed` and `toolsDenied`: of `tools`, only these are offered; calls of others are denied by the tool budget. */
 export interface PrepareOptions extends ToolRules {
@@ -38,24 +34,6 @@ export interface PrepareOptions extends ToolRules {
   readonly maxOutputTokens?: number;
   /** Further fields for the request, in the provider's own words: `stream`, `temperature`, … */
   readonly extra?: JsonObject;
-}
-
-/** `Request` is the type that the provider's client gives to its request; it is not checked. */
-export interface PreparedTurn<Request = JsonObject> {
-  readonly id: string;
-  /** What was done to make it fit. `refused`: nothing more can be done, do not send it. */
-  readonly outcome: {
-    readonly kind: Outcome;
-    readonly tokensBefore: number;
-    readonly tokensAfter: number;
-  };
-  /** In the target's wire format: hand it to the provider's client as it is. */
-  readonly request: Request;
-  readonly measurement: Measurement;
-  /** As the guard used it for this turn. */
-  readonly limit: Limit;
-  /** The calls in an answer to this turn, whatever wire it came over. */
-  toolCalls(answer: unknown): readonly ToolCallPart[];
 }
 
 interface Drafting {

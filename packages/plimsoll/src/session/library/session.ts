@@ -4,31 +4,32 @@ import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
-import { recognizeOverflow } from "../../wire/overflow.ts";
+import type { OwnAnswer } from "../../offload/own-tools.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
+import { recognizeOverflow } from "../../wire/overflow.ts";
 import { wires } from "../../wire/wires.ts";
-import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { checkMessage, usage } from "../draft/encode.ts";
-import type { CompactWish } from "../steer/compact-now.ts";
 import { type FoundTools, loadTools } from "../fit/load-tools.ts";
-import type { SessionLog } from "../log/log.ts";
-import { emptyTotals } from "../measure/preamble.ts";
-import type { OwnAnswer } from "../lookup/answer-own-call.ts";
-import { nothing } from "../log/path.ts";
 import type { RestorePoint } from "../log/checkpoints.ts";
-import { prepare, type WireOfProvider } from "./prepare.ts";
-import { type PreparedTurn, type PrepareOptions, readRejection } from "./prepared-request.ts";
-import { resume, takeAnswer } from "./conversation.ts";
+import type { SessionLog } from "../log/log.ts";
+import { nothing } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
-import type { SessionState } from "./state.ts";
+import { emptyTotals } from "../measure/preamble.ts";
+import type { CompactWish } from "../steer/compact-now.ts";
+import type { SteerContext } from "../steer/draft-from-store.ts";
 import { type Compacted, createSteering, type ResetWish, type Steered } from "../steer/steer.ts";
+import type { TurnContext } from "../turn/context.ts";
+import { type AnsweredCall, answerCall } from "./answer-call.ts";
+import { resume, takeAnswer } from "./conversation.ts";
+import { prepare, type WireOfProvider } from "./prepare.ts";
+import { type PrepareOptions, readRejection } from "./prepared-request.ts";
+import type { PreparedTurn, SessionState } from "./state.ts";
 import {
   type BudgetWorld,
   createTurnBudget,
   type SessionToolBudget,
   type TurnBudget,
 } from "./tool-budget.ts";
-import type { TurnContext } from "../turn/turn.ts";
 
 export type { WireOfProvider } from "./prepare.ts";
 
@@ -71,7 +72,7 @@ export interface SessionSource {
 }
 
 /** What a session needs of the world. */
-export type SessionContext = TurnContext & BudgetWorld;
+export type SessionContext = SteerContext & BudgetWorld;
 
 export function createSession(
   context: SessionContext,

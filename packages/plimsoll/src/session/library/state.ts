@@ -1,20 +1,22 @@
 /** What a session of the library has in memory. */
 
+import type { Limit } from "../../budget/limit.ts";
+import type { Measurement } from "../../budget/measure.ts";
+import type { Outcome } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
-import type { Message } from "../../message/message.ts";
+import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { Fitted } from "../fit/last-resort.ts";
-import type { Link, LogMessage, SessionLog } from "../log/log.ts";
-import type { Head, Totals } from "../measure/preamble.ts";
-import type { Ruler } from "../measure/message-facts.ts";
-import type { OwnOffer } from "../tools/own-tools-offer.ts";
-import type { Sum } from "../log/path.ts";
-import type { PreparedTurn } from "./prepared-request.ts";
 import type { Tip } from "../log/append.ts";
-import type { Denial } from "./tool-budget.ts";
+import type { Link, LogMessage, SessionLog } from "../log/log.ts";
+import type { Sum } from "../log/path.ts";
+import type { Ruler } from "../measure/message-facts.ts";
+import type { Head, Totals } from "../measure/preamble.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
+import type { Denial } from "./tool-budget.ts";
 
 export interface SessionState {
   log: SessionLog;
@@ -62,4 +64,22 @@ interface OpenRequest {
   readonly prepared: () => PreparedTurn;
   /** The tool budget begins, also anew when what is sent has changed. */
   readonly begin: () => Promise<void>;
+}
+
+/** `Request` is the type that the provider's client gives to its request; it is not checked. */
+export interface PreparedTurn<Request = JsonObject> {
+  readonly id: string;
+  /** What was done to make it fit. `refused`: nothing more can be done, do not send it. */
+  readonly outcome: {
+    readonly kind: Outcome;
+    readonly tokensBefore: number;
+    readonly tokensAfter: number;
+  };
+  /** In the target's wire format: hand it to the provider's client as it is. */
+  readonly request: Request;
+  readonly measurement: Measurement;
+  /** As the guard used it for this turn. */
+  readonly limit: Limit;
+  /** The calls in an answer to this turn, whatever wire it came over. */
+  toolCalls(answer: unknown): readonly ToolCallPart[];
 }

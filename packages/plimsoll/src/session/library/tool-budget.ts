@@ -11,16 +11,16 @@ import {
   type ToolRules,
   unlimited,
 } from "../../budget/tool-budget.ts";
-import type { Message, ToolCallPart } from "../../message/message.ts";
-import { answerRoom } from "../lookup/answer-room.ts";
 import type { Config } from "../../config/schema.ts";
+import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { LastTurn } from "../draft/draft.ts";
-import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { type ArrivalRules, isTooLarge } from "../fit/oversized-results.ts";
-import type { Target } from "../measure/target.ts";
-import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
+import { answerRoom } from "../lookup/answer-room.ts";
 import { createScales, type NowCounter, type Scales } from "../measure/count-tool-output.ts";
+import type { Target } from "../measure/target.ts";
+import { anyReference, isReferable, referenceTo } from "./granted-handles.ts";
+import { type Output, outputOf, resultMessage, textBytes } from "./tool-output.ts";
 
 export type ToolGrant = Grant & {
   /** The result, or what the model is told instead: append it. */

@@ -3,7 +3,7 @@
 import type { PlimsollEvent, Relation } from "../../message/event.ts";
 import { packBody } from "../../store/body.ts";
 import type { NodeRecord, Write } from "../../store/store.ts";
-import { echoOn, type LeftMessages, noteMarks, noteWords } from "../identify/echoes.ts";
+import { echoOn, type LeftMessages, noteMarks, noteWords } from "./echoes.ts";
 import { newId } from "./ids.ts";
 import {
   appendNode,

@@ -2,14 +2,14 @@
 
 import { closeSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { type DataFolder, serviceLockName } from "../../config/data-folder.ts";
+import type { Config } from "../../config/schema.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { type FolderLock, takeLock } from "../../store/folder-lock.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import { putDatabaseAside, salvageDatabase } from "../../store/sqlite-repair.ts";
 import type { Store } from "../../store/store.ts";
-import type { Config } from "../../config/schema.ts";
-import { type DataFolder, serviceLockName } from "../../config/data-folder.ts";
 import type { EventBus } from "./event-bus.ts";
 import { createMender, type Mender } from "./mend.ts";
 import type { StoreHealth } from "./store-health.ts";

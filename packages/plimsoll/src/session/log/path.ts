@@ -11,7 +11,6 @@ import {
   pathTo,
   type SessionLog,
 } from "./log.ts";
-import type { Conversation } from "../draft/render.ts";
 import { foldView, type IndexOf, type Stretch, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
@@ -311,4 +310,26 @@ export function lastTouched(action: EditAction): string | undefined {
     default:
       return undefined;
   }
+}
+
+export interface Conversation {
+  readonly length: number;
+  bytesAt(index: number): Uint8Array;
+  /** A message that the client does not know of, by its number in the log. */
+  innerAt(seq: number): Uint8Array | undefined;
+  /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
+  mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
+}
+
+/** Everything from here on the model has not answered to. */
+export function startOfNew({
+  path,
+  log,
+}: {
+  readonly path: Path;
+  readonly log: Pick<SessionLog, "nodes">;
+}): number {
+  let from = path.length;
+  while (from > 0 && log.nodes.get(path.seqAt(from - 1) ?? -1)?.role !== "assistant") from--;
+  return from;
 }

@@ -6,6 +6,7 @@ import { PlimsollError } from "../../message/error.ts";
 import type { EmittedEvent } from "../../message/event.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import type { Store, Write } from "../../store/store.ts";
+import { announce, appendMessages, startNewBranch } from "./append.ts";
 import { commitEdits } from "./commit-edits.ts";
 import { createEventBus } from "./event-bus.ts";
 import {
@@ -16,7 +17,6 @@ import {
   rootLink,
   type SessionLog,
 } from "./log.ts";
-import { announce, appendMessages, startNewBranch } from "./append.ts";
 import { createLogSaver } from "./save.ts";
 import { createStoreHealth } from "./store-health.ts";
 

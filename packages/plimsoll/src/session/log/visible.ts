@@ -3,9 +3,7 @@
  * or compacted it. Never what another branch says, though both are kept in one session.
  */
 
-import type { Store } from "../../store/store.ts";
-import { pathTo, restoreLog, type SessionLog } from "./log.ts";
-import { storedLead } from "../measure/preamble.ts";
+import { pathTo, type SessionLog } from "./log.ts";
 
 export type IsVisible = (seq: number) => boolean;
 
@@ -37,25 +35,4 @@ export function ownBranches(
     at = branches.get(at)?.record.left;
   }
   return own;
-}
-
-/** What one branch of a session may look up. Absent where it is asked for: everything in the session. */
-export interface Scope {
-  readonly branch: string;
-  readonly isVisible: IsVisible;
-}
-
-/** For whoever names a session and no branch: the branch that was sent last. */
-export async function lastScope(
-  store: Pick<Store, "snapshot" | "turns" | "head">,
-  session: string,
-): Promise<Scope | undefined> {
-  const snapshot = await store.snapshot(session);
-  if (snapshot === undefined) return undefined;
-  const [turn] = await store.turns(session, 1);
-  const branch = turn?.branch ?? snapshot.branches[0]?.id;
-  if (branch === undefined) return undefined;
-  const head = turn?.head === undefined ? undefined : await store.head(session, turn.head);
-  const hasOtherLead = storedLead(head).length > 0;
-  return { branch, isVisible: visibleOn(restoreLog(snapshot), branch, hasOtherLead) };
 }

@@ -6,8 +6,8 @@ import type { JsonObject } from "../../message/json.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import type { Store } from "../../store/store.ts";
-import { type Asker, createOwnAnswers, type OwnAnswers, type OwnWorld } from "./answer-own-call.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
+import { type Asker, createOwnAnswers, type OwnAnswers, type OwnWorld } from "./answer-own-call.ts";
 
 let count: (text: string) => number;
 let vectors: WordVectors | undefined;

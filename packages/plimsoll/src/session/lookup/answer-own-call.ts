@@ -1,16 +1,16 @@
 /** What the tools of our own answer: pages of what left the window, passages that answer a query. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
-import type { JsonObject } from "../../message/json.ts";
 import type { Role } from "../../message/message.ts";
-import type { OwnCall, OwnToolName } from "../../offload/own-tools.ts";
+import type { OwnToolName } from "../../offload/own-definitions.ts";
+import type { OwnAnswer, OwnCall } from "../../offload/own-tools.ts";
 import { readPage } from "../../offload/read-result.ts";
 import type { Store } from "../../store/store.ts";
-import { headTokens, passagesText, withinBudget } from "./write-passages.ts";
 import { createGrep, type Grep, type GrepOptions } from "./grep.ts";
 import { createReferenceReader, type Owner, type References, sessionOf } from "./resolve-handle.ts";
+import type { Scope } from "./scope.ts";
 import { createSessionSearch, type SearchWorld, type SessionSearch } from "./search-session.ts";
-import type { Scope } from "../log/visible.ts";
+import { headTokens, passagesText, withinBudget } from "./write-passages.ts";
 
 /** Who asks, and how much room there is for the answer. */
 export interface Asker extends Owner {
@@ -24,13 +24,6 @@ export interface Asker extends Owner {
   readonly findTools?: (query: string) => Promise<OwnAnswer>;
   /** What our tools are called here; their usual names where absent. */
   readonly nameOf?: (tool: OwnToolName) => string;
-}
-
-export interface OwnAnswer {
-  readonly text: string;
-  /** In the wire's own form, in place of the text. */
-  readonly blocks?: readonly JsonObject[];
-  readonly isError: boolean;
 }
 
 export interface FoundPassage {

@@ -7,7 +7,7 @@ import { grouped } from "../../offload/text-bytes.ts";
 import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { wires } from "../../wire/wires.ts";
+import { wireNamed } from "../../wire/wires.ts";
 import { partContent } from "../log/archive.ts";
 import {
   callsOf,
@@ -57,10 +57,6 @@ export async function openMessage(
   const tools = await toolsBefore(place, number, message);
   const what = titleOf(message, tools);
   return textOf(what, encoded(readableText(message, tools)));
-}
-
-export function wireNamed(name: string): Wire | undefined {
-  return Object.values(wires).find((known) => known.name === name);
 }
 
 /** Undefined for what cannot be a message of this wire. */

@@ -3,8 +3,8 @@
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../../offload/read-matches.ts";
 import { takeUntilEnd } from "../../store/thread-end.ts";
+import type { JobReply, JobRequest } from "../threads/job-thread.ts";
 import { type Scanned, scanPattern } from "./grep-scan.ts";
-import type { JobReply, JobRequest } from "./job-thread.ts";
 
 export interface GrepJob {
   readonly bytes: Uint8Array;

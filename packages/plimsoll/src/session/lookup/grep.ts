@@ -2,9 +2,9 @@
 
 import { Worker } from "node:worker_threads";
 import type { LineMatches, MatchLines } from "../../offload/read-matches.ts";
+import { createJobThread } from "../threads/job-thread.ts";
 import { type Scanned, scanString } from "./grep-scan.ts";
 import type { GrepJob } from "./grep-worker.ts";
-import { createJobThread } from "./job-thread.ts";
 
 export interface GrepOptions {
   /** A pattern that takes longer is given up. */

@@ -1,7 +1,7 @@
 /** Recall over messages that came as texts, with the numbers they have in their session. */
 
+import type { Role } from "../../message/message.ts";
 import { buildRecall, type RecallIndex, type RecallParts, recall } from "./recall.ts";
-import type { SearchedMessage, SessionPassage } from "./search-session.ts";
 
 export interface Asked {
   readonly query: string;
@@ -49,4 +49,18 @@ export function searchMessages(
   asked: Asked,
 ): readonly SessionPassage[] {
   return searchIndex(indexMessages(messages, parts), parts.count, asked);
+}
+
+/** A message as it travels to whoever searches it. */
+export interface SearchedMessage {
+  /** In its session. */
+  readonly number: number;
+  readonly role: Role;
+  /** `assistant`, `tool result of read_file`. */
+  readonly title: string;
+  readonly text: string;
+}
+
+export interface SessionPassage extends SearchedMessage {
+  readonly score: number;
 }

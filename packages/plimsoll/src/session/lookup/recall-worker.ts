@@ -3,10 +3,9 @@
 import { parentPort } from "node:worker_threads";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { takeUntilEnd } from "../../store/thread-end.ts";
-import type { JobReply, JobRequest } from "./job-thread.ts";
-import { type Asked, indexMessages, type NumberedIndex, searchIndex } from "./recall-index.ts";
-import type { SearchedMessage, SessionPassage } from "./search-session.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
+import type { JobReply, JobRequest } from "../threads/job-thread.ts";
+import { type SearchedMessage, type SessionPassage, type Asked, indexMessages, type NumberedIndex, searchIndex } from "./recall-index.ts";
 
 export interface RecallJob extends Asked {
   /** What is searched: a session, as it is up to its newest message. */

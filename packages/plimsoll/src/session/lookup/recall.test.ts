@@ -4,8 +4,8 @@ import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message, Part, Role } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
-import { buildRecall, type RecallLimits, recall } from "./recall.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
+import { buildRecall, type RecallLimits, recall } from "./recall.ts";
 
 let countTokens: RecallLimits["countTokens"];
 let vectors: WordVectors;

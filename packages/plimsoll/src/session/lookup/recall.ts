@@ -9,14 +9,20 @@
 import type { Message, Role } from "../../message/message.ts";
 import { createTermIndex, type TermIndex } from "../../search/bm25.ts";
 import { type Candidate, coverGreedily } from "../../search/choose-passages.ts";
+import {
+  createTray,
+  type Place,
+  partOfPlace,
+  passageTokens,
+  type Run,
+} from "../../search/collect-passages.ts";
 import { queryTerms, type Synonyms, synonymsAmong } from "../../search/expand.ts";
 import { byLargest } from "../../search/fuse.ts";
-import { type Items, itemsOf } from "../../search/passage-worth.ts";
 import { searchableText } from "../../search/message-text.ts";
+import { type Items, itemsOf } from "../../search/passage-worth.ts";
 import { piecesOf } from "../../search/pieces.ts";
 import { referencesOf } from "../../search/references.ts";
 import { spreadRelevance } from "../../search/spread-relevance.ts";
-import { createTray, type Place, partOfPlace, passageTokens, type Run } from "../../search/collect-passages.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { plainWords } from "../../search/words.ts";
 

@@ -4,7 +4,7 @@ import { looksLikeHandle } from "../../message/handle.ts";
 import type { ArchiveRecord, SessionRecord, Store } from "../../store/store.ts";
 import { type ArchivedText, openArchived, openMessage } from "./archived-text.ts";
 import { createOpenTexts } from "./recent-texts.ts";
-import type { Scope } from "../log/visible.ts";
+import type { Scope } from "./scope.ts";
 
 /** Whose things these are. */
 export interface Owner {

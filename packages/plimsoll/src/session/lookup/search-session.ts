@@ -1,32 +1,19 @@
 /** The passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
 
 import { Worker } from "node:worker_threads";
-import type { Message, Part, Role } from "../../message/message.ts";
+import type { Message, Part } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import type { NodeRecord, SessionRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { decode, wireNamed } from "./archived-text.ts";
+import { wireNamed } from "../../wire/wires.ts";
 import { newPartsIn } from "../measure/essence.ts";
-import { createJobThread, type JobOutcome } from "./job-thread.ts";
+import { createJobThread, type JobOutcome } from "../threads/job-thread.ts";
+import { decode } from "./archived-text.ts";
 import { callsOf, speakerOf, titleOf } from "./readable-message.ts";
-import { searchMessages } from "./recall-index.ts";
+import { type SearchedMessage, type SessionPassage, searchMessages } from "./recall-index.ts";
 import type { RecallAnswer, RecallJob } from "./recall-worker.ts";
-import type { Scope } from "../log/visible.ts";
-
-/** A message as it travels to whoever searches it. */
-export interface SearchedMessage {
-  /** In its session. */
-  readonly number: number;
-  readonly role: Role;
-  /** `assistant`, `tool result of read_file`. */
-  readonly title: string;
-  readonly text: string;
-}
-
-export interface SessionPassage extends SearchedMessage {
-  readonly score: number;
-}
+import type { Scope } from "./scope.ts";
 
 export type SearchOutcome =
   | {

@@ -1,6 +1,6 @@
 /** Passages that a search found, written for a model and kept within a number of tokens. */
 
-import type { SessionPassage } from "./search-session.ts";
+import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {
   /** What `read_result` is called here. */

@@ -16,9 +16,9 @@ import { isRounded, repeatsKey } from "../../message/odd-json.ts";
 import { shortHash } from "../../store/chain.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { essenceOf, marksOf } from "./essence.ts";
 import { longTextHash } from "../log/ids.ts";
 import type { LogMessage, Marks } from "../log/log.ts";
+import { essenceOf, marksOf } from "./essence.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
 
 /** How a target counts. `key` is equal for two rulers that always give the same count. */

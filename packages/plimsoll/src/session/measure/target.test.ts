@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { Config } from "../../config/schema.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
-import type { Config } from "../../config/schema.ts";
 import { createTargets } from "./target.ts";
 
 interface Asked {

@@ -2,8 +2,8 @@
 
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
-import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Config, ProviderSettings } from "../../config/schema.ts";
+import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Ruler } from "./message-facts.ts";
 
 export interface Target {

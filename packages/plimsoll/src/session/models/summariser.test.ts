@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { createSummariser, type ModelSummary, type SummariserSettings } from "./summariser.ts";
 import { createAllowance } from "./allowance.ts";
+import { createSummariser, type ModelSummary, type SummariserSettings } from "./summariser.ts";
 
 interface Asked {
   readonly path: string;

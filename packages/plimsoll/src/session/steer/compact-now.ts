@@ -1,21 +1,21 @@
 /** Compaction and a fresh start by hand, on what the store has of a conversation. */
 
-import type { Goal, Strategy } from "../../message/strategy.ts";
-import type { Keep } from "../../compact/units/truncation-range.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
+import type { Keep } from "../../compact/units/truncation-range.ts";
 import { PlimsollError } from "../../message/error.ts";
-import { recoveryStrategies } from "../fit/compact-turn.ts";
-import { compact } from "../fit/run-strategies.ts";
+import type { Goal, Strategy } from "../../message/strategy.ts";
 import { type Sized, sizeView } from "../draft/draft.ts";
-import { commitCompaction, recordError } from "../log/commit-edits.ts";
-import { viewOf } from "../log/path.ts";
 import { firstWordsTokens } from "../draft/projection.ts";
-import { announce } from "../log/append.ts";
+import { recoveryStrategies } from "../fit/compact-turn.ts";
 import { reportCompaction } from "../fit/report-compaction.ts";
-import { type StoredPlace, storedDraft } from "./draft-from-store.ts";
+import { commitCompaction, compact } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
+import { announce } from "../log/append.ts";
+import { viewOf } from "../log/path.ts";
+import { recordError } from "../log/report.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
-import type { TurnContext } from "../turn/turn.ts";
+import type { TurnContext } from "../turn/context.ts";
+import { type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
 export interface CompactWish {
   /** By units … */

@@ -7,16 +7,24 @@ import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
-import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
+import { decodeMessage, encodeMessage } from "../draft/encode.ts";
+import { patchList } from "../draft/render.ts";
+import type { Pictures } from "../inspect/window.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
 import { type BranchState, pathTo, type SessionLog } from "../log/log.ts";
-import { storedLead } from "../measure/preamble.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "../log/path.ts";
-import { patchList } from "../draft/render.ts";
+import { storedLead } from "../measure/preamble.ts";
 import { scaleOf } from "../measure/provider-tokens.ts";
-import type { TurnContext } from "../turn/turn.ts";
+import type { TurnContext } from "../turn/context.ts";
+
+/** What steering needs of the world. */
+export interface SteerContext extends TurnContext {
+  /** What people are shown of a window, and its size as they are told it. */
+  readonly picture: Pictures;
+}
+
 import type { View } from "../log/view.ts";
 
 export interface StoredPlace {

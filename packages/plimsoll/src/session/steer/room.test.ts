@@ -1,7 +1,14 @@
 /** By hand, where the head is large or a limit is only wished for: what goes, what comes back, and what is said of it. */
 
 import { afterEach, expect, test } from "vitest";
-import { called, requestOf, result, said, tokensOfText, tool } from "../../../test/generate/bodies.ts";
+import {
+  called,
+  requestOf,
+  result,
+  said,
+  tokensOfText,
+  tool,
+} from "../../../test/generate/bodies.ts";
 import { receive } from "../../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../../test/harness/json.ts";
 import type { Config } from "../../config/schema.ts";

@@ -1,9 +1,9 @@
 /** Whether a view that somebody wants back has room, and what is in its way. */
 
-import { PlimsollError } from "../../message/error.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
+import { PlimsollError } from "../../message/error.ts";
+import type { TurnContext } from "../turn/context.ts";
 import type { StoredPlace } from "./draft-from-store.ts";
-import type { TurnContext } from "../turn/turn.ts";
 
 export interface SteeredSize {
   readonly tokens: number;

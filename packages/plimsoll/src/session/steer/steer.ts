@@ -3,16 +3,10 @@
  * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
-import type { Edit, EditAction } from "../../message/edit.ts";
+import { type Edit, type EditAction, ownTools } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { ViewSteeredEvent } from "../../message/event.ts";
-import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
 import { sizeView } from "../draft/draft.ts";
-import { commitEdits } from "../log/commit-edits.ts";
-import { ownTools } from "../turn/record-inner-rounds.ts";
-import { newId } from "../log/ids.ts";
-import { looseChainOf, nextEditSeq } from "../log/log.ts";
-import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/path.ts";
 import {
   type Checkpoint,
   checkpointsOf,
@@ -21,11 +15,15 @@ import {
   seqOf,
   unknownPoint,
 } from "../log/checkpoints.ts";
-import { checkRoom, type SteeredSize } from "./room.ts";
-import { type SeenView, type StoredPlace, seenView, storedDraft } from "./draft-from-store.ts";
-import { scaleOf, told } from "../measure/provider-tokens.ts";
-import type { TurnContext } from "../turn/turn.ts";
+import { commitEdits } from "../log/commit-edits.ts";
+import { newId } from "../log/ids.ts";
+import { looseChainOf, nextEditSeq } from "../log/log.ts";
+import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
+import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
+import { type SteerContext, type SeenView, type StoredPlace, seenView, storedDraft } from "./draft-from-store.ts";
+import { checkRoom, type SteeredSize } from "./room.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 
 export interface Steered {
@@ -81,7 +79,7 @@ interface Place extends StoredPlace {
   readonly path: Path;
 }
 
-export function createSteering(context: TurnContext): Steering {
+export function createSteering(context: SteerContext): Steering {
   const at = async (session: string, branch?: string): Promise<Place> =>
     placeOf(context, session, branch);
   const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
@@ -151,7 +149,7 @@ export function createSteering(context: TurnContext): Steering {
 }
 
 async function placeOf(
-  context: TurnContext,
+  context: SteerContext,
   session: string,
   wanted: string | undefined,
 ): Promise<Place> {
@@ -180,7 +178,7 @@ async function placeOf(
 
 /** Where an edit was made; without one, where the last one was. */
 async function branchOf(
-  { sessions }: TurnContext,
+  { sessions }: SteerContext,
   session: string,
   seq: number | undefined,
 ): Promise<string | undefined> {
@@ -190,7 +188,7 @@ async function branchOf(
 }
 
 async function undo(
-  context: TurnContext,
+  context: SteerContext,
   place: Place,
   wanted: number | undefined,
 ): Promise<Steered> {
@@ -222,7 +220,7 @@ async function undo(
 }
 
 /** What held then holds again, and nothing else: also where the client goes back behind the place at which this was wanted. */
-async function restore(context: TurnContext, place: Place, point: RestorePoint): Promise<Steered> {
+async function restore(context: SteerContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
   const made = editsOn(place);
   const to = seqOf(made, point);
@@ -247,7 +245,7 @@ function editsOn({ log, path }: Place): readonly Edit[] {
 
 /** Reverts, and pins for what comes back; refused when the view would not fit then. */
 async function steer(
-  context: TurnContext,
+  context: SteerContext,
   place: Place,
   action: ViewSteeredEvent["action"],
   reverts: readonly EditAction[],
@@ -292,7 +290,7 @@ function pinAction(
 }
 
 function draftEdits(
-  context: TurnContext,
+  context: SteerContext,
   { log, branch, path }: Place,
   action: ViewSteeredEvent["action"],
   actions: readonly EditAction[],
@@ -319,7 +317,7 @@ function draftEdits(
 }
 
 async function append(
-  context: TurnContext,
+  context: SteerContext,
   place: Place,
   action: ViewSteeredEvent["action"],
   actions: readonly EditAction[],
@@ -347,7 +345,7 @@ async function append(
 }
 
 /** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
-async function measureWith(context: TurnContext, place: Place, other: View): Promise<SteeredSize> {
+async function measureWith(context: SteerContext, place: Place, other: View): Promise<SteeredSize> {
   const { path, log, lastTurn } = place;
   const draft = await storedDraft(context, place);
   // What the last turn came to is of the view as it was then: what was steered since is not in it.
@@ -366,7 +364,7 @@ async function measureWith(context: TurnContext, place: Place, other: View): Pro
 }
 
 async function steered(
-  context: TurnContext,
+  context: SteerContext,
   place: Place,
   made: readonly Edit[],
 ): Promise<Steered> {
@@ -374,7 +372,7 @@ async function steered(
 }
 
 async function sizeNow(
-  { picture }: TurnContext,
+  { picture }: SteerContext,
   { log, branch, lastTurn }: Place,
 ): Promise<Pick<Steered, "branch" | "tokens" | "limit">> {
   const { id } = branch.record;

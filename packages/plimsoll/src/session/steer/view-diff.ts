@@ -2,9 +2,8 @@
 
 import type { JsonValue } from "../../message/json.ts";
 import { indexOn, type Path } from "../log/path.ts";
-import { type StoredPlace, seenView } from "./draft-from-store.ts";
-import type { TurnContext } from "../turn/turn.ts";
 import { foldView } from "../log/view.ts";
+import { type SteerContext, type StoredPlace, seenView } from "./draft-from-store.ts";
 
 /** By their places in the two views. */
 export type DiffRow =
@@ -36,7 +35,7 @@ export interface ViewDiff {
 
 /** Both with all messages that there are by now: only what was edited differs. */
 export async function diffViews(
-  context: TurnContext,
+  context: SteerContext,
   place: StoredPlace & { readonly path: Path },
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<ViewDiff> {
@@ -55,7 +54,7 @@ export async function diffViews(
 }
 
 function seenAt(
-  context: TurnContext,
+  context: SteerContext,
   place: StoredPlace & { readonly path: Path },
   seq: number,
 ): ReturnType<typeof seenView> {

@@ -3,16 +3,15 @@
 import { Worker } from "node:worker_threads";
 import { afterEach, expect, test } from "vitest";
 import { seenFrom } from "../../../test/generate/seen.ts";
-import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
+import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
-import { simulateConversation } from "../../compact/simulate.ts";
+import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
+import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
-import type { Message } from "../../message/message.ts";
-import { messageText } from "../../message/message.ts";
+import { openPlimsoll } from "../../plimsoll.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
 import { type CompactThreads, createCompactThreads } from "./compact-thread.ts";
-import { openPlimsoll } from "../../plimsoll.ts";
 
 /** What was sent to threads, by kind of job. */
 let sent: string[] = [];

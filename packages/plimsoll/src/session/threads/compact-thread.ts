@@ -1,15 +1,15 @@
 /** Excerpts, receipts and judgements of large conversations, made in threads: requests of others go on meanwhile. */
 
 import { Worker } from "node:worker_threads";
-import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
-import type { SeenConversation, Strategy } from "../../message/strategy.ts";
+import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
+import type { SeenConversation, Strategy } from "../../message/strategy.ts";
 import { parseJudged } from "../../wire/validate/rules/rule.ts";
 import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
 import type { CompactAnswer, CompactJob } from "./compact-worker.ts";
-import { createJobThread, type JobThread } from "../lookup/job-thread.ts";
+import { createJobThread, type JobThread } from "./job-thread.ts";
 
 export interface CompactThreads {
   readonly excerpt: Strategy;

@@ -1,16 +1,16 @@
 /** The thread in which large conversations are excerpted and judged, and receipts made: at a million tokens that takes seconds. */
 
 import { parentPort } from "node:worker_threads";
-import { type MadeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
+import { type MadeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
+import type { Goal, SeenConversation } from "../../message/strategy.ts";
 import { takeUntilEnd } from "../../store/thread-end.ts";
 import { parseJudged } from "../../wire/validate/rules/rule.ts";
 import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
-import type { JobReply, JobRequest, JobTold } from "../lookup/job-thread.ts";
+import type { JobReply, JobRequest, JobTold } from "./job-thread.ts";
 
 export type CompactJob =
   | {

@@ -2,6 +2,7 @@
 
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
+import type { Config } from "../../config/schema.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { classOf, type ToolClass } from "../../offload/defer-tools.ts";
 import { type OwnTools, ownToolsBeside } from "../../offload/own-tools.ts";
@@ -9,14 +10,11 @@ import type { WordVectors } from "../../search/vectors.ts";
 import { sha256 } from "../../store/body.ts";
 import { type BodySlices, parseJson, type Slice } from "../../wire/format/slices.ts";
 import type { Wire, WireRequest } from "../../wire/format/wire.ts";
-import type { Config } from "../../config/schema.ts";
-import type { Draft } from "../draft/draft.ts";
-import type { Head } from "../measure/preamble.ts";
+import type { View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import type { ShownTools } from "../draft/render.ts";
+import type { Head } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import { type Catalogue, catalogueOf, type ListedTool, type ToolList } from "./catalogue.ts";
-import type { View } from "../log/view.ts";
 
 /** With ours as elements of the request's list of tools, all but the search. */
 export interface OwnOffer extends ToolList {
@@ -229,13 +227,6 @@ export function worthItsRoom(
   return offer !== undefined && offer.count.tokens <= limitTokens * mostShare ? offer : undefined;
 }
 
-/** Without our tools no call of ours may stand in the conversation. */
-export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
-  const { offer: _given, ...plain } = draft;
-  const worth = worthItsRoom(offer, limitTokens);
-  return worth === undefined ? { ...plain, isPlain: true } : { ...plain, offer: worth };
-}
-
 /** The request's list of tools, and what all of it takes. */
 export interface MeasuredTools {
   readonly tools: ShownTools;
@@ -278,4 +269,10 @@ export function isNeeded({ isAlways }: OwnOffer, { edits }: Pick<View, "edits">)
 
 export function withTools(measured: Measurement, tools: Count): Measurement {
   return measurement({ ...measured.components, tools });
+}
+
+/** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
+export interface ShownTools {
+  readonly elements: readonly Uint8Array[];
+  readonly isWhole: boolean;
 }

@@ -5,11 +5,11 @@ import type { BodySlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
 import { withMarks } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
-import { reportDegraded } from "../log/commit-edits.ts";
-import { shortenedOutput } from "../fit/last-resort.ts";
 import { patchBody, withPatch } from "../draft/render.ts";
-import type { PricesOf } from "../fit/when-to-compact.ts";
-import type { Turn } from "./turn.ts";
+import { type Fitted, shortenedOutput } from "../fit/last-resort.ts";
+import { reportDegraded } from "../log/report.ts";
+import type { PricesOf } from "../measure/prices.ts";
+import type { InnerRounds } from "./inner-rounds.ts";
 
 export interface Sending {
   readonly request: WireRequest;
@@ -18,8 +18,17 @@ export interface Sending {
   readonly pricesOf: PricesOf;
 }
 
+interface SendingTurn {
+  readonly fitted: Fitted;
+  readonly rounds: InnerRounds | undefined;
+}
+
 /** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
-export function bodyToSend(turn: Turn, draft: Draft, sending: Sending): Uint8Array | undefined {
+export function bodyToSend(
+  turn: SendingTurn,
+  draft: Draft,
+  sending: Sending,
+): Uint8Array | undefined {
   const { fitted, rounds } = turn;
   const { wire, path, compose } = draft;
   const { tools } = fitted;
@@ -46,7 +55,7 @@ export function bodyToSend(turn: Turn, draft: Draft, sending: Sending): Uint8Arr
 
 /** JSON text of the fields beside the conversation that get another value. */
 function fieldsToSend(
-  { fitted, rounds }: Turn,
+  { fitted, rounds }: SendingTurn,
   draft: Draft,
   { request, body, slices }: Sending,
 ): ReadonlyMap<string, string> {

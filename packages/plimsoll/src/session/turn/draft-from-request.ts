@@ -5,15 +5,15 @@ import type { OutputSize } from "../../message/message.ts";
 import { type BodySlices, parseJson } from "../../wire/format/slices.ts";
 import type { ToolsInMessage, Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
+import { expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
 import type { WholeConversation } from "../identify/server-side-history.ts";
+import type { Placed } from "../log/append.ts";
 import { loadInner } from "../log/inner-messages.ts";
 import type { LogMessage, SessionLog } from "../log/log.ts";
-import { addMessages, emptyTotals, type Head, measureTurn } from "../measure/preamble.ts";
 import { addMessage, nothing, pathOf } from "../log/path.ts";
-import type { Placed } from "../log/append.ts";
-import { expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
+import { addMessages, emptyTotals, type Head, measureTurn } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
-import type { Incoming, TurnContext } from "./turn.ts";
+import type { Incoming, TurnContext } from "./context.ts";
 
 interface Drafting {
   readonly incoming: Incoming;

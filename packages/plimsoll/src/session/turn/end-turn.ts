@@ -6,42 +6,32 @@ import type { Counters } from "../../message/counters.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { TurnStatus } from "../../message/event.ts";
 import type { Usage } from "../../message/message.ts";
+import { moneyOf } from "../../prompt/bill.ts";
 import { cutBlocks, joinIds, nameOfBlock } from "../../store/blocks.ts";
 import { packBody } from "../../store/body.ts";
 import { shortHash } from "../../store/chain.ts";
 import type { TurnRecord, Write } from "../../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/credentials.ts";
-import { recognizeOverflow } from "../../wire/overflow.ts";
 import type { Answer } from "../../wire/format/wire.ts";
-import { noteTaken, takeBasis } from "../measure/calibrations.ts";
-import type { Draft } from "../draft/draft.ts";
-import { reportDegraded } from "../log/commit-edits.ts";
-import { expandAnswer } from "./record-inner-rounds.ts";
-import { type KeptRounds, sumUsage } from "./inner-rounds.ts";
-import { type Fitted, outputToSend, shortenedOutput } from "../fit/last-resort.ts";
-import { type LogMessage, moveTip, pathTo, type SessionLog } from "../log/log.ts";
-import { storedHead } from "../measure/preamble.ts";
+import { recognizeOverflow } from "../../wire/overflow.ts";
+import { outputToSend, shortenedOutput } from "../fit/last-resort.ts";
 import { announceOverflow } from "../fit/refit-after-overflow.ts";
-import { announce, appendMessages, type Placed, type Tip } from "../log/append.ts";
-import type { Saved } from "../log/save.ts";
-import type { Target } from "../measure/target.ts";
 import { noteTurn } from "../fit/when-to-compact.ts";
-import type { TurnContext } from "./turn.ts";
-import { moneyOf } from "../inspect/turn-history.ts";
+import { announce, appendMessages, type Tip } from "../log/append.ts";
+import { type LogMessage, moveTip, pathTo, type SessionLog } from "../log/log.ts";
+import { reportDegraded } from "../log/report.ts";
+import type { Saved } from "../log/save.ts";
+import { noteTaken, takeBasis } from "../measure/calibrations.ts";
+import { storedHead } from "../measure/preamble.ts";
+import type { Target } from "../measure/target.ts";
+import type { TurnContext } from "./context.ts";
+import { sumUsage } from "./inner-rounds.ts";
+import { type SentTurn, expandAnswer } from "./record-inner-rounds.ts";
 
 export interface TurnResult {
   readonly status: TurnStatus;
   readonly answer?: Answer;
   readonly error?: string;
-}
-
-/** A turn as it was last sent. */
-export interface SentTurn {
-  readonly draft: Draft;
-  readonly placed: Placed;
-  readonly fitted: Fitted;
-  /** What the client does not know of. */
-  readonly rounds?: KeptRounds | undefined;
 }
 
 /** What the provider's figures say of how it counts, and of how much it takes. */

@@ -6,26 +6,27 @@
  */
 
 import type { Measurement } from "../../budget/measure.ts";
+import type { Config } from "../../config/schema.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { OwnCallEvent } from "../../message/event.ts";
 import { type JsonObject, stringOr } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
-import { type OwnToolName, readOwnCall } from "../../offload/own-tools.ts";
+import type { OwnToolName } from "../../offload/own-definitions.ts";
+import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
-import { answerRoom } from "../lookup/answer-room.ts";
-import { encodeMessage } from "../draft/encode.ts";
-import type { Config } from "../../config/schema.ts";
 import type { Draft } from "../draft/draft.ts";
-import { reportDegraded, reportRenamed } from "../log/commit-edits.ts";
+import { encodeMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import type { ToolSearch } from "../fit/load-tools.ts";
-import type { OwnAnswer } from "../lookup/answer-own-call.ts";
-import type { OwnOffer } from "../tools/own-tools-offer.ts";
-import { viewOf } from "../log/path.ts";
 import { announce } from "../log/append.ts";
-import type { TurnContext } from "./turn.ts";
+import { viewOf } from "../log/path.ts";
+import { reportDegraded, reportRenamed } from "../log/report.ts";
 import { isInside } from "../log/view.ts";
-import { type Scope, visibleOn } from "../log/visible.ts";
+import { visibleOn } from "../log/visible.ts";
+import { answerRoom } from "../lookup/answer-room.ts";
+import type { Scope } from "../lookup/scope.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import type { TurnContext } from "./context.ts";
 
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
@@ -96,7 +97,10 @@ export function openRounds(
   const { offer } = draft;
   const { tools, isFinal } = acts.fitted();
   if (offer === undefined || tools.elements.length === 0 || isFinal) return undefined;
-  if (offer.own.hasStepped) reportRenamed(draft, offer);
+  if (offer.own.hasStepped) {
+    const names = offer.own.definitions.map(({ name }) => name);
+    reportRenamed(draft, draft.branch, names);
+  }
   return openInnerRounds(context, { draft, offer, ...acts });
 }
 

@@ -1,6 +1,6 @@
 /** Turns that are under way: when the product closes, they are ended and stored as far as they came. */
 
-import type { OpenTurns, Unended } from "./turn.ts";
+import type { OpenTurns, Unended } from "./context.ts";
 
 export type ClosableTurns = OpenTurns & { close(timeoutMs: number): Promise<void> };
 

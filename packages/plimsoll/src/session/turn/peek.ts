@@ -1,19 +1,19 @@
 /** What would be sent of a request, without recording it: for clients that only want to know how much it is. */
 
 import { effectiveLimit } from "../../budget/guard.ts";
-import { readSlices } from "../../wire/format/slices.ts";
-import { placeInSession, shapeOf } from "../identify/place-request.ts";
-import { loadInner } from "../log/inner-messages.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
-import { extendLinks } from "../log/log.ts";
-import { linksIn } from "../identify/named-links.ts";
-import { askedTools, toolsOf, worthItsRoom } from "../tools/own-tools-offer.ts";
-import { indexOn, pathOf } from "../log/path.ts";
+import { readSlices } from "../../wire/format/slices.ts";
 import { asGuarded } from "../draft/projection.ts";
 import { type Patch, patchBody, renderView, withToolsInMessage } from "../draft/render.ts";
-import { measureRequest } from "./draft-from-request.ts";
-import type { Incoming, TurnContext } from "./turn.ts";
+import { linksIn } from "../identify/named-links.ts";
+import { placeInSession, shapeOf } from "../identify/place-request.ts";
+import { loadInner } from "../log/inner-messages.ts";
+import { extendLinks } from "../log/log.ts";
+import { indexOn, pathOf } from "../log/path.ts";
 import { foldView, type View, wholeView } from "../log/view.ts";
+import { askedTools, toolsOf, worthItsRoom } from "../tools/own-tools-offer.ts";
+import type { Incoming, TurnContext } from "./context.ts";
+import { measureRequest } from "./draft-from-request.ts";
 
 /** The body with the edits that hold, or undefined when none does. */
 export async function peekBody(

@@ -1,13 +1,13 @@
 /** What the model said and was told in rounds of its own joins the log, and an edit says where it belongs. */
 
-import type { Edit } from "../../message/edit.ts";
+import { type Edit, ownTools } from "../../message/edit.ts";
+import type { Draft } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
-import type { SentTurn } from "./end-turn.ts";
+import type { Fitted } from "../fit/last-resort.ts";
+import { type Placed, appendMessages, type Tip } from "../log/append.ts";
 import { looseChainOf, nextEditSeq, pathTo } from "../log/log.ts";
-import { appendMessages, type Tip } from "../log/append.ts";
-import type { TurnContext } from "./turn.ts";
-
-export const ownTools = "own_tools";
+import type { TurnContext } from "./context.ts";
+import type { KeptRounds } from "./inner-rounds.ts";
 
 /** `answer` is the last message of the answer as the client knows it. */
 export async function expandAnswer(
@@ -75,4 +75,13 @@ function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit 
     tokensBefore: path.slice(from).reduce((sum, node) => sum + node.tokens, 0),
     tokensAfter: tokens,
   };
+}
+
+/** A turn as it was last sent. */
+export interface SentTurn {
+  readonly draft: Draft;
+  readonly placed: Placed;
+  readonly fitted: Fitted;
+  /** What the client does not know of. */
+  readonly rounds?: KeptRounds | undefined;
 }

@@ -11,102 +11,36 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { Relation } from "../../message/event.ts";
 import { sha256 } from "../../store/body.ts";
-import type { Store } from "../../store/store.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
 import type { Overflow } from "../../wire/overflow.ts";
-import type { Wire, WireRequest } from "../../wire/format/wire.ts";
-import { compactAsAsked } from "../fit/compact-on-request.ts";
-import type { Draft } from "../draft/draft.ts";
-import { bringsAnswers, leftBehind, recallAnswers } from "../identify/echoes.ts";
-import { reportDegraded } from "../log/commit-edits.ts";
-import { endTurn, type TurnResult } from "./end-turn.ts";
-import type { EventBus } from "../log/event-bus.ts";
-import { fitTurn, untouched } from "../fit/fit.ts";
-import type { CountTokens, HeadCounts } from "../measure/head-counts.ts";
-import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
-import { withFewerTools } from "../fit/defer-tools.ts";
-import { continueBlindly, placeInSession, type SessionHints, shapeOf } from "../identify/place-request.ts";
-import { newId } from "../log/ids.ts";
-import { type InnerRounds, openRounds } from "./inner-rounds.ts";
-import {
-  type Fitted,
-  type FitWorld,
-  type ShortenedOutput,
-  shortenedOutput,
-} from "../fit/last-resort.ts";
-import { loadTools } from "../fit/load-tools.ts";
-import { extendLinks, moveTip, pathBehind, rootLink } from "../log/log.ts";
-import type { HeadReader } from "../measure/preamble.ts";
-import type { Mender } from "../log/mend.ts";
-import { linksIn, newLead, ownLink } from "../identify/named-links.ts";
-import { fitAgain } from "../fit/refit-after-overflow.ts";
-import type { OwnAnswers } from "../lookup/answer-own-call.ts";
-import { askedTools, type OfferReader, withOffer } from "../tools/own-tools-offer.ts";
-import type { PrefixMemory } from "../identify/last-request.ts";
+import { type Draft, withOffer } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
-import { announceSession, appendMessages, type Placed, startNewBranch } from "../log/append.ts";
-import type { References } from "../identify/provider-ids.ts";
+import { compactAsAsked } from "../fit/compact-on-request.ts";
+import { withFewerTools } from "../fit/defer-tools.ts";
+import { fitTurn, untouched } from "../fit/fit.ts";
+import { type Fitted, type ShortenedOutput, shortenedOutput } from "../fit/last-resort.ts";
+import { loadTools } from "../fit/load-tools.ts";
+import { fitAgain } from "../fit/refit-after-overflow.ts";
+import { linksIn, newLead, ownLink } from "../identify/named-links.ts";
+import { continueBlindly, placeInSession, shapeOf } from "../identify/place-request.ts";
+import { bringsAnswers, recallAnswers } from "../identify/recall-answers.ts";
 import { noteGuest } from "../identify/refreshed.ts";
-import { draftOf } from "./draft-from-request.ts";
-import type { Saved } from "../log/save.ts";
-import { bodyToSend } from "./body-to-send.ts";
-import type { SessionCache } from "../identify/find-session.ts";
+import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
 import { keepSpellings } from "../identify/spellings.ts";
-import type { Targets } from "../measure/target.ts";
-import type { Pictures } from "../inspect/window.ts";
+import { announceSession, appendMessages, type Placed, startNewBranch } from "../log/append.ts";
+import { leftBehind } from "../log/echoes.ts";
+import { newId } from "../log/ids.ts";
+import { extendLinks, moveTip, pathBehind, rootLink } from "../log/log.ts";
+import { reportDegraded } from "../log/report.ts";
+import type { Saved } from "../log/save.ts";
+import { askedTools } from "../tools/own-tools-offer.ts";
+import { bodyToSend } from "./body-to-send.ts";
+import type { Incoming, TurnContext, Unended } from "./context.ts";
+import { draftOf } from "./draft-from-request.ts";
+import { endTurn, type TurnResult } from "./end-turn.ts";
+import { type InnerRounds, openRounds } from "./inner-rounds.ts";
 
 export type { TurnResult } from "./end-turn.ts";
-
-/** What a turn needs of the world. */
-export interface TurnContext extends FitWorld {
-  readonly store: Store;
-  readonly sessions: SessionCache;
-  readonly heads: HeadReader;
-  readonly headCounts: HeadCounts;
-  readonly prefixes: PrefixMemory;
-  readonly targets: Targets;
-  readonly references: References;
-  readonly bus: EventBus;
-  readonly now: () => number;
-  /** One piece of work after the other under each name: two requests never look for one session at once. */
-  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
-  /** Turns that have begun and not ended: whoever closes waits for them. */
-  readonly openTurns: OpenTurns;
-  readonly offers: OfferReader;
-  readonly own: OwnAnswers;
-  /** What people are shown of a window, and its size as they are told it. */
-  readonly picture: Pictures;
-  readonly mender: Pick<Mender, "isSpoilt" | "mend">;
-}
-
-export interface OpenTurns {
-  add(turn: Unended): void;
-  delete(turn: Unended): void;
-}
-
-/** How to end a turn that nobody else will end; undefined when somebody will. */
-export interface Unended {
-  readonly abort: (() => Promise<unknown>) | undefined;
-}
-
-export interface Incoming {
-  readonly tenant: string;
-  readonly provider: string;
-  readonly wire: Wire;
-  readonly body: Uint8Array;
-  readonly hints: SessionHints;
-  readonly priority?: 1 | 2 | 3;
-  /** Recorded and measured, but sent as it came. */
-  readonly isOff?: boolean;
-  /** It begins a session of its own, unless its client has a name for another. */
-  readonly isAnew?: boolean;
-  /** How to have its provider count something, as long as the request is under way. */
-  readonly countTokens?: CountTokens;
-  /** Its tenant is a credential on this machine, which its client may have refreshed. */
-  readonly isRefreshable?: boolean;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Values that came with it and must not be kept, should an upstream quote them. */
-  readonly credentials?: () => readonly string[];
-}
 
 export interface Turn {
   readonly id: string;

@@ -9,6 +9,11 @@ import {
 } from "../../message/json.ts";
 import type { Media, Message, OutputSize, Part, Role } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
+import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
+import { anthropicTypes, keepingUnknown } from "../format/known-parts.ts";
+import { namedTool } from "../format/named-tool.ts";
+import type { BodySlices, Slice } from "../format/slices.ts";
+import type { BodyParts, OutputFields, Wire, WireRequest } from "../format/wire.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./answer.ts";
 import {
   anthropicCacheMark,
@@ -22,11 +27,6 @@ import {
   withoutLastThinking,
 } from "./edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./rounds.ts";
-import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
-import { anthropicTypes, keepingUnknown } from "../format/known-parts.ts";
-import { namedTool } from "../format/named-tool.ts";
-import type { BodySlices, Slice } from "../format/slices.ts";
-import type { BodyParts, OutputFields, Wire, WireRequest } from "../format/wire.ts";
 
 /** Where a call has its arguments. */
 const argumentKeys: ReadonlySet<string> = new Set(["input"]);

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
+import { wires } from "../wires.ts";
 import { readSlices } from "./slices.ts";
 import { applySplices, elementsRange } from "./splice.ts";
 import type { PartPlace, Wire, WireName } from "./wire.ts";
-import { wires } from "../wires.ts";
 
 const bytesOf = (value: unknown, indent?: number): Uint8Array =>
   new TextEncoder().encode(JSON.stringify(value, null, indent));

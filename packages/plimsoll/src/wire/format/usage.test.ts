@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
+import { wires } from "../wires.ts";
 import { createStreamReader } from "./answer-reader.ts";
 import type { Answer, WireName } from "./wire.ts";
-import { wires } from "../wires.ts";
 
 /** As JSON: some of these no program of ours could write. */
 const odd = [

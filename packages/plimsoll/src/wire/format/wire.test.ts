@@ -6,11 +6,11 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { canonicalJson, isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
-import { createJsonReader, createStreamReader } from "./answer-reader.ts";
 import { recognizeOverflow } from "../overflow.ts";
+import { wires } from "../wires.ts";
+import { createJsonReader, createStreamReader } from "./answer-reader.ts";
 import { readSlices } from "./slices.ts";
 import type { Answer, Wire, WireName } from "./wire.ts";
-import { wires } from "../wires.ts";
 
 const fixtures = join(import.meta.dirname, "../../test/wire-fixtures");
 const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));

@@ -9,9 +9,9 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
-import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
 import { tokenFigure, usageFrom } from "../format/usage.ts";
 import type { Answer, AnswerAccumulator, Progress } from "../format/wire.ts";
+import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
 
 type Fields = Record<string, JsonValue | undefined>;
 

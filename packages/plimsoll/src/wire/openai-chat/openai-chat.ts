@@ -7,11 +7,26 @@ import {
   type JsonValue,
   stringOr,
 } from "../../message/json.ts";
-import type { Media, Message, OutputSize, Part, Role, ToolCallPart } from "../../message/message.ts";
+import type {
+  Media,
+  Message,
+  OutputSize,
+  Part,
+  Role,
+  ToolCallPart,
+} from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
 import { chatTypes, keepingUnknown } from "../format/known-parts.ts";
 import { namedTool } from "../format/named-tool.ts";
+import type { BodySlices } from "../format/slices.ts";
+import {
+  type BodyParts,
+  type OutputFields,
+  type Wire,
+  type WireRequest,
+  wholeSystem,
+} from "../format/wire.ts";
 import { createChatAccumulator, readChatAnswer } from "./answer.ts";
 import {
   carryChatText,
@@ -21,14 +36,6 @@ import {
   replaceChatPart,
 } from "./edit.ts";
 import { mergeChatRounds, openChatRounds, withoutOwnChatCalls } from "./rounds.ts";
-import type { BodySlices } from "../format/slices.ts";
-import {
-  type BodyParts,
-  type OutputFields,
-  type Wire,
-  type WireRequest,
-  wholeSystem,
-} from "../format/wire.ts";
 
 export const openaiChatWire: Wire = {
   name: "openai-chat",

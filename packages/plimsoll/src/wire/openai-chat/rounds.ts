@@ -7,9 +7,9 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
-import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
 import { addWritten, shownUsage } from "../format/openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
 
 interface State {
   round: number;

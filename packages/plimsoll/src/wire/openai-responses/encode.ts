@@ -3,8 +3,8 @@
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Media, Message, Part, Role } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import { encodeSearch, foundIn } from "./tool-search.ts";
 import { type BodyParts, wholeSystem } from "../format/wire.ts";
+import { encodeSearch, foundIn } from "./tool-search.ts";
 
 /** Tells an opaque part that is an item of its own from one inside a message. */
 export const wholeItem = "item:";

@@ -8,8 +8,8 @@ import type { Message } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { createJsonReader } from "../format/answer-reader.ts";
 import { readSlices } from "../format/slices.ts";
-import { newViolations } from "../validate/validate.ts";
 import type { Answer, Progress, WireRequest } from "../format/wire.ts";
+import { newViolations } from "../validate/validate.ts";
 import { wires } from "../wires.ts";
 
 const wire = wires["openai-responses"];

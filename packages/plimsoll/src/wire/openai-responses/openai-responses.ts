@@ -10,12 +10,10 @@ import {
 import type { Media, Message, Part, Role, ToolCallPart } from "../../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
 import { keepingUnknown, responsesTypes } from "../format/known-parts.ts";
+import type { BodySlices, Slice } from "../format/slices.ts";
+import type { Wire, WireRequest } from "../format/wire.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./answer.ts";
-import {
-  ownResponsesMessage,
-  replaceResponsesPart,
-  responsesCacheMark,
-} from "./edit.ts";
+import { ownResponsesMessage, replaceResponsesPart, responsesCacheMark } from "./edit.ts";
 import {
   composeResponsesBody,
   encodeResponsesMessage,
@@ -37,8 +35,6 @@ import {
   toolName,
   toolsInside,
 } from "./tools.ts";
-import type { BodySlices, Slice } from "../format/slices.ts";
-import type { Wire, WireRequest } from "../format/wire.ts";
 
 export const openaiResponsesWire: Wire = {
   name: "openai-responses",

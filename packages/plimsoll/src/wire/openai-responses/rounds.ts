@@ -1,9 +1,9 @@
 /** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
 
 import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../../message/json.ts";
-import { isOwnItem, isOwnTool } from "./tool-search.ts";
 import { addWritten, shownUsage } from "../format/openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+import { isOwnItem, isOwnTool } from "./tool-search.ts";
 
 interface State {
   round: number;

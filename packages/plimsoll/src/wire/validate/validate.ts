@@ -3,22 +3,22 @@
  * that the client's own body did not have. Rules are those of test/wire-fixtures/rules.json, by their ids.
  */
 import type { JsonObject } from "../../message/json.ts";
-import { anthropicRules } from "./anthropic/messages.ts";
 import { anthropicBetaRules } from "./anthropic/betas.ts";
 import { anthropicCacheRules } from "./anthropic/cache.ts";
+import { anthropicRules } from "./anthropic/messages.ts";
 import { anthropicSizeRules } from "./anthropic/sizes.ts";
 import { anthropicThinkingRules } from "./anthropic/thinking.ts";
 import { anthropicToolRules } from "./anthropic/tools.ts";
-import { crossWireRules } from "./any/texts.ts";
 import { crossWireHistoryRules } from "./any/history.ts";
 import { crossWireKeptRules } from "./any/kept.ts";
+import { crossWireRules } from "./any/texts.ts";
 import { geminiRules } from "./gemini/gemini.ts";
-import type { Finding, Judged, Rules, ValidatedWire } from "./rules/rule.ts";
 import { chatRules } from "./openai/chat.ts";
 import { chatArgumentRules } from "./openai/chat-arguments.ts";
 import { chatProfileRules } from "./openai/chat-profiles.ts";
 import { responsesRules } from "./openai/responses.ts";
 import { responsesReasoningRules } from "./openai/responses-reasoning.ts";
+import type { Finding, Judged, Rules, ValidatedWire } from "./rules/rule.ts";
 
 export type { Finding, Judged, JudgedTexts, ValidatedWire } from "./rules/rule.ts";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cleannessOf, parseCode } from "./parse.ts";
 import { compressContent, type Wish } from "../content.ts";
 import { stripNumbers } from "./numbered-lines.ts";
+import { cleannessOf, parseCode } from "./parse.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 

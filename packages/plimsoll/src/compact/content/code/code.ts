@@ -3,11 +3,6 @@
  * with the structure around them. What the parser had nothing to say against, it has nothing to say against afterwards.
  */
 
-import { chooseEdits } from "./choose.ts";
-import { type CodeEdit, candidatesOf, markText, type Outline, settle } from "./elisions.ts";
-import { guessLanguages, type Language, languageOfEnding, languages } from "./languages.ts";
-import { LineIndex, outlineOf } from "./outline.ts";
-import { type Cleanness, cleannessOf, parseCode, type SyntaxNode } from "./parse.ts";
 import {
   type Attempt,
   attempt,
@@ -17,7 +12,12 @@ import {
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
+import { chooseEdits } from "./choose.ts";
+import { type CodeEdit, candidatesOf, markText, type Outline, settle } from "./elisions.ts";
+import { guessLanguages, type Language, languageOfEnding, languages } from "./languages.ts";
 import { type Numbered, stripNumbers } from "./numbered-lines.ts";
+import { LineIndex, outlineOf } from "./outline.ts";
+import { type Cleanness, cleannessOf, parseCode, type SyntaxNode } from "./parse.ts";
 
 const maxChars = 8_000_000;
 

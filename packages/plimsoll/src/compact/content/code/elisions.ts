@@ -1,8 +1,8 @@
 /** What can be left out of a program, part by part, and what stands in its place. */
 
+import { grouped } from "../cut/lines.ts";
 import type { Language } from "./languages.ts";
 import type { Item, LineIndex, Region } from "./outline.ts";
-import { grouped } from "../cut/lines.ts";
 
 export interface CodeEdit {
   readonly start: number;

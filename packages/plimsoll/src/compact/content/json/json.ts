@@ -3,10 +3,17 @@
  * follows from one number, the severity, which is searched for until the tokens are what is wished.
  */
 
-import { attempt, type Compressor, mistaken, type Sample, type Wish, whole } from "../cut/compressor.ts";
+import {
+  attempt,
+  type Compressor,
+  mistaken,
+  type Sample,
+  type Wish,
+  whole,
+} from "../cut/compressor.ts";
+import { weightsOf } from "../cut/lines.ts";
 import { type JsonNode, readJson, readJsonLines } from "./tree.ts";
 import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts";
-import { weightsOf } from "../cut/lines.ts";
 
 export const jsonCompressor: Compressor = {
   kind: "json",

@@ -1,11 +1,11 @@
 /** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
 
 import type { CompressInner, Wish } from "../cut/compressor.ts";
-import { cutJsonString } from "./cut-string.ts";
-import type { JsonNode } from "./tree.ts";
 import { grouped } from "../cut/lines.ts";
 import { outlierScores } from "../cut/outliers.ts";
 import { alarmOf } from "../cut/signals.ts";
+import { cutJsonString } from "./cut-string.ts";
+import type { JsonNode } from "./tree.ts";
 
 export interface Limits {
   readonly stringChars: number;

@@ -1,8 +1,8 @@
 /** Anthropic Messages: what needs a beta header, and blocks of betas that only the server may write. */
 import type { JsonObject } from "../../../message/json.ts";
-import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 import { cacheMarks, canonical, isGiven } from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 
 /** A22: beta of each block. Betas are named without their date: a later one allows the block too. */
 const betaOfBlock: Readonly<Record<string, string>> = {

@@ -1,8 +1,8 @@
 /** Anthropic Messages: cache marks. They count in tools, system, messages and results, not inside inputs and schemas. */
 import type { JsonObject } from "../../../message/json.ts";
-import { isThinking, turnsOf } from "./turns.ts";
 import { isGiven, objectOf, type Placed, placed } from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { isThinking, turnsOf } from "./turns.ts";
 
 const mostMarks = 4;
 

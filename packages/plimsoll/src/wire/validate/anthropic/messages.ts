@@ -1,5 +1,7 @@
 /** Anthropic Messages: which messages there are, in which order, and that they say something. */
 import type { JsonObject } from "../../../message/json.ts";
+import { type Field, isBlank, listOf, type Placed, placed } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
 import {
   isModelIn,
   prefillRejected,
@@ -7,8 +9,6 @@ import {
   systemMessageUnsupported,
 } from "./models.ts";
 import { blocksOf, isServerResult, type Turn, turnsOf } from "./turns.ts";
-import { type Field, isBlank, listOf, type Placed, placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
 
 /** A1: messages non-empty and first message is user. */
 function* beginsWithUser({ body }: Judged): Generator<Finding> {

@@ -1,9 +1,9 @@
 /** Anthropic Messages: counts and sizes that the server refuses. */
 import type { JsonObject } from "../../../message/json.ts";
-import { isKnownModel, isModelIn, window200k } from "./models.ts";
-import { turnsOf } from "./turns.ts";
 import { objectOf, objectsOf } from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { isKnownModel, isModelIn, window200k } from "./models.ts";
+import { turnsOf } from "./turns.ts";
 
 const mostMessages = 100_000;
 const mostCharacters = 32 * 1024 * 1024;

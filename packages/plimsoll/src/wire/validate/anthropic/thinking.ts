@@ -1,5 +1,7 @@
 /** Anthropic Messages: thinking blocks are kept as the model wrote them, and thinking fits the model. */
 import type { JsonObject } from "../../../message/json.ts";
+import { canonical, isGiven, objectOf } from "../rules/fields.ts";
+import type { Finding, Judged, Rules } from "../rules/rule.ts";
 import {
   adaptiveThinkingRejected,
   disabledThinkingRejected,
@@ -17,8 +19,6 @@ import {
   type Turn,
   turnsOf,
 } from "./turns.ts";
-import { canonical, isGiven, objectOf } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
 
 /** A mark on thinking is rule A15's. */
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);

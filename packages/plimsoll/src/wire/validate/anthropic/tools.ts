@@ -1,8 +1,8 @@
 /** Anthropic Messages: calls, their results, and the tools they name. */
 import type { JsonObject } from "../../../message/json.ts";
-import { blocksOfType, isServerResult, type Turn, turnsOf } from "./turns.ts";
 import { canonical, type Field, isGiven, objectOf, objectsOf, placed } from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import { blocksOfType, isServerResult, type Turn, turnsOf } from "./turns.ts";
 
 /** A3: every tool_use answered in the next message. */
 function* callsAreAnswered({ body }: Judged): Generator<Finding> {

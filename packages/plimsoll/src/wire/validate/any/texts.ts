@@ -1,7 +1,14 @@
 /** All wires: whole text and data, the last words of the user, and the tool that must be called. */
 import { isObject, type JsonObject } from "../../../message/json.ts";
 import { isFromUser, isKnownPart, isResult, messagesOf, partsOf } from "../rules/conversation.ts";
-import { cacheMarks, canonical, type Field, isGiven, objectOf, objectsOf } from "../rules/fields.ts";
+import {
+  cacheMarks,
+  canonical,
+  type Field,
+  isGiven,
+  objectOf,
+  objectsOf,
+} from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
 
 /** X4: no lone surrogates, no cut base64 or JSON. */

@@ -1,6 +1,14 @@
 /** OpenAI Chat Completions: calls and answers, what a message must hold, names and counts. */
 import type { JsonObject } from "../../../message/json.ts";
-import { type Field, isGiven, listOf, objectOf, objectsOf, type Placed, placed } from "../rules/fields.ts";
+import {
+  type Field,
+  isGiven,
+  listOf,
+  objectOf,
+  objectsOf,
+  type Placed,
+  placed,
+} from "../rules/fields.ts";
 import type { Finding, Judged, Rules } from "../rules/rule.ts";
 
 export function chatMessages(body: JsonObject | undefined): readonly Placed[] {

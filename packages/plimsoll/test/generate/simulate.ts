@@ -1,7 +1,8 @@
 /** Simulated conversations that are too long: for tests and demonstrations. The same wish gives the same conversation. */
 
-import type { Message, Part } from "../message/message.ts";
-import type { PriorityArea, UnitType } from "../message/unit.ts";
+import { estimateTokens } from "../../src/compact/excerpt/long-lines.ts";
+import type { Message, Part } from "../../src/message/message.ts";
+import type { PriorityArea, UnitType } from "../../src/message/unit.ts";
 import {
   between,
   type Dice,
@@ -15,7 +16,6 @@ import {
   type SimulatedLanguage,
   saying,
 } from "./simulate-texts.ts";
-import { estimateTokens } from "./excerpt/long-lines.ts";
 
 export type { SimulatedLanguage } from "./simulate-texts.ts";
 export type SimulatedType = Exclude<UnitType, "summary" | "placeholder">;

@@ -1,0 +1,51 @@
+/** A compaction: what it is to reach, and what comes of it. */
+
+import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
+import type { Edit } from "../../message/edit.ts";
+import type { Sign } from "../../message/handle.ts";
+import type { Receipt } from "../../message/receipt.ts";
+import type { Goal, Strategy } from "../../message/strategy.ts";
+import type { PriorityArea } from "../../message/unit.ts";
+import type { ArchiveRecord, Store, Wording } from "../../store/store.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import type { Validator } from "../draft/validate-view.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import type { WatchPhases } from "./phases.ts";
+
+export interface CompactionWorld extends Validator {
+  readonly facts: FactsReader;
+  /** False where nothing is kept: then there are no handles. */
+  readonly hasArchive?: boolean;
+  readonly sign: Sign;
+  readonly areas: readonly PriorityArea[];
+  readonly store: Pick<Store, "wordingSizes">;
+  /** Where receipts are made; absent: here. */
+  readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
+  /** Whoever watches; nobody does where nothing is recorded. */
+  readonly watch?: WatchPhases | undefined;
+}
+
+export interface Compaction {
+  readonly edits: readonly Edit[];
+  readonly archive: readonly ArchiveRecord[];
+  readonly wordings: readonly Wording[];
+  readonly strategies: readonly string[];
+  readonly sized: Sized;
+  /** What failed on the way; the request is none the worse for it. */
+  readonly failures: readonly string[];
+}
+
+export interface CompactionTask {
+  readonly draft: Draft;
+  readonly start: Sized;
+  readonly strategies: readonly Strategy[];
+  /** In tokens as we count them, before correction. */
+  readonly goal: Goal;
+  /** How people are told of it: against this limit, and in how many of the provider's tokens for one of ours. */
+  readonly told?: Told;
+}
+
+export interface Told {
+  readonly limit: number;
+  readonly scale: number;
+}

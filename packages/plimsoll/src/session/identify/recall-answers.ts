@@ -1,0 +1,92 @@
+/** Answers that an earlier process recorded: what they say is read from the store again, for whoever sends them back in other words. */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { NodeRecord, Store } from "../../store/store.ts";
+import { wireNamed } from "../../wire/wires.ts";
+import { echoIn, noteMarks, noteWords } from "../log/echoes.ts";
+import { findCommon, type Link, type LogMessage, type Marks, type SessionLog } from "../log/log.ts";
+import { marksInBody } from "../measure/message-facts.ts";
+
+/** Of the newest answers of a session. Older ones are not rearranged any more. */
+const recalledMax = 2000;
+
+const answersPerStep = 64;
+
+type Recalling = Pick<Store, "bodies" | "wordings">;
+
+/** Contract: afterwards the log knows what its answers have said, also those that were recorded by an earlier process. */
+export async function recallAnswers(store: Recalling, log: SessionLog): Promise<void> {
+  log.recalled ??= readAnswers(store, log).catch((error: unknown) => {
+    delete log.recalled;
+    if (PlimsollError.is(error) && error.code === "STORE_CORRUPT") throw error;
+    // A store that cannot be read now must not end a conversation: an answer may be recorded twice.
+  });
+  await log.recalled;
+}
+
+async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
+  const nodes = [...log.nodes.values()].filter(({ source }) => source !== "inner");
+  const answers = nodes.filter(
+    ({ role, source }) => role === "assistant" && (source === "answer" || source === "echo"),
+  );
+  const rivals = answers.slice(0, -recalledMax).filter(({ parent }) => hasRivals(log, parent));
+  const recalled = [...rivals.slice(-recalledMax), ...answers.slice(-recalledMax)];
+  const { marks, spellings } = await marksIn(store, log, recalled);
+  const first = new Map<string, number>();
+  for (const { seq, source, identity, isComplete } of nodes) {
+    const said = { marks: marks.get(seq) };
+    if (source === "answer" && isComplete) noteMarks(log, seq, said);
+    noteWords(log, seq, said.marks);
+    const moved = first.get(identity);
+    const echo =
+      echoIn(log, said) ?? (moved === undefined ? undefined : { of: moved, isWhole: true });
+    if (source !== "echo") first.set(identity, seq);
+    else if (echo !== undefined) log.echoes.set(seq, echo);
+  }
+  for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
+}
+
+/** Only their words tell answers of one place apart. */
+function hasRivals({ answersBelow }: SessionLog, parent: number | null): boolean {
+  return (answersBelow.get(parent ?? 0)?.length ?? 0) > 1;
+}
+
+interface RecalledMarks {
+  readonly marks: ReadonlyMap<number, Marks>;
+  /** As clients have sent answers back. */
+  readonly spellings: ReadonlyMap<number, Marks>;
+}
+
+async function marksIn(
+  store: Recalling,
+  { record }: SessionLog,
+  nodes: readonly NodeRecord[],
+): Promise<RecalledMarks> {
+  const wire = wireNamed(record.wire);
+  const [marks, spellings] = [new Map<number, Marks>(), new Map<number, Marks>()];
+  const read = (bodies: ReadonlyMap<number, Uint8Array>, into: Map<number, Marks>): void => {
+    for (const [seq, body] of bodies) {
+      const found = wire && marksInBody(wire, body);
+      if (found !== undefined) into.set(seq, found);
+    }
+  };
+  for (let start = 0; start < nodes.length; start += answersPerStep) {
+    const seqs = nodes.slice(start, start + answersPerStep).map(({ seq }) => seq);
+    read(await store.bodies(record.id, seqs), marks);
+    read(await store.wordings(record.id, seqs), spellings);
+  }
+  return { marks, spellings };
+}
+
+/** Whether an answer in a request is in no place of the log: its client spells or places it otherwise. */
+export function bringsAnswers(
+  log: SessionLog,
+  {
+    messages,
+    links,
+  }: { readonly messages: readonly LogMessage[]; readonly links: readonly Link[] },
+): boolean {
+  // Before a message that is in its place all others are in theirs.
+  const { common } = findCommon(log, links);
+  return messages.slice(common).some(({ role }) => role === "assistant");
+}

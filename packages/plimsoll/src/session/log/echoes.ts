@@ -1,0 +1,93 @@
+import type { NodeRecord } from "../../store/store.ts";
+import type { Echo, LogMessage, Marks, SessionLog } from "./log.ts";
+import { ownBranches } from "./visible.ts";
+
+interface Marked {
+  readonly marks?: Marks | undefined;
+}
+
+/** A session of this many answers has long forgotten the first ones. */
+const maxMarks = 20_000;
+
+export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void {
+  if (marks === undefined) return;
+  const { answerByMark } = log;
+  if (answerByMark.size > maxMarks) answerByMark.clear();
+  const { calls, texts, shortTexts, allTexts } = marks;
+  for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
+  // A text beside calls is never the whole answer.
+  const sizeOf = (size: number): number => (calls.length > 0 ? Number.POSITIVE_INFINITY : size);
+  for (const mark of shortTexts) answerByMark.set(mark, { seq, size: Number.POSITIVE_INFINITY });
+  answerByMark.set(allTexts, { seq, size: sizeOf(1) });
+  for (const mark of texts) answerByMark.set(mark, { seq, size: sizeOf(texts.length) });
+  noteWords(log, seq, marks);
+}
+
+/** So many spellings of one answer are told apart. */
+const maxSpellings = 4;
+
+export function noteWords({ words }: SessionLog, seq: number, marks: Marks | undefined): void {
+  const known = words.get(seq) ?? [];
+  if (marks === undefined || known.includes(marks.words) || known.length >= maxSpellings) return;
+  words.set(seq, [...known, marks.words]);
+}
+
+/** Whether a message has the words of an answer, as it was given or as its client has sent it back. */
+export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked): boolean {
+  return marks !== undefined && words.get(seq)?.includes(marks.words) === true;
+}
+
+/** Whether a message of a request is, word for word, one that is in the log. */
+export function saysSame(
+  log: SessionLog,
+  { seq, identity, hash }: NodeRecord,
+  message: LogMessage | undefined,
+): boolean {
+  if (message === undefined) return false;
+  const isSame = identity === message.identity || hash === message.hash;
+  return isSame || hasWordsOf(log, seq, message);
+}
+
+/** The answer that a message repeats, and says nothing beside: by its calls, and without calls by its texts. */
+export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
+  if (marks === undefined) return undefined;
+  const { calls, texts, shortTexts, allTexts } = marks;
+  const answers = (calls.length > 0 ? calls : texts).map((mark) => answerByMark.get(mark));
+  const [first] = answers;
+  if (first === undefined || answers.includes(undefined)) return undefined;
+  const isKnown = (mark: string): boolean => answerByMark.has(mark);
+  if (!isKnown(allTexts) && ![...texts, ...shortTexts].every(isKnown)) return undefined;
+  const isWhole = answers.length === first.size && answers.every((one) => one?.seq === first.seq);
+  return { of: first.seq, isWhole };
+}
+
+/** Messages that a client no longer sends where they were said, by identity: each may be said again once. */
+export type LeftMessages = Map<string, number[]>;
+
+export function leftBehind(nodes: readonly NodeRecord[]): LeftMessages {
+  const left: LeftMessages = new Map();
+  for (const { identity, seq } of nodes) left.set(identity, [...(left.get(identity) ?? []), seq]);
+  return left;
+}
+
+/** The message that its client has moved to here. */
+function movedFrom(
+  { echoes }: SessionLog,
+  left: LeftMessages,
+  { identity }: Pick<LogMessage, "identity">,
+): Echo | undefined {
+  const seq = left.get(identity)?.shift();
+  if (seq === undefined) return undefined;
+  return echoes.get(seq) ?? { of: seq, isWhole: true };
+}
+
+/** What a message says again on a branch that can look up where it was said first. */
+export function echoOn(
+  log: SessionLog,
+  branch: string,
+  { message, left }: { readonly message: LogMessage; readonly left: LeftMessages },
+): Echo | undefined {
+  const echo = movedFrom(log, left, message) ?? echoIn(log, message);
+  const first = log.nodes.get(echo?.of ?? -1)?.branch;
+  return first !== undefined && ownBranches(log, branch).has(first) ? echo : undefined;
+}

@@ -1,0 +1,92 @@
+/** What happens to a turn, for whoever watches, and for the table of errors. */
+
+import type { ErrorCode } from "../../message/error.ts";
+import type { Rung } from "../../message/event.ts";
+import { announce } from "./append.ts";
+import type { BranchState, SessionLog } from "./log.ts";
+
+/** The turn that is spoken of. */
+interface ReportedTurn {
+  readonly log: SessionLog;
+  readonly turn: { readonly id: string; readonly at: number };
+}
+
+export function reportWarning({ log, turn }: ReportedTurn, filled: number, limit: number): void {
+  announce(log, {
+    type: "context-warning",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    filled,
+    limit,
+  });
+}
+
+/** Once per conversation: the names stay. */
+export function reportRenamed(
+  { log, turn }: ReportedTurn,
+  branch: BranchState,
+  names: readonly string[],
+): void {
+  if (branch.renamed === names.join(" ")) return;
+  branch.renamed = names.join(" ");
+  announce(log, {
+    type: "own-tools-renamed",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    names,
+  });
+}
+
+export function reportDegraded(reported: ReportedTurn, rung: Rung, reason: string): void {
+  const { log, turn } = reported;
+  announce(log, {
+    type: "degraded",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    rung,
+    reason,
+  });
+  recordError(reported, "BREAKER_FAILED", reason, { rung });
+}
+
+export function reportEnforced(
+  reported: ReportedTurn,
+  action: "final" | "refused",
+  tokens: number,
+  limit: number,
+): void {
+  const { log, turn } = reported;
+  announce(log, {
+    type: "guard-enforced",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    action,
+    reason: "context",
+    tokens,
+    limit,
+  });
+  const isFinal = action === "final";
+  recordError(
+    reported,
+    isFinal ? "RECOVERY_TRIGGERED" : "TOKEN_LIMIT_EXCEEDED",
+    isFinal
+      ? "Still over limit after shrink: the turn goes as the last one."
+      : "The request does not fit, and nothing more can be taken out.",
+    { tokens, limit },
+  );
+}
+
+export function recordError(
+  { log, turn }: ReportedTurn,
+  code: ErrorCode,
+  message: string,
+  fields: Readonly<Record<string, string | number | boolean>> = {},
+): void {
+  const { id: session, tenant } = log.record;
+  const error = { session, code, message, at: turn.at, fields: { turn: turn.id, ...fields } };
+  log.unsaved.push(Promise.resolve({ kind: "error", tenant, error }));
+}
