@@ -26,9 +26,15 @@ export type WorkerRequest =
   | { readonly id: number; readonly kind: "aside"; readonly session: string }
   | { readonly id: number; readonly kind: "check" | "rebuild" | "close" };
 
+export interface WorkerError {
+  readonly code: string;
+  readonly message: string;
+  readonly fields?: PlimsollError["fields"];
+}
+
 export type WorkerReply =
   | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
-  | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
+  | { readonly id: number; readonly error: WorkerError };
 
 interface Waiting {
   readonly resolve: (rows: Rows) => void;
@@ -181,13 +187,14 @@ function storeStopped(file: string, cause?: unknown): PlimsollError {
   });
 }
 
-function storeError(error: { code: string; message: string }, file: string): PlimsollError {
+function storeError(error: WorkerError, file: string): PlimsollError {
   // Of SQLITE_READONLY_DIRECTORY and its like, what kind they are.
   const kind = /^SQLITE_[A-Z]+|.*/.exec(error.code)?.[0];
   switch (kind) {
     case "STORE_NEWER":
     case "STORE_FAILED":
-      return new PlimsollError(kind, error.message);
+    case "STORE_CORRUPT":
+      return new PlimsollError(kind, error.message, { fields: error.fields ?? {} });
     case "SQLITE_NOTADB":
     case "SQLITE_CORRUPT":
       return new PlimsollError(
