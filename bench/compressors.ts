@@ -149,8 +149,9 @@ function take(
   const byHash = new Map<string, SourceFile>();
   const isRead = (text: string): boolean => stillParses(grammar, text);
   for (const path of files.filter((file) => matches.test(file))) {
-    const { size: bytes } = statSync(path);
-    if (bytes < size.least || bytes > size.most) continue;
+    const found = statSync(path);
+    // Packages have names such as "highlight.js".
+    if (!found.isFile() || found.size < size.least || found.size > size.most) continue;
     const text = readFileSync(path, "utf8");
     byHash.set(createHash("sha256").update(text).digest("hex"), { path, text });
   }

@@ -22,6 +22,24 @@ export interface SqlStatement {
   readonly values: readonly SqlValue[];
   /** With the same values, where the first one has changed nothing. */
   readonly otherwise?: string;
+  readonly sealed?: SealedReading;
+}
+
+/** Each row is checked against its seal where it is read, and comes with these columns only: the others are of no use here. */
+export interface SealedReading {
+  readonly table: SealedTable;
+  readonly columns: readonly string[];
+}
+
+/** Contract: throws STORE_CORRUPT for the first row that is not what was written. */
+export function sealedRows(
+  rows: readonly SqlRow[],
+  { table, columns }: SealedReading,
+): readonly SqlRow[] {
+  return rows.map((row) => {
+    checkSeal(table, row);
+    return Object.fromEntries(columns.map((column) => [column, row[column] ?? null]));
+  });
 }
 
 export function textOf(row: SqlRow, column: string): string {
@@ -69,8 +87,27 @@ export function readBranch(row: SqlRow): BranchRecord {
   };
 }
 
+export const nodeColumns = [
+  "seq",
+  "parent",
+  "role",
+  "source",
+  "turn",
+  "branch",
+  "talk",
+  "identity",
+  "chain",
+  "loose_chain",
+  "hash",
+  "bytes",
+  "tokens",
+  "certainty",
+  "is_complete",
+  "at",
+];
+
+/** Of a row whose seal was checked. */
 export function readNode(row: SqlRow): NodeRecord {
-  checkSeal("messages", row);
   return {
     seq: Number(row["seq"]),
     parent: row["parent"] === null ? null : Number(row["parent"]),

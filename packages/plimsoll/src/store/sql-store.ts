@@ -5,10 +5,11 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
-import { type SqlRow, type SqlValue, checkSeal, isSealed, sealedColumns, spoiltRow } from "./seal.ts";
+import { checkSeal, isSealed, type SealedTable, type SqlRow, type SqlValue, sealedColumns, spoiltRow } from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,
+  nodeColumns,
   readArchived,
   readBranch,
   readEdit,
@@ -26,6 +27,7 @@ import type {
   ErrorRecord,
   EventQuery,
   MessageRecord,
+  NodeRecord,
   Page,
   Rebuilt,
   SessionSnapshot,
@@ -52,8 +54,8 @@ export const keptEvents = 100_000;
 export const keptErrors = 10_000;
 const valuesPerQuery = 250;
 
-/** Without bodies. */
-const nodeColumns = [...sealedColumns.messages, "seal"].join(", ");
+/** Of so many messages one is told at once: while these are read here, the next ones are read there. */
+const nodesPerQuery = 2000;
 
 export function createSqlStore(driver: SqlDriver): Store {
   const all = (sql: string, ...values: readonly SqlValue[]): Promise<readonly SqlRow[]> =>
@@ -212,16 +214,34 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
     sql: "SELECT * FROM branches WHERE session = ? ORDER BY number",
     values: [id],
   });
-  const nodes = await driver.query({
-    sql: `SELECT ${nodeColumns} FROM messages WHERE session = ? ORDER BY seq`,
-    values: [id],
-  });
   return whole({
     session: record,
     branches: branches.map(readBranch),
-    nodes: nodes.map(readNode),
+    nodes: await readNodes(driver, id),
     edits: await readEdits(driver, id),
   });
+}
+
+async function readNodes(driver: SqlDriver, session: string): Promise<readonly NodeRecord[]> {
+  const nodes: NodeRecord[] = [];
+  const readFrom = (after: number): Promise<readonly SqlRow[]> =>
+    driver.query({
+      sql: `SELECT ${sealedOf("messages")} FROM messages WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
+      values: [session, after, nodesPerQuery],
+      sealed: { table: "messages", columns: nodeColumns },
+    });
+  let rows = await readFrom(0);
+  while (rows.length > 0) {
+    const isLast = rows.length < nodesPerQuery;
+    const next = isLast ? [] : readFrom(Number(rows.at(-1)?.["seq"]));
+    for (const row of rows) nodes.push(readNode(row));
+    rows = await next;
+  }
+  return nodes;
+}
+
+function sealedOf(table: SealedTable): string {
+  return [...sealedColumns[table], "seal"].join(", ");
 }
 
 /** A page that was spoilt may hide rows: messages are numbered from one on, and branches end with one of them. */
@@ -240,8 +260,9 @@ async function readMessages(
   page: Page,
 ): Promise<readonly MessageRecord[]> {
   const rows = await driver.query({
-    sql: "SELECT * FROM messages WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?",
+    sql: `SELECT ${sealedOf("messages")}, body FROM messages WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`,
     values: [session, page.after ?? 0, page.limit],
+    sealed: { table: "messages", columns: [...nodeColumns, "codec", "body"] },
   });
   return Promise.all(
     rows.map(async (row) => ({ ...readNode(row), body: await bodyOfMessage(session, row) })),
@@ -258,12 +279,12 @@ async function readBodies(
   for (let start = 0; start < seqs.length; start += valuesPerQuery) {
     const some = seqs.slice(start, start + valuesPerQuery);
     const rows = await driver.query({
-      sql: `SELECT ${[...sealedColumns[table], "seal", "body"].join(", ")} FROM ${table}
+      sql: `SELECT ${sealedOf(table)}, body FROM ${table}
         WHERE session = ? AND seq IN (${marks(some)})`,
       values: [session, ...some],
+      sealed: { table, columns: ["seq", "hash", "codec", "body"] },
     });
-    for (const row of rows)
-      bodies.set(Number(row["seq"]), await bodyOfMessage(session, checkSeal(table, row)));
+    for (const row of rows) bodies.set(Number(row["seq"]), await bodyOfMessage(session, row));
   }
   return bodies;
 }

@@ -1,5 +1,6 @@
 /** What is asked of the thread that owns the database, and what it answers. */
 
+import type { PlimsollError } from "../message/error.ts";
 import type { SqlRow } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 
@@ -18,6 +19,12 @@ export type WorkerRequest =
   | { readonly id: number; readonly kind: "aside"; readonly session: string }
   | { readonly id: number; readonly kind: "check" | "rebuild" | "close" };
 
+export interface WorkerError {
+  readonly code: string;
+  readonly message: string;
+  readonly fields?: PlimsollError["fields"];
+}
+
 export type WorkerReply =
   | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
-  | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
+  | { readonly id: number; readonly error: WorkerError };

@@ -7,9 +7,14 @@ import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
 import type { SqlRow } from "./seal.ts";
-import type { SqlStatement } from "./sql-rows.ts";
+import { type SqlStatement, sealedRows } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
-import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
+import type {
+  SqliteOptions,
+  WorkerError,
+  WorkerReply,
+  WorkerRequest,
+} from "./sqlite-questions.ts";
 import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
 import { isBusy, whileBusy } from "./while-busy.ts";
 
@@ -80,14 +85,18 @@ function openOrReport(): Database.Database {
   }
 }
 
-function describe(error: unknown): { code: string; message: string } {
+function describe(error: unknown): WorkerError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "UNKNOWN";
-  return { code, message: error instanceof Error ? error.message : String(error) };
+  const message = error instanceof Error ? error.message : String(error);
+  return { code, message, ...(PlimsollError.is(error) ? { fields: error.fields } : {}) };
 }
 
 function run(statement: SqlStatement): readonly SqlRow[] {
   const compiled = prepare(statement.sql);
-  if (compiled.reader) return compiled.all(...statement.values) as SqlRow[];
+  if (compiled.reader) {
+    const rows = compiled.all(...statement.values) as SqlRow[];
+    return statement.sealed === undefined ? rows : sealedRows(rows, statement.sealed);
+  }
   const { changes } = compiled.run(...statement.values);
   const { otherwise, values } = statement;
   return changes === 0 && otherwise !== undefined ? run({ sql: otherwise, values }) : [];

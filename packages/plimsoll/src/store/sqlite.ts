@@ -9,7 +9,7 @@ import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { SqlRow } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
-import type { SqliteOptions, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
+import type { SqliteOptions, WorkerError, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
 import { endThread } from "./thread-end.ts";
 
@@ -164,13 +164,14 @@ function storeStopped(file: string, cause?: unknown): PlimsollError {
   });
 }
 
-function storeError(error: { code: string; message: string }, file: string): PlimsollError {
+function storeError(error: WorkerError, file: string): PlimsollError {
   // Of SQLITE_READONLY_DIRECTORY and its like, what kind they are.
   const kind = /^SQLITE_[A-Z]+|.*/.exec(error.code)?.[0];
   switch (kind) {
     case "STORE_NEWER":
     case "STORE_FAILED":
-      return new PlimsollError(kind, error.message);
+    case "STORE_CORRUPT":
+      return new PlimsollError(kind, error.message, { fields: error.fields ?? {} });
     case "SQLITE_NOTADB":
     case "SQLITE_CORRUPT":
       return new PlimsollError(
