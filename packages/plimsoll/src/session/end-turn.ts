@@ -60,7 +60,8 @@ function noteUsage(
   const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
   // With what the model looked up on the way: that is in the next request, too.
   takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
-  noteTaken(log, branch, outputToSend(draft, fitted)?.maxTokens ?? outputTokens);
+  const asked = outputToSend(draft, fitted, rounds?.reported?.lookedUpTokens)?.maxTokens;
+  noteTaken(log, branch, { givenTokens: outputTokens, askedTokens: asked ?? outputTokens });
 }
 
 export async function endTurn(
