@@ -37,6 +37,12 @@ test("on a guess it is as long as the reserve, unless it is known that there is 
   expect(fitOutput(wish, limit, 50_000, 24_000)).toEqual({ maxTokens: 11_464 });
 });
 
+test("where the count leaves a little less than the shortest useful answer, that is asked for", () => {
+  expect(fitOutput({ maxTokens: 32_000 }, limitOf(8192, 32_000), 7143, 6920)).toEqual({
+    maxTokens: 1024,
+  });
+});
+
 test("where the count leaves no room for an answer, the lowest plausible one does", () => {
   expect(fitOutput({ maxTokens: 32_000 }, limitOf(65_536, 32_000), 65_000, 63_000)).toEqual({
     maxTokens: 2536,

@@ -31,8 +31,8 @@ export function fitOutput(
   const isTooLong = input.least >= window;
   if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
   const known = Math.max(left - buffer, Math.floor(left * answerShare));
-  // A guess, or a count that leaves no room for an answer, may be too high.
-  const isDoubtful = input.isGuess || left < answerTokensMin;
+  // A guess, or a count that leaves next to no room for an answer, may be too high.
+  const isDoubtful = input.isGuess || left < answerTokensMin / 2;
   const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;
   const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible, outputTokensMin));
   const { thinkingTokens } = wish;

@@ -291,7 +291,7 @@ export const configSchema = z.strictObject({
         .optional(),
       compact_from: share
         .describe(
-          "Share of the limit below which nothing is taken out for money's sake; unless set, the warning threshold.",
+          "Share of the room beside the head (system prompt, tools, first message) below which nothing is taken out for money's sake; unless set, the warning threshold.",
         )
         .optional(),
       expected_turns: z

@@ -2,7 +2,13 @@
 
 import { readJsonPath, selectJson } from "./json-path.ts";
 import type { LineRange } from "./own-arguments.ts";
-import { type Chosen, type Page, type PageRoom, type MatchLines, readMatches } from "./read-matches.ts";
+import {
+  type Chosen,
+  type MatchLines,
+  type Page,
+  type PageRoom,
+  readMatches,
+} from "./read-matches.ts";
 import {
   countFeeds,
   countLines,

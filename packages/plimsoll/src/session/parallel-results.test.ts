@@ -64,6 +64,7 @@ test.each(cases)("%s: %s", async (wire, _, scene) => {
   const plimsoll = await openPlimsoll({ store: "memory", config });
   const { messages: opening, head } = withSystem(wire, tokensOfText(scene.system), [said("Look.")]);
   const messages = [...opening];
+  let overflows = 0;
   for (let at = 0; at < 4; at++) {
     const { body } = requestOf(wire, messages, {
       ...head,
@@ -71,12 +72,23 @@ test.each(cases)("%s: %s", async (wire, _, scene) => {
       [OUTPUT_FIELD[wire]]: scene.maxTokens,
     });
     const turn = await receive(plimsoll, wire, body);
+    const sentTokens = (): { readonly input: number; readonly output: number } => {
+      const sent = JSON.parse(new TextDecoder().decode(turn.body ?? body)) as JsonObject;
+      return { input: turn.fitted.measured.total, output: Number(sent[OUTPUT_FIELD[wire]]) };
+    };
+    const { input, output } = sentTokens();
+    // The provider counts as we do.
+    if (input + output > window) {
+      overflows++;
+      const figures = { needTokens: input + output, limitTokens: window };
+      const overflow = { kind: "input+output", inputTokens: input, ...figures } as const;
+      expect(await turn.overflowed({ ...overflow, maxTokens: output }), `turn ${at}`).toBe(true);
+    }
+    const taken = sentTokens();
+    expect(taken.input + taken.output, `turn ${at}`).toBeLessThanOrEqual(window);
     const sentText = new TextDecoder().decode(turn.body ?? body);
-    const { [OUTPUT_FIELD[wire]]: maxTokens } = JSON.parse(sentText) as JsonObject;
     const { outcome, measured } = turn.fitted;
     expect(["passthrough", "edited", "compacted"], `turn ${at}`).toContain(outcome);
-    // The provider counts as we do, and takes it at once.
-    expect(measured.total + Number(maxTokens), `turn ${at}`).toBeLessThanOrEqual(window);
     const clientText = new TextDecoder().decode(body);
     expect(violationsOf({ wire, clientText, sentText, turn })).toEqual([]);
     const outputs = Array.from({ length: scene.count }, (_one, number) =>
@@ -92,6 +104,65 @@ test.each(cases)("%s: %s", async (wire, _, scene) => {
         usage: { inputTokens: measured.total, outputTokens: 30 },
       },
     });
+    messages.push(...added);
+  }
+  // Only results of which nothing was reported yet may be too much.
+  expect(overflows).toBeLessThanOrEqual(1);
+  await plimsoll.close();
+});
+
+/** Our conversation counts this much at the provider, the head as much as here. */
+interface SeenScene {
+  readonly window: number;
+  readonly head: number;
+  readonly factor: number;
+  readonly count: number;
+  readonly tokens: number;
+  /** In any turn. */
+  readonly mostHidden: number;
+}
+
+const SEEN: Readonly<Record<string, SeenScene>> = {
+  "eight small ones, of which the provider makes half": {
+    ...{ window: 8192, head: 5000, factor: 0.5, count: 8, tokens: 300, mostHidden: 0 },
+  },
+  "a large one, of which the provider makes half": {
+    ...{ window: 32_768, head: 20_000, factor: 0.5, count: 1, tokens: 12_000, mostHidden: 0 },
+  },
+  "three large ones, of which the provider makes half": {
+    ...{ window: 65_536, head: 36_000, factor: 0.5, count: 3, tokens: 10_000, mostHidden: 0 },
+  },
+  "eight of which one is too many": {
+    ...{ window: 32_768, head: 20_000, factor: 1, count: 8, tokens: 1500, mostHidden: 1 },
+  },
+};
+
+test.each(Object.entries(SEEN))("no more is hidden than must be: %s", async (_, scene) => {
+  const { window, head, factor, count, tokens } = scene;
+  const wire = "anthropic";
+  const settings = { contextWindow: window, tokenizer: "approximate" };
+  const plimsoll = await openPlimsoll({
+    store: "memory",
+    config: { providers: { [wire]: settings } },
+  });
+  const opening = withSystem(wire, tokensOfText(head / 2), [said("Look.")]);
+  const tools = [tool(wire, tokensOfText(head / 2))];
+  const messages = [...opening.messages];
+  let fresh: readonly string[] = [];
+  for (let at = 0; at < 4; at++) {
+    const { body } = requestOf(wire, messages, { ...opening.head, tools, max_tokens: 32_000 });
+    const turn = await receive(plimsoll, wire, body);
+    const sentText = new TextDecoder().decode(turn.body ?? body);
+    const hidden = fresh.filter((text) => !sentText.includes(JSON.stringify(text).slice(1, -1)));
+    expect(hidden.length, `turn ${at}`).toBeLessThanOrEqual(scene.mostHidden);
+    const { total, conversation } = turn.fitted.measured;
+    const inputTokens = Math.ceil(total - conversation + conversation * factor);
+    expect(inputTokens + 1024, `turn ${at}`).toBeLessThanOrEqual(window);
+    fresh = Array.from({ length: count }, (_one, number) => lines(`${at}.${number}`, tokens));
+    const added = parallel(wire, fresh, `c${at}x`);
+    const answer = { outcome: "message", choices: [added.slice(0, 1)] } as const;
+    const usage = { inputTokens, outputTokens: 30 };
+    await turn.end({ status: "complete", answer: { ...answer, usage } });
     messages.push(...added);
   }
   await plimsoll.close();

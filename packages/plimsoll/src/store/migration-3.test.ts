@@ -3,7 +3,7 @@ import Database from "better-sqlite3";
 import { expect, test } from "vitest";
 import { migrateSqlite } from "./migrate-sqlite.ts";
 import { migrations } from "./migrations.ts";
-import { type SqlRow, isSealed, type SealedTable, sealedColumns } from "./seal.ts";
+import { isSealed, type SealedTable, type SqlRow, sealedColumns } from "./seal.ts";
 
 /** A store of schema 2 with one branch on which two people were put: the first one's question is not on its path. */
 function oldStore(): Database.Database {

@@ -6,7 +6,7 @@
 import type { Database } from "better-sqlite3";
 import { chainRoot, nextChain } from "./chain.ts";
 import { unpackRecord } from "./record.ts";
-import { type SqlRow, type SealedTable, sealedColumns, sealOf } from "./seal.ts";
+import { type SealedTable, type SqlRow, sealedColumns, sealOf } from "./seal.ts";
 import type { TurnRecord } from "./store.ts";
 
 export const statements3: readonly string[] = [

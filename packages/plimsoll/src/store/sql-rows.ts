@@ -6,7 +6,7 @@ import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
 import { unpackBody } from "./body.ts";
 import { unpackRecord } from "./record.ts";
-import { type SqlRow, type SqlValue, checkSeal, type SealedTable, spoiltRow } from "./seal.ts";
+import { checkSeal, type SealedTable, type SqlRow, type SqlValue, spoiltRow } from "./seal.ts";
 import type {
   ArchiveRecord,
   ArchiveSource,

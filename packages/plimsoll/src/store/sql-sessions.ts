@@ -1,6 +1,6 @@
 /** Which sessions there are. */
 
-import { type SqlRow, type SqlValue, isSealed, type SealedTable } from "./seal.ts";
+import { isSealed, type SealedTable, type SqlRow, type SqlValue } from "./seal.ts";
 import { readSession, type SqlStatement } from "./sql-rows.ts";
 import type { SessionQuery, SessionRecord, SessionSummary } from "./store.ts";
 

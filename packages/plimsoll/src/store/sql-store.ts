@@ -5,7 +5,15 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
-import { checkSeal, isSealed, type SealedTable, type SqlRow, type SqlValue, sealedColumns, spoiltRow } from "./seal.ts";
+import {
+  checkSeal,
+  isSealed,
+  type SealedTable,
+  type SqlRow,
+  type SqlValue,
+  sealedColumns,
+  spoiltRow,
+} from "./seal.ts";
 import {
   bodyOf,
   bodyOfMessage,

@@ -1,7 +1,7 @@
 /** Writes as SQL statements. Every row but those that are named by their own hash is sealed. */
 
 import { packRecord, plainRecord } from "./record.ts";
-import { type SqlRow, type SqlValue, type SealedTable, sealedColumns, sealOf } from "./seal.ts";
+import { type SealedTable, type SqlRow, type SqlValue, sealedColumns, sealOf } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 import type { BranchRecord, SessionRecord, Write } from "./store.ts";
 

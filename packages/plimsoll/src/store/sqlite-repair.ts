@@ -17,7 +17,7 @@ import { dirname } from "node:path";
 import Database from "better-sqlite3";
 import { migrateSqlite } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
-import { type SqlRow, isSealed, type SealedTable, sealedColumns } from "./seal.ts";
+import { isSealed, type SealedTable, type SqlRow, sealedColumns } from "./seal.ts";
 import type { Rebuilt } from "./store.ts";
 
 /** Everything that belongs to one session, by the column that says so. */

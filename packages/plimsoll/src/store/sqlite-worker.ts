@@ -9,12 +9,7 @@ import { migrations, schemaVersion } from "./migrations.ts";
 import type { SqlRow } from "./seal.ts";
 import { type SqlStatement, sealedRows } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
-import type {
-  SqliteOptions,
-  WorkerError,
-  WorkerReply,
-  WorkerRequest,
-} from "./sqlite-questions.ts";
+import type { SqliteOptions, WorkerError, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
 import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
 import { isBusy, whileBusy } from "./while-busy.ts";
 

@@ -1,6 +1,6 @@
 /** Small conversations, written by hand. */
 
-import { type Message, type Part, messageText } from "../../src/message/message.ts";
+import { type Message, messageText, type Part } from "../../src/message/message.ts";
 import type { SeenConversation } from "../../src/message/strategy.ts";
 
 export function user(words: string): Message {

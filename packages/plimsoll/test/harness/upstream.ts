@@ -17,7 +17,12 @@ import { gunzipSync } from "node:zlib";
 import { type Answer, renderEvents, renderJson } from "./answer.ts";
 import type { Frame, Reply, Usage } from "./answer-parts.ts";
 import { outputItems, responseId } from "./answer-responses.ts";
-import { type Recorded, type UpstreamRequest, AnswerWriter, type WriterOptions } from "./answer-writer.ts";
+import {
+  AnswerWriter,
+  type Recorded,
+  type UpstreamRequest,
+  type WriterOptions,
+} from "./answer-writer.ts";
 import { countAnswer, countRequest, maxOutputOf } from "./counting.ts";
 import { Issued } from "./issued.ts";
 import { isObject, isString, type Json, type JsonObject, parseJson, type Wire } from "./json.ts";

@@ -3,7 +3,13 @@
  * for byte and in order; what is left out is marked where it stood.
  */
 
-import { type Piece, type SheetRendering, type JsonSheet, readJsonSheet, renderJsonSheet } from "./json-pieces.ts";
+import {
+  type JsonSheet,
+  type Piece,
+  readJsonSheet,
+  renderJsonSheet,
+  type SheetRendering,
+} from "./json-pieces.ts";
 import { estimateTokens, stretchesOf } from "./long-lines.ts";
 
 export interface Sheet {

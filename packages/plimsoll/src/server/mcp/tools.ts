@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { PlimsollError } from "../../message/error.ts";
-import { type JsonObject, type JsonValue, isObject } from "../../message/json.ts";
+import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { ownToolsBeside, readOwnCall } from "../../offload/own-tools.ts";
 import { type StatusStore, statusOf } from "../../session/inspect/status.ts";

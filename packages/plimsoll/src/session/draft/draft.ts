@@ -13,7 +13,14 @@ import { type View, wholeView } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { Head } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
-import { type ShownTools, type MeasuredTools, type OwnOffer, toolsOf, withTools, worthItsRoom } from "../tools/own-tools-offer.ts";
+import {
+  type MeasuredTools,
+  type OwnOffer,
+  type ShownTools,
+  toolsOf,
+  withTools,
+  worthItsRoom,
+} from "../tools/own-tools-offer.ts";
 import { type BodyChanges, type Patch, type Rendering, renderView } from "./render.ts";
 
 export interface Draft {

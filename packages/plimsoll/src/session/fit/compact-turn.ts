@@ -3,8 +3,8 @@
  * not seen yet; then recovery. What only an estimate says is too much goes no further than the chain.
  */
 
-import type { Told, Compaction } from "./compaction.ts";
 import { judgeAfter, type Verdict } from "../../budget/guard.ts";
+import { answerTokensMin } from "../../budget/output-room.ts";
 import { freshStart } from "../../compact/strategies/fresh-start.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Outcome } from "../../message/event.ts";
@@ -14,6 +14,8 @@ import { type Guard, type JudgedView, judged } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
+import { byComponent } from "../measure/calibrations.ts";
+import type { Compaction, Told } from "./compaction.ts";
 import { toldAnew } from "./defer-tools.ts";
 import { type Fitted, type FitWorld, fitted, lastResort } from "./last-resort.ts";
 import { offloadLast } from "./offload-fresh-results.ts";
@@ -27,6 +29,8 @@ const shallowest = 0.86;
 /** One that frees less than this, or comes this soon after another, goes a level deeper instead of coming again. */
 const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;
+/** No more results are hidden than makes room for an answer of some length. */
+const answerRoom = 2 * answerTokensMin;
 /** Deeper than this there is only a fresh start. */
 const deepestLevel = 2;
 
@@ -185,11 +189,12 @@ async function orWithoutFresh(
 ): Promise<Tried> {
   if (!isOver(world, draft, tried, compacting) && !isLikelyOver(world, draft, tried, compacting))
     return tried;
-  const { guard, before: first, mostTokens = Number.POSITIVE_INFINITY } = compacting;
+  const { guard, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const { sized } = tried.compaction;
   const { projection } = judged(world, draft, sized, guard);
   const scale = projection.tokens / Math.max(1, sized.measured.total);
-  const most = Math.min(first.limit * guard.thresholds.compact, mostTokens * scale);
+  const { named, reserve } = draft.targets[0].limit;
+  const most = Math.min(named - Math.min(reserve, answerRoom), mostTokens * scale);
   const smaller = await offloadLast(world, draft, start, projection.tokens - most);
   if (smaller === start) return tried;
   const before = judged(world, draft, smaller, guard);
@@ -245,9 +250,21 @@ function isLikelyOver(
 ): boolean {
   if (!world.calibrations.isReported(draft.log, draft.targets[0])) return false;
   const { projection } = judged(world, draft, sized, guard);
-  const least = projection.tokens;
+  const { tokens, head } = projection;
+  const doubt = isReportedOf(draft, sized) ? 1 : unreported;
+  const least = Math.min(tokens, Math.floor(head + (tokens - head) / doubt));
   return judgeAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
 }
+
+/** A report of little more than a head says nothing of a result. */
+function isReportedOf({ branch: { basis }, targets }: Draft, { measured }: Sized): boolean {
+  if (basis === undefined || basis.target !== targets[0].key) return false;
+  return basis.estimated.conversation >= byComponent(measured).conversation * reportedShare;
+}
+
+const reportedShare = 0.25;
+/** So far below our estimate a conversation may be of which nothing was reported. */
+const unreported = 1.5;
 
 async function tryRecovery(
   world: FitWorld,

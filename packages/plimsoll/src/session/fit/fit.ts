@@ -201,7 +201,7 @@ function isWarned({ branch }: Draft, { view }: Sized): boolean {
 
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
 
-/** After a provider's own "too long": smaller by at least a tenth, or with a shorter answer, or not at all. */
+/** After a provider's own "too long": smaller by at least a tenth of what is beside the head, or with a shorter answer, or not at all. */
 export async function refit(
   world: FitWorld,
   draft: Draft,
@@ -228,7 +228,7 @@ export async function refit(
   const isLong = isCounted && (shorter ?? 0) >= target.limit.reserve * answerShare;
   if (isShorter && !sent.isFinal && (isLong || before.verdict.kind === "fits"))
     return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
-  const mostTokens = Math.floor(sent.measured.total * smallerShare);
+  const mostTokens = smallerThan(sent);
   const next = await compactTurn(world, draft, start, {
     guard,
     before,
@@ -245,6 +245,12 @@ export async function refit(
 }
 
 const smallerShare = 0.9;
+
+/** Of what can be taken out. */
+function smallerThan({ measured, projection }: Fitted): number {
+  const head = Math.min(1, projection.head / Math.max(1, projection.tokens)) * measured.total;
+  return Math.floor(head + (measured.total - head) * smallerShare);
+}
 
 /** Where the provider has counted the request, an answer of so much of the reserve is worth more than what a compaction takes out. */
 const answerShare = 0.5;

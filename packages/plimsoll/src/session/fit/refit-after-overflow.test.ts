@@ -85,3 +85,29 @@ test("what the model has looked up in a turn that turns out too long is counted 
   await turn.end({ status: "failed" });
   await plimsoll.close();
 });
+
+test("a window that the provider has named holds for the rest of the turn", async () => {
+  const plimsoll = await opened(100_000);
+  const old = Array.from({ length: 12 }, (_, at) => [
+    called(wire, `c${at}`),
+    result(wire, `c${at}`, lines(`${at}`, 2400)),
+  ]).flat();
+  const large = [called(wire, "large"), result(wire, "large", lines("large", 40_000))];
+  const messages = [said("Look."), ...old, ...large];
+  const { body } = requestOf(wire, messages, { tools: [tool(wire)], max_tokens: 32_000 });
+  const turn = await receive(plimsoll, wire, body);
+  const needTokens = turn.fitted.measured.total;
+  expect(await turn.overflowed({ kind: "input", needTokens, limitTokens: 26_000 })).toBe(true);
+  const call = { type: "tool_use", id: "toolu_own", name: "compact_context", input: {} };
+  const usage = { inputTokens: turn.fitted.measured.total, outputTokens: 30 };
+  const answer = {
+    outcome: "message",
+    choices: [[{ role: "assistant", content: [call] }]],
+  } as const;
+  expect(await turn.rounds?.answered({ ...answer, usage })).toBe("again");
+  expect(turn.fitted.target.limit.window).toBe(26_000);
+  const sent = JSON.parse(new TextDecoder().decode(turn.body)) as { readonly max_tokens: number };
+  expect(turn.fitted.tokensAfter + sent.max_tokens).toBeLessThanOrEqual(26_000);
+  await turn.end({ status: "failed" });
+  await plimsoll.close();
+});

@@ -111,13 +111,13 @@ function learnFrom(
     context.targets.learnWindow(target, limitTokens);
     log.taken.delete(target.key);
   }
-  // Without a figure we know only that this was too much; said of a second try it tells nothing more.
+  // Without a figure we know only that this was too much.
   const isTooMuch = kind === "input" || kind === "input+output";
-  if (limitTokens === undefined && input === undefined && isTooMuch && attempt === 1)
-    log.windows.set(
-      target.key,
-      windowBelow(overflow, fitted.tokensAfter + lookedUpTokens, answer, log.taken.get(target.key)),
-    );
+  if (limitTokens === undefined && input === undefined && isTooMuch) {
+    const refused = { tokens: fitted.tokensAfter + lookedUpTokens, answer };
+    const mayBeAnswer = kind === "input+output" || attempt === 1;
+    log.windows.set(target.key, windowBelow(refused, mayBeAnswer, log.taken.get(target.key)));
+  }
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
@@ -127,21 +127,32 @@ function learnFrom(
   return context.targets.narrowed(known, log.windows.get(target.key));
 }
 
+interface Refused {
+  readonly tokens: number;
+  /** As long as the request asked for. */
+  readonly answer: number;
+}
+
 /**
- * Half-way between the most that the provider took and what it refused. Where nothing is known of the former, and the answer
- * was too long and not the request, half of the answer is tried next.
+ * Half-way between the most that the provider took and what it refused. Some servers keep room for the answer that is asked
+ * for, others do not, and a bare refusal does not say: a long answer is made shorter first, which costs nothing; what is
+ * refused even so is too long itself.
  */
 function windowBelow(
-  { kind }: Overflow,
-  tokens: number,
-  answer: number,
+  { tokens, answer }: Refused,
+  mayBeAnswer: boolean,
   taken: TakenTokens | undefined,
 ): number {
-  const isAnswer = kind === "input+output";
-  const refused = isAnswer ? tokens + answer : tokens;
-  if (taken !== undefined && taken.total < refused) return Math.floor((taken.total + refused) / 2);
-  return Math.floor(isAnswer ? tokens + answer / 2 : (tokens + answer) * belowTooMuch);
+  const { used = 0, total = 0 } = taken ?? {};
+  if (mayBeAnswer && answer > tokens * longAnswer) {
+    const most = tokens + answer;
+    return Math.floor((Math.max(tokens, total < most ? total : 0) + most) / 2);
+  }
+  return Math.floor(used > 0 && used < tokens ? (used + tokens) / 2 : tokens * belowTooMuch);
 }
+
+/** An answer of less than this share of its request is not what makes it too long. */
+const longAnswer = 0.05;
 
 /** What the provider counted of the request alone. */
 function inputOf(

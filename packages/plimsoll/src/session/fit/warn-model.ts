@@ -58,7 +58,7 @@ export async function addNote(
 }
 
 /** Only where the model has the tool. */
-export function wayOut({ offer }: Draft, { tools }: Sized): string {
+function wayOut({ offer }: Draft, { tools }: Sized): string {
   if (offer === undefined || tools.elements.length === 0) return "";
   return ` Call ${offer.own.nameOf("compact_context")} to make room now, at a point of your choice.`;
 }

@@ -49,6 +49,11 @@ export function usualGoal(limit: number, head: number): number {
   return Math.max(limit * depth, head + (limit - head) * restLeft);
 }
 
+/** For money's sake alone: as deep as any other, and at least half of what is beside the head goes. */
+function earlyGoal({ limit, projection: { tokens, head } }: JudgedView): number {
+  return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
+}
+
 /** As many turns are expected as there were (what has lasted, lasts), within these. */
 const expected = { least: 3, most: 100 };
 export const waits: Timing = { kind: "wait" };
@@ -63,7 +68,8 @@ export function timingOf(
   if (verdict.kind === "fits") return earlyTiming(world, draft, start, { guard, before });
   if (verdict.kind !== "compact") return { kind: "compact", reason: "compact", isVoluntary: false };
   const isForced = verdict.isForced || verdict.overTokens > 0;
-  const worth = worthNow(world, draft, start, { guard, before, share: 1 });
+  const afterTokens = usualGoal(before.limit, before.projection.head);
+  const worth = worthNow(world, draft, start, { guard, before, afterTokens });
   // Limits of agents are for what a model can bear, and not for money.
   const mayWait = !isForced && guard.own.agentLimit === undefined && !isCold(world, draft);
   if (mayWait && worth !== undefined && worth.savedUsd <= 0) return waits;
@@ -86,13 +92,13 @@ function earlyTiming(
   const { branch, isHeld } = draft;
   // Nobody knows how full a window is whose size nobody has named.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
-  const isFull = !isGuess && before.projection.tokens >= before.limit * from;
+  const isFull = !isGuess && filledBesideHead(before) >= from;
   if (!isFull || when === "forced" || isHeld === true) return waits;
   const cold = isCold(world, draft);
   if (when === "cold" && !cold) return waits;
   if ((branch.record.counters?.debtUsd ?? 0) > 0) return waits;
-  const mostTokens = Math.floor(start.measured.total * depth);
-  const worth = worthNow(world, draft, start, { guard, before, share: depth });
+  const goal = earlyGoal(before);
+  const worth = worthNow(world, draft, start, { guard, before, afterTokens: goal });
   const saves = worth !== undefined && (cold ? worth.priceUsd < 0 : worth.savedUsd > 0);
   if (!saves) return waits;
   return {
@@ -100,14 +106,28 @@ function earlyTiming(
     reason: cold ? "cold" : "pays",
     isVoluntary: true,
     worth,
-    mostTokens,
+    mostTokens: Math.floor((goal * start.measured.total) / Math.max(1, before.projection.tokens)),
     priceOf: (afterTokens) =>
-      priceAt(world, draft, { before, afterTokens, prefixTokens: headOf(start, before) }),
+      priceAt(world, draft, { before, afterTokens, prefixTokens: prefixOf(start, before) }),
   };
 }
 
-/** System prompt and tools: what no compaction touches. */
-function headOf({ measured }: Sized, { projection }: JudgedView): number {
+/** What the head takes no compaction gives back, whether the limit gave way to it or not: it fills nothing here. */
+function filledBesideHead({ limit, projection: { tokens, head } }: JudgedView): number {
+  return head < limit ? (tokens - head) / (limit - head) : 0;
+}
+
+/** From here on a compaction is forced, as the guard sees it. */
+function forcedFrom(
+  { limit, isBesideHead, projection }: JudgedView,
+  { thresholds }: Guard,
+): number {
+  const head = isBesideHead ? projection.head : 0;
+  return head + (limit - head) * thresholds.block;
+}
+
+/** System prompt and tools: what stands before every edit. */
+function prefixOf({ measured }: Sized, { projection }: JudgedView): number {
   return ((measured.system + measured.tools) * projection.tokens) / Math.max(1, measured.total);
 }
 
@@ -134,8 +154,8 @@ function priceAt(
 interface Weighing {
   readonly guard: Guard;
   readonly before: JudgedView;
-  /** What is left of the request at most. */
-  readonly share: number;
+  /** What is left of the request. */
+  readonly afterTokens: number;
 }
 
 /** Undefined: prices or the state of the cache are not known. */
@@ -143,7 +163,7 @@ function worthNow(
   world: World,
   draft: Draft,
   start: Sized,
-  { guard, before, share }: Weighing,
+  { guard, before, afterTokens }: Weighing,
 ): Worth | undefined {
   const { branch } = draft;
   const { caches, pace } = branch;
@@ -156,10 +176,10 @@ function worthNow(
     {
       tokens,
       cachedTokens: cachedNow(world, draft),
-      afterTokens: Math.min(before.limit * depth, tokens * share),
-      prefixTokens: headOf(start, before),
+      afterTokens,
+      prefixTokens: prefixOf(start, before),
       growthTokens: Math.max(1, grown),
-      forcedTokens: before.limit * guard.thresholds.block,
+      forcedTokens: forcedFrom(before, guard),
       turnsToCome: world.config.cost?.expected_turns ?? lasted,
     },
     listFor(world, draft),

@@ -30,7 +30,7 @@ import {
   type PrepareOptions,
   preparedTurn,
 } from "./prepared-request.ts";
-import { type PreparedTurn, isFor, type SessionState } from "./state.ts";
+import { isFor, type PreparedTurn, type SessionState } from "./state.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 
 export type WireOfProvider = (name: string, wanted?: WireName) => Wire;

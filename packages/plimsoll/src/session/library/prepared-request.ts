@@ -1,3 +1,5 @@
+/** A library turn on its way to the model: the draft that is made to fit, and the request that comes of it. */
+
 import { addCounts } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { isToolAllowed, type ToolRules } from "../../budget/tool-budget.ts";

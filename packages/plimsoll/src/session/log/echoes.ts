@@ -1,3 +1,8 @@
+/**
+ * What a client says again in another place: answers, whole or in pieces, and messages that it moves. Each of them was said
+ * once. An answer is known by its marks.
+ */
+
 import type { NodeRecord } from "../../store/store.ts";
 import type { Echo, LogMessage, Marks, SessionLog } from "./log.ts";
 import { ownBranches } from "./visible.ts";

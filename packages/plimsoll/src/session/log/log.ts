@@ -19,7 +19,9 @@ import type { View } from "./view.ts";
 
 export interface TakenTokens {
   readonly input: number;
-  /** With the answer that the request asked for. */
+  /** With the answer that was given. */
+  readonly used: number;
+  /** With the answer that the request asked for: not every server keeps room for that. */
   readonly total: number;
 }
 

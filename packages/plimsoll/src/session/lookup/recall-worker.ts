@@ -5,7 +5,14 @@ import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { takeUntilEnd } from "../../store/thread-end.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
 import type { JobReply, JobRequest } from "../threads/job-thread.ts";
-import { type SearchedMessage, type SessionPassage, type Asked, indexMessages, type NumberedIndex, searchIndex } from "./recall-index.ts";
+import {
+  type Asked,
+  indexMessages,
+  type NumberedIndex,
+  type SearchedMessage,
+  type SessionPassage,
+  searchIndex,
+} from "./recall-index.ts";
 
 export interface RecallJob extends Asked {
   /** What is searched: a session, as it is up to its newest message. */

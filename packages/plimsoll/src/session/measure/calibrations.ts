@@ -101,16 +101,20 @@ export function takeBasis(
 export function noteTaken(
   { windows, taken }: SessionLog,
   { basis }: BranchState,
-  answerTokens: number,
+  answer: { readonly givenTokens: number; readonly askedTokens: number },
 ): void {
   if (basis === undefined) return;
-  const { target, inputTokens } = basis;
-  const before = taken.get(target);
-  const total = Math.max(before?.total ?? 0, inputTokens + answerTokens);
+  const { target, inputTokens: input } = basis;
+  const before = taken.get(target) ?? { input: 0, used: 0, total: 0 };
+  const used = Math.max(before.used, input + answer.givenTokens);
   if (taken.size >= maxTargetsPerSession) taken.clear();
-  taken.set(target, { input: Math.max(before?.input ?? 0, inputTokens), total });
+  taken.set(target, {
+    input: Math.max(before.input, input),
+    used,
+    total: Math.max(before.total, input + answer.askedTokens),
+  });
   const guess = windows.get(target);
-  if (guess !== undefined && total > guess) windows.set(target, total);
+  if (guess !== undefined && used > guess) windows.set(target, used);
 }
 
 /** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */

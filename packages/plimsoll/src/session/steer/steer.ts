@@ -22,7 +22,13 @@ import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
-import { type SteerContext, type SeenView, type StoredPlace, seenView, storedDraft } from "./draft-from-store.ts";
+import {
+  type SeenView,
+  type SteerContext,
+  type StoredPlace,
+  seenView,
+  storedDraft,
+} from "./draft-from-store.ts";
 import { checkRoom, type SteeredSize } from "./room.ts";
 import { diffViews, type ViewDiff } from "./view-diff.ts";
 

@@ -33,8 +33,11 @@ const usualInPlaceBytes = 32_768;
 const judgedInPlaceChars = 524_288;
 /** On a busy machine as well: to give up would mean to cut instead of to choose. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
-/** The next compaction may come soon: to start a thread takes longer than most excerpts. */
-const idleMs = { excerpt: 300_000, receipt: 30_000 };
+/**
+ * The next compaction may come soon: to start a thread takes longer than most excerpts. But a thread that has worked on a
+ * long conversation holds some 150 MB until it ends.
+ */
+const idleMs = { excerpt: 30_000, receipt: 5000 };
 /** Each holds a conversation, which its session holds anyway. */
 const waitingMax = 256;
 

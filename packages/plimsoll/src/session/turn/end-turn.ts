@@ -26,7 +26,7 @@ import { storedHead } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { TurnContext } from "./context.ts";
 import { sumUsage } from "./inner-rounds.ts";
-import { type SentTurn, expandAnswer } from "./record-inner-rounds.ts";
+import { expandAnswer, type SentTurn } from "./record-inner-rounds.ts";
 
 export interface TurnResult {
   readonly status: TurnStatus;
@@ -50,7 +50,8 @@ function noteUsage(
   const { inputTokens, outputTokens } = rounds?.usages.at(-1) ?? usage;
   // With what the model looked up on the way: that is in the next request, too.
   takeBasis(branch, { ...fitted, ...rounds?.reported }, inputTokens);
-  noteTaken(log, branch, outputToSend(draft, fitted)?.maxTokens ?? outputTokens);
+  const asked = outputToSend(draft, fitted, rounds?.reported?.lookedUpTokens)?.maxTokens;
+  noteTaken(log, branch, { givenTokens: outputTokens, askedTokens: asked ?? outputTokens });
 }
 
 export async function endTurn(

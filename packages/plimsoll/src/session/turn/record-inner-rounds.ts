@@ -4,7 +4,7 @@ import { type Edit, ownTools } from "../../message/edit.ts";
 import type { Draft } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
-import { type Placed, appendMessages, type Tip } from "../log/append.ts";
+import { appendMessages, type Placed, type Tip } from "../log/append.ts";
 import { looseChainOf, nextEditSeq, pathTo } from "../log/log.ts";
 import type { TurnContext } from "./context.ts";
 import type { KeptRounds } from "./inner-rounds.ts";

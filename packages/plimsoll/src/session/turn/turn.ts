@@ -292,6 +292,8 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
   const session = log.record.id;
   let fitted = await context.exclusively(`edits\0${session}`, () => madeToFit(context, begun));
   let attempt = 1;
+  /** What the provider has said of its window holds for the rest of the turn. */
+  const drafted = (): Draft => (attempt === 1 ? draft : { ...draft, targets: [fitted.target] });
   context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
   const end = async (result: TurnResult): Promise<Saved> => {
     try {
@@ -305,7 +307,7 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     compact: async () => {
       const before = fitted;
       const done = await context.exclusively(`edits\0${session}`, () =>
-        compactAsAsked(context, draft, before),
+        compactAsAsked(context, drafted(), before),
       );
       fitted = done.fitted;
       return done.text;
@@ -313,7 +315,7 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     findTools: async (search) => {
       const before = fitted;
       const found = await context.exclusively(`edits\0${session}`, () =>
-        loadTools(context, draft, { ...search, before }),
+        loadTools(context, drafted(), { ...search, before }),
       );
       fitted = found.fitted;
       return found.answer;

@@ -3,7 +3,7 @@
  * announced, logged or exported of such a text has a mark in its place. The client is sent the text as it came.
  */
 
-import { type JsonValue, isObject } from "../../message/json.ts";
+import { isObject, type JsonValue } from "../../message/json.ts";
 
 /** Names of headers and of fields of a query whose values are nobody else's business. */
 const secretName = /key|token|secret|auth|cookie|password|credential|signature/i;

@@ -1,0 +1,28 @@
+/**
+ * Randomness from a seed, for those who compare what is sent byte by byte: handles are made from a random key and a random
+ * session id, and how many tokens a handle has depends on its characters.
+ */
+
+import nodeCrypto from "node:crypto";
+import { syncBuiltinESMExports } from "node:module";
+import { newId } from "../../src/session/log/ids.ts";
+import { seededRandom } from "./words.ts";
+
+/** From now on ids and keys of this process follow from the seed, as if it had just begun. */
+export function fixRandom(seed: number): void {
+  const random = seededRandom(seed);
+  let isAsked = false;
+  const fill = <T extends NodeJS.ArrayBufferView | null>(array: T): T => {
+    isAsked = true;
+    if (array !== null)
+      new Uint8Array(array.buffer, array.byteOffset, array.byteLength).forEach((_, at, bytes) => {
+        bytes[at] = Math.floor(random() * 256);
+      });
+    return array;
+  };
+  Object.assign(nodeCrypto, { randomFillSync: fill });
+  syncBuiltinESMExports();
+  globalThis.crypto.getRandomValues = fill as typeof globalThis.crypto.getRandomValues;
+  // Ids are made of bytes that were asked for in advance: those from before are used up.
+  while (!isAsked) newId("turn");
+}
