@@ -505,7 +505,7 @@ describe("where nobody asks for telemetry", () => {
 
   test("nothing of it is loaded; and what cannot be loaded is said, and does no harm", async () => {
     let loads = 0;
-    vi.doMock("../src/server/telemetry-export.ts", () => {
+    vi.doMock("../src/server/telemetry/export.ts", () => {
       loads++;
       return {
         startExport: () => {
@@ -523,7 +523,7 @@ describe("where nobody asks for telemetry", () => {
     expect(loads).toBe(1);
     expect(warnings).toEqual(["no telemetry is exported: there is no exporter"]);
     await plimsoll.close();
-    vi.doUnmock("../src/server/telemetry-export.ts");
+    vi.doUnmock("../src/server/telemetry/export.ts");
   });
 });
 

@@ -26,7 +26,7 @@ interface Pair {
 }
 
 const pairs = readFileSync(
-  join(import.meta.dirname, "../../test/wire-fixtures/prefix/pairs.ndjson"),
+  join(import.meta.dirname, "../../../test/wire-fixtures/prefix/pairs.ndjson"),
   "utf8",
 )
   .trim()

@@ -12,7 +12,7 @@ import { createJsonReader, createStreamReader } from "./answer-reader.ts";
 import { readSlices } from "./slices.ts";
 import type { Answer, Wire, WireName } from "./wire.ts";
 
-const fixtures = join(import.meta.dirname, "../../test/wire-fixtures");
+const fixtures = join(import.meta.dirname, "../../../test/wire-fixtures");
 const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 const wireNames = Object.keys(wires) as readonly WireName[];
