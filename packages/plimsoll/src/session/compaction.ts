@@ -41,6 +41,8 @@ export interface CompactionWorld {
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Whoever watches; nobody does where nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
+  /** Aborted when the product closes: no compaction goes on then. */
+  readonly closing?: AbortSignal;
 }
 
 export interface Compaction {
@@ -79,6 +81,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
     failures: [],
   });
   for (const strategy of task.strategies) {
+    world.closing?.throwIfAborted();
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
     if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);

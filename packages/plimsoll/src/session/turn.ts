@@ -8,7 +8,7 @@
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { errorMessage, PlimsollError } from "../message/error.ts";
+import { PlimsollError } from "../message/error.ts";
 import type { Relation } from "../message/event.ts";
 import { sha256 } from "../store/body.ts";
 import type { Store } from "../store/store.ts";
@@ -20,7 +20,7 @@ import { bringsAnswers, leftBehind, recallAnswers } from "./echoes.ts";
 import { reportDegraded } from "./edit-log.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
 import type { EventBus } from "./event-bus.ts";
-import { fitTurn, untouched } from "./fit.ts";
+import { announceStart, firstFit, isSpoilt } from "./first-fit.ts";
 import type { CountTokens, HeadCounts } from "./head-counts.ts";
 import { type WholeConversation, wholeConversation } from "./held-history.ts";
 import { withFewerTools } from "./held-tools.ts";
@@ -38,6 +38,7 @@ import { extendLinks, moveTip, pathBehind, rootLink } from "./log.ts";
 import type { HeadReader } from "./measure-turn.ts";
 import type { Mender } from "./mend.ts";
 import { linksIn, newLead, ownLink } from "./named-links.ts";
+import type { OpenTurns, Unended } from "./open-turns.ts";
 import { fitAgain } from "./overflowed.ts";
 import type { OwnAnswers } from "./own-answers.ts";
 import { askedTools, type OfferReader, withOffer } from "./own-offer.ts";
@@ -78,16 +79,6 @@ export interface TurnContext extends FitWorld {
   readonly mender: Pick<Mender, "isSpoilt" | "mend">;
 }
 
-export interface OpenTurns {
-  add(turn: Unended): void;
-  delete(turn: Unended): void;
-}
-
-/** How to end a turn that nobody else will end; undefined when somebody will. */
-export interface Unended {
-  readonly abort: (() => Promise<unknown>) | undefined;
-}
-
 export interface Incoming {
   readonly tenant: string;
   readonly provider: string;
@@ -124,7 +115,7 @@ export interface Turn {
   overflowed(overflow: Overflow): Promise<boolean>;
   /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
   readonly rounds: InnerRounds | undefined;
-  /** Stores the turn. Contract: never rejects; call it once. */
+  /** Stores the turn. Contract: never rejects; only the first call counts, and whoever closes may have been first. */
   end(result: TurnResult): Promise<Saved>;
 }
 
@@ -142,7 +133,11 @@ const mendsMax = 3;
  * A request as a client sent it: everything, every time. So it can be begun anew where the store turns out to be spoilt,
  * in a session of its own history.
  */
-export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+export function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  return context.openTurns.during(() => receiveAnew(context, incoming));
+}
+
+async function receiveAnew(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
   let isAnew = false;
   for (let mends = 0; ; mends++) {
     try {
@@ -159,10 +154,6 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
 function spoiltSession(session: string): PlimsollError {
   const message = `${session} was found spoilt.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
-}
-
-function isSpoilt(error: unknown): boolean {
-  return PlimsollError.is(error) && error.code === "STORE_CORRUPT";
 }
 
 async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
@@ -356,17 +347,16 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
   const { draft, placed } = begun;
   const { log, branch, relation } = placed;
   const session = log.record.id;
-  let fitted = await context.exclusively(`edits\0${session}`, () => madeToFit(context, begun));
+  let fitted = await firstFit(context, begun);
   let attempt = 1;
   /** What the provider has said of its window holds for the rest of the turn. */
   const drafted = (): Draft => (attempt === 1 ? draft : { ...draft, targets: [fitted.target] });
-  context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
-  const end = async (result: TurnResult): Promise<Saved> => {
-    try {
-      return await endTurn(context, { draft, placed, fitted, rounds: rounds?.kept }, result);
-    } finally {
-      context.openTurns.delete(unended);
-    }
+  let ended: Promise<Saved> | undefined;
+  announceStart(context, begun, fitted);
+  const end = (result: TurnResult): Promise<Saved> => {
+    const sent = { draft, placed, fitted, rounds: rounds?.kept };
+    ended ??= endTurn(context, sent, result).finally(() => context.openTurns.delete(unended));
+    return ended;
   };
   const rounds = openRounds(context, draft, {
     fitted: () => fitted,
@@ -388,7 +378,8 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     },
   });
   const unended: Unended = {
-    abort: begun.isLeftOpen ? () => end({ status: "aborted" }) : undefined,
+    isAwaited: begun.isLeftOpen !== true,
+    abort: () => end({ status: "aborted" }),
   };
   context.openTurns.add(unended);
   return {
@@ -416,37 +407,4 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     rounds,
     end,
   };
-}
-
-/** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
-async function madeToFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
-  const { draft, isOff, isLeftOpen } = begun;
-  if (isOff === true) return untouched(context, draft);
-  try {
-    return await fitTurn(context, draft);
-  } catch (error) {
-    if (isSpoilt(error) && isLeftOpen !== true) throw error;
-    reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
-    return untouched(context, draft);
-  }
-}
-
-function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
-  const {
-    turn,
-    who: { priority },
-  } = draft;
-  return {
-    type: "turn-start",
-    session: placed.log.record.id,
-    at: turn.at,
-    turn: turn.id,
-    branch: placed.branch.record.id,
-    model: fitted.target.model,
-    newMessages: placed.newMessages,
-    measurement: fitted.measurement,
-    limit: fitted.limit,
-    ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
-    ...(priority === undefined ? {} : { priority }),
-  } as const;
 }
