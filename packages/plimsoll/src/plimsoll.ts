@@ -138,6 +138,11 @@ const libraryTenant = "library";
 /** Turns that are still running when the product closes get this long to end. */
 const closeTimeoutMs = 3000;
 
+function closedError(): PlimsollError {
+  const message = "Plimsoll was closed before this was sent: start it, and send it again.";
+  return new PlimsollError("CLOSED", message, { status: 503 });
+}
+
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
   const config = checkConfig(options.config ?? {}, "config");
   const { context, counter, closing, mender, threads } = await openContext(options, config);
@@ -174,7 +179,7 @@ export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plims
     warmUp: () => counter.prepare(usualTokenizer),
     checkStore: mender.check,
     close: async () => {
-      closing.abort();
+      closing.abort(closedError());
       await mender.idle();
       await openTurns.close(closeTimeoutMs);
       await context.background.idle();

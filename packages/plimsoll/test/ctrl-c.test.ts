@@ -11,11 +11,13 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPlimsoll } from "../src/index.ts";
 import { reply, text } from "./harness/answer.ts";
+import type { JsonObject } from "./harness/json.ts";
 import { type PseudoTerminal, runInTerminal } from "./harness/pseudo-terminal.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
-import { makeDataFolder } from "./harness/service.ts";
+import { makeDataFolder, OWNER_TOKEN } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, pause, within } from "./harness/waiting.ts";
+import { seededRandom } from "./harness/words.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const BOOTSTRAP = [process.execPath, "scripts/bootstrap.mjs", "run"] as const;
@@ -51,13 +53,19 @@ async function inFolder(work: (data: string) => Promise<void>): Promise<void> {
 async function start(
   data: string,
   command: readonly [string, ...string[]],
+  settings: JsonObject = {},
 ): Promise<PseudoTerminal> {
   const config = join(data, "config.yaml");
-  await writeFile(config, JSON.stringify({ providers: { anthropic: { baseUrl: upstream.url } } }));
+  const anthropic = { baseUrl: upstream.url, ...settings };
+  await writeFile(config, JSON.stringify({ providers: { anthropic } }));
   const words = ["--port", "0", "--data", data, "--config", config];
   const terminal = runInTerminal(words, { command, cwd: ROOT, columns: 200, env: { HOME: data } });
   await terminal.shows(/plimsoll ready on http:\S+/);
   return terminal;
+}
+
+function urlOf({ written }: PseudoTerminal): string {
+  return /ready on (http:\/\/127\.0\.0\.1:\d+)/.exec(written)?.[1] ?? "";
 }
 
 /** A turn whose answer has begun and goes on. */
@@ -65,9 +73,8 @@ async function beginTurn(
   terminal: PseudoTerminal,
   content: string,
 ): Promise<{ readonly ended: Promise<Asked> }> {
-  const url = /ready on (http:\/\/127\.0\.0\.1:\d+)/.exec(terminal.written)?.[1] ?? "";
   const body = bodyOf("anthropic", [{ role: "user", content }], { stream: true });
-  const ended = ask(url, { wire: "anthropic", body });
+  const ended = ask(urlOf(terminal), { wire: "anthropic", body });
   ended.catch(() => undefined);
   await eventually(LIMIT_MS, "the request", async () =>
     upstream.requests.find((request) => request.body.includes(content)),
@@ -192,3 +199,63 @@ describe.concurrent("Ctrl-C", () => {
     }),
   );
 });
+
+/** So much that its compaction takes longer than the service waits for its answers. */
+function longTalk(): readonly JsonObject[] {
+  const random = seededRandom(7);
+  const name = (): string => Math.floor(random() * 1e12).toString(36);
+  const line = (_: unknown, index: number): string =>
+    `src/${name()}/${name()}.ts:${index}: const ${name()} = ${name()}(${name()});`;
+  const results = Array.from({ length: 2000 }, (_, index): readonly JsonObject[] => {
+    const id = `toolu_${index}`;
+    const content = Array.from({ length: 120 }, line).join("\n");
+    return [
+      { role: "assistant", content: [{ type: "tool_use", id, name: "look", input: { index } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content }] },
+    ];
+  });
+  return [{ role: "user", content: "Look at everything." }, ...results.flat()];
+}
+
+/** Resolves when a compaction has begun. */
+async function compacting(url: string): Promise<void> {
+  const headers = { authorization: `Bearer ${OWNER_TOKEN}` };
+  const response = await fetch(`${url}/events`, { headers });
+  let seen = "";
+  for await (const chunk of response.body ?? []) {
+    seen += Buffer.from(chunk).toString();
+    if (seen.includes('"context-breaking-update"')) return;
+  }
+  throw new Error("The events ended too early.");
+}
+
+/** How many messages there are, and what became of the turns. */
+async function storedTurns(data: string): Promise<readonly [number, ...string[]]> {
+  const plimsoll = await openPlimsoll({ data });
+  try {
+    const [session] = await plimsoll.store.sessions({ limit: 1 });
+    const id = session?.id ?? "";
+    const nodes = (await plimsoll.store.snapshot(id))?.nodes ?? [];
+    const said = nodes.filter(({ source }) => source === "request");
+    return [said.length, ...(await plimsoll.store.turns(id, 10)).map(({ status }) => status)];
+  } finally {
+    await plimsoll.close();
+  }
+}
+
+test("Ctrl-C pressed while a long conversation is compacted stores it, and ends in order", () =>
+  inFolder(async (data) => {
+    const settings = { contextWindow: 200_000, tokenizer: "approximate" };
+    const terminal = await start(data, [process.execPath, PROGRAM, "serve"], settings);
+    const messages = longTalk();
+    const begun = compacting(urlOf(terminal));
+    const asked = ask(urlOf(terminal), { wire: "anthropic", body: bodyOf("anthropic", messages) });
+    asked.catch(() => undefined);
+    await within(LIMIT_MS, "the compaction", begun);
+    terminal.press(CTRL_C);
+    expect((await within(LIMIT_MS, "the end", terminal.exited)).code).toBe(0);
+    expect(terminal.written).not.toContain("not stored");
+    // A machine that is fast enough has its answer.
+    const hasAnswer = await asked.then(({ isComplete }) => isComplete).catch(() => false);
+    expect(await storedTurns(data)).toEqual([messages.length, hasAnswer ? "complete" : "aborted"]);
+  }));

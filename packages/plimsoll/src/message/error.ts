@@ -7,6 +7,7 @@ export type ErrorCode =
   | "BODY_TOO_LARGE"
   | "BREAKER_FAILED"
   | "CLIENT_LEFT"
+  | "CLOSED"
   | "CONFIG_INVALID"
   | "CONFIG_CHANGED"
   | "FORBIDDEN"

@@ -2,10 +2,14 @@
 
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { endThread } from "./thread-end.ts";
 
 const module = new URL("./thread-end.ts", import.meta.url).href;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 function threadOf(take: string): Worker {
   const script = `
@@ -43,6 +47,26 @@ test("a thread that never comes to read is stopped", async () => {
   await once(worker, "message");
   worker.postMessage("work");
   expect(await exitCodeOf(worker)).toBe(1);
+});
+
+const failing: Readonly<Record<string, () => Worker>> = {
+  "cannot be loaded": () =>
+    new Worker(new URL("data:text/javascript,import 'file:///not-there.mjs'")),
+  "throws when it is asked to end": () => {
+    const script = `
+      const { parentPort } = require("node:worker_threads");
+      parentPort.on("message", () => { throw new Error("boom"); });`;
+    return new Worker(script, { eval: true });
+  },
+};
+
+test.each(Object.entries(failing))("a thread that %s has ended", async (_name, start) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const worker = start();
+  await endThread(worker);
+  expect(worker.threadId).toBe(-1);
+  // Nothing is left to stop.
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test("whoever asks a thread that has ended, or none, does not wait", async () => {

@@ -3,7 +3,6 @@
  * in it (nodejs/node #38418, WiseLibs/better-sqlite3 #1507): a thread is asked to end, and stopped only if it does not.
  */
 
-import { once } from "node:events";
 import type { MessagePort, Worker } from "node:worker_threads";
 
 const pleaseEnd = "please end";
@@ -12,9 +11,12 @@ const patienceMs = 2000;
 /** What `threadId` says of a thread that has ended. */
 const ended = -1;
 
+/** Contract: never rejects. A thread that fails while it ends has ended. */
 export async function endThread(worker: Worker | undefined): Promise<void> {
   if (worker === undefined || worker.threadId === ended) return;
-  const exit = once(worker, "exit");
+  const exit = new Promise((resolve) => worker.once("exit", resolve));
+  // Nobody waits for anything that it could still say. Without a listener, the process would end with it.
+  worker.on("error", () => undefined);
   // Whoever waits for it keeps the process alive.
   worker.ref();
   worker.postMessage(pleaseEnd);

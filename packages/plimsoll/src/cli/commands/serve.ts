@@ -23,7 +23,10 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const lock = takeService(settings.data);
   const plimsoll = await openPlimsoll({ data: settings.data, config, isService: true });
   const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
-  plimsoll.on("store-error", ({ message }) => warn(`not stored, will be tried again: ${message}`));
+  let isStopping = false;
+  plimsoll.on("store-error", ({ message }) =>
+    warn(`not stored${isStopping ? "" : ", will be tried again"}: ${message}`),
+  );
   plimsoll.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
   plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
@@ -49,6 +52,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   await toldToStop(warn);
   removeServiceFile(settings.data);
   await server.close();
+  isStopping = true;
   await plimsoll.close();
   lock.release();
   // An exporter that still tries to reach its collector must not hold the process.

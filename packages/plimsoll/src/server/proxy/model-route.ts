@@ -151,7 +151,10 @@ interface Receiving {
   readonly route: Extract<Route, { kind: "model" }>;
 }
 
-/** A body that the client got wrong is its own to mend; whatever fails of ours lets the request go on. */
+/**
+ * A body that the client got wrong is its own to mend; whatever fails of ours lets the request go on. But not when the service
+ * ends: its client has gone.
+ */
 async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
@@ -177,7 +180,7 @@ async function receive(
       ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
     });
   } catch (error) {
-    if (PlimsollError.is(error) && error.status < 500) {
+    if (PlimsollError.is(error) && (error.status < 500 || error.code === "CLOSED")) {
       body.release();
       throw error;
     }

@@ -47,7 +47,10 @@ export interface Compacting {
   readonly mostBytes?: number;
 }
 
-/** Contract: never rejects for what a strategy does; a conversation goes on whatever fails here. */
+/**
+ * Contract: never rejects for what a strategy does; a conversation goes on whatever fails here. Rejects with CLOSED when the
+ * product closes: nobody waits for it then.
+ */
 export async function compactTurn(
   world: FitWorld,
   draft: Draft,
@@ -96,6 +99,7 @@ export async function compactTurn(
   // What will not be sent changes nothing; what is sent all the same must hold.
   if (verdict.kind === "refuse")
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
+  world.closing.throwIfAborted();
   const saved = await commitCompaction(world, draft, compaction);
   if (saved === "unsaved") {
     reportDegraded(draft, "view", "the store could not keep what would be cut");

@@ -23,6 +23,8 @@ export interface CompactionWorld extends Validator {
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Whoever watches; nobody does where nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
+  /** Aborted when the product closes: no compaction goes on then. */
+  readonly closing?: AbortSignal;
 }
 
 export interface Compaction {

@@ -32,6 +32,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
     failures: [],
   });
   for (const strategy of task.strategies) {
+    world.closing?.throwIfAborted();
     const isMet = state.sized.measured.total <= task.goal.tokens && task.goal.media === undefined;
     if (isMet || (strategy.isLastResort && isEnough(task, state.sized))) break;
     state = await tryStrategy(world, task, { strategy, announce }, state);

@@ -113,7 +113,9 @@ export function createSession(
     },
     prepare: async <Request>(options: PrepareOptions) => {
       if (resumed.length > 0) await resume(context, state, resumed.splice(0));
-      const prepared = await prepare(context, state, options, { wireOfProvider, budget });
+      const prepared = await context.openTurns.during(() =>
+        prepare(context, state, options, { wireOfProvider, budget }),
+      );
       return prepared as PreparedTurn<Request>;
     },
     overflowed: async <Request>(error: unknown) => {

@@ -18,7 +18,7 @@ export interface LogSaver {
    * later, where the store hung and took them after all. Writes that failed are forgotten.
    */
   saveNow(log: SessionLog, writes: readonly Write[], onStored?: () => void): Promise<Saved>;
-  /** A last try for everything that is not stored yet. */
+  /** A last try for everything that is not stored yet; what fails from here on is not tried again. */
   close(): Promise<void>;
 }
 
@@ -47,9 +47,10 @@ export function createLogSaver(world: SaverWorld): LogSaver {
   let retryTimer: NodeJS.Timeout | undefined;
   let retryAfterMs = retryMs.first;
   let hanging = 0;
+  let isClosed = false;
 
   const retryLater = (): void => {
-    if (retryTimer !== undefined) return;
+    if (isClosed || retryTimer !== undefined) return;
     retryTimer = setTimeout(() => {
       retryTimer = undefined;
       retryAfterMs = Math.min(retryMs.max, retryAfterMs * 2);
@@ -98,9 +99,9 @@ export function createLogSaver(world: SaverWorld): LogSaver {
       });
     },
     close: async () => {
+      isClosed = true;
       clearTimeout(retryTimer);
       await Promise.all([...failed].map((log) => save(log)));
-      clearTimeout(retryTimer);
     },
   };
 }

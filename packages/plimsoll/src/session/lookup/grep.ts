@@ -38,7 +38,8 @@ export function createGrep(options: GrepOptions = {}): Grep {
       const job: GrepJob = { bytes: copy, source, flags, window };
       return { job, transfer: [copy.buffer] };
     });
-    return outcome.kind === "answered" ? matched(outcome.answer) : outcome;
+    if (outcome.kind === "answered") return matched(outcome.answer);
+    return outcome.kind === "closed" ? { kind: "failed" } : outcome;
   };
   return { matchLines, close: () => thread.close() };
 }

@@ -23,7 +23,7 @@ export type SearchOutcome =
       /** Messages before this number were too many to be searched. */
       readonly since?: number;
     }
-  | Exclude<JobOutcome<never>, { readonly kind: "answered" }>;
+  | Exclude<JobOutcome<never>, { readonly kind: "answered" | "closed" }>;
 
 export interface SearchLimits {
   readonly budgetTokens: number;
@@ -80,6 +80,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
     const outcome = isUnknown
       ? await ask({ ...job, messages: await readMessages(world.store, session, nodes) })
       : first;
+    if (outcome.kind === "closed") return { kind: "failed" };
     if (outcome.kind !== "answered") return outcome;
     return outcome.answer.kind === "found" ? outcome.answer : { kind: "failed" };
   };

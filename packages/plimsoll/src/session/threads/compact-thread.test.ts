@@ -132,6 +132,37 @@ test("without a thread, the work is done here", async () => {
   expect((await own.excerpt.propose(conversation, goalOf(conversation))).length).toBeGreaterThan(0);
 });
 
+test("what is closed meanwhile is not made here instead", async () => {
+  const conversation = talkWith(large["words"] ?? "");
+  const begun = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  let weighed = 0;
+  const slow: SeenConversation = {
+    ...conversation,
+    weigh: async (messages) => {
+      weighed++;
+      begun.resolve();
+      await answered.promise;
+      return conversation.weigh(messages);
+    },
+  };
+  const own = threads();
+  const excerpt = own.excerpt.propose(slow, goalOf(slow));
+  const text = "cargo ".repeat(100_000);
+  // It waits behind the excerpt.
+  const judging = own.validate({ wire: "anthropic", bodyText: JSON.stringify({ text }) });
+  const settled = Promise.allSettled([excerpt, judging]);
+  await begun.promise;
+  await own.close();
+  answered.resolve();
+  const reason = expect.objectContaining({ message: "it was closed" });
+  expect(await settled).toEqual([
+    { status: "rejected", reason },
+    { status: "rejected", reason },
+  ]);
+  expect(weighed).toBe(1);
+});
+
 test("an excerpt that takes too long is given up with its thread", async () => {
   const conversation = talkWith(large["words"] ?? "");
   const never = { ...conversation, weigh: () => new Promise<never>(() => undefined) };

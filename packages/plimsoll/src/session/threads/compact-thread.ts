@@ -38,6 +38,7 @@ const timeouts = { excerpt: 60_000, receipt: 60_000 };
  * long conversation holds some 150 MB until it ends.
  */
 const idleMs = { excerpt: 30_000, receipt: 5000 };
+const closedReason = "it was closed";
 /** Each holds a conversation, which its session holds anyway. */
 const waitingMax = 256;
 
@@ -58,6 +59,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
       (messages) => weigh(messages as readonly Message[]),
     );
     if (outcome.kind === "too-slow") throw new Error("it took too long");
+    if (outcome.kind === "closed") throw new Error(closedReason);
     // Without a thread it is better to make others wait than to go without.
     if (outcome.kind === "failed") return makeExcerpt(conversation, goal);
     const { answer } = outcome;
@@ -82,6 +84,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
       const chars = judged.bodyText.length + (judged.originalText ?? "").length;
       const job: CompactJob = { kind: "judge", judged };
       const outcome = chars <= judgedInPlaceChars ? undefined : await excerpts.run(() => ({ job }));
+      if (outcome?.kind === "closed") throw new Error(closedReason);
       const answer = outcome?.kind === "answered" ? outcome.answer : undefined;
       if (answer?.kind === "threw") throw new Error(answer.reason);
       return answer?.kind === "judge" ? answer.findings : newViolations(parseJudged(judged));

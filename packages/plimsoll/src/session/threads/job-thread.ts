@@ -20,8 +20,10 @@ export type MakeJob = () => { readonly job: unknown; readonly transfer?: readonl
 export type JobOutcome<A> =
   | { readonly kind: "answered"; readonly answer: A }
   | { readonly kind: "too-slow" }
-  /** The thread died or cannot be started, too much is waiting, or all of this is closed. */
-  | { readonly kind: "failed" };
+  /** The thread died or cannot be started, or too much is waiting. */
+  | { readonly kind: "failed" }
+  /** The product closes: nobody needs it any more, and it is not to be done elsewhere. */
+  | { readonly kind: "closed" };
 
 export interface JobThread<A> {
   /** Contract: never rejects; one job after the other. `onQuestion` answers what the thread asks while it works. */
@@ -142,8 +144,8 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
 
   return {
     run: (makeJob, onQuestion) => {
-      if (isClosed || waiting.length >= options.waitingMax)
-        return Promise.resolve({ kind: "failed" });
+      if (isClosed) return Promise.resolve({ kind: "closed" });
+      if (waiting.length >= options.waitingMax) return Promise.resolve({ kind: "failed" });
       return new Promise((settle) => {
         waiting.push({ makeJob, onQuestion, settle });
         advance();
@@ -152,8 +154,8 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
     close: async () => {
       isClosed = true;
       const ending = endThread(leave());
-      for (const { settle } of waiting.splice(0)) settle({ kind: "failed" });
-      finish({ kind: "failed" });
+      for (const { settle } of waiting.splice(0)) settle({ kind: "closed" });
+      finish({ kind: "closed" });
       await ending;
     },
   };

@@ -2,11 +2,13 @@
 
 import type { Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
+import type { Draft } from "../draft/draft.ts";
 import type { FitWorld } from "../fit/last-resort.ts";
 import type { SessionCache } from "../identify/find-session.ts";
 import type { PrefixMemory } from "../identify/last-request.ts";
 import type { SessionHints } from "../identify/place-request.ts";
 import type { References } from "../identify/provider-ids.ts";
+import type { Placed } from "../log/append.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import type { Mender } from "../log/mend.ts";
 import type { OwnAnswers } from "../lookup/answer-own-call.ts";
@@ -14,6 +16,7 @@ import type { CountTokens, HeadCounts } from "../measure/head-counts.ts";
 import type { HeadReader } from "../measure/preamble.ts";
 import type { Targets } from "../measure/target.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
+import type { OpenTurns } from "./open-turns.ts";
 
 /** What a turn needs of the world. */
 export interface TurnContext extends FitWorld {
@@ -35,16 +38,6 @@ export interface TurnContext extends FitWorld {
   readonly mender: Pick<Mender, "isSpoilt" | "mend">;
 }
 
-export interface OpenTurns {
-  add(turn: Unended): void;
-  delete(turn: Unended): void;
-}
-
-/** How to end a turn that nobody else will end; undefined when somebody will. */
-export interface Unended {
-  readonly abort: (() => Promise<unknown>) | undefined;
-}
-
 export interface Incoming {
   readonly tenant: string;
   readonly provider: string;
@@ -63,4 +56,12 @@ export interface Incoming {
   readonly headers?: Readonly<Record<string, string>>;
   /** Values that came with it and must not be kept, should an upstream quote them. */
   readonly credentials?: () => readonly string[];
+}
+
+export interface OpenTurn {
+  readonly draft: Draft;
+  readonly placed: Placed;
+  readonly isOff?: boolean;
+  /** The caller may never come back with an answer: then the turn ends when the product closes. */
+  readonly isLeftOpen?: boolean;
 }

@@ -8,7 +8,7 @@
  */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { PlimsollError } from "../../message/error.ts";
 import type { Relation } from "../../message/event.ts";
 import { sha256 } from "../../store/body.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
@@ -17,7 +17,6 @@ import { type Draft, withOffer } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import { compactAsAsked } from "../fit/compact-on-request.ts";
 import { withFewerTools } from "../fit/defer-tools.ts";
-import { fitTurn, untouched } from "../fit/fit.ts";
 import { type Fitted, type ShortenedOutput, shortenedOutput } from "../fit/last-resort.ts";
 import { loadTools } from "../fit/load-tools.ts";
 import { fitAgain } from "../fit/refit-after-overflow.ts";
@@ -35,10 +34,12 @@ import { reportDegraded } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import { askedTools } from "../tools/own-tools-offer.ts";
 import { bodyToSend } from "./body-to-send.ts";
-import type { Incoming, TurnContext, Unended } from "./context.ts";
+import type { Incoming, OpenTurn, TurnContext } from "./context.ts";
 import { draftOf } from "./draft-from-request.ts";
 import { endTurn, type TurnResult } from "./end-turn.ts";
+import { announceStart, firstFit, isSpoilt } from "./first-fit.ts";
 import { type InnerRounds, openRounds } from "./inner-rounds.ts";
+import type { Unended } from "./open-turns.ts";
 
 export type { TurnResult } from "./end-turn.ts";
 
@@ -58,7 +59,7 @@ export interface Turn {
   overflowed(overflow: Overflow): Promise<boolean>;
   /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
   readonly rounds: InnerRounds | undefined;
-  /** Stores the turn. Contract: never rejects; call it once. */
+  /** Stores the turn. Contract: never rejects; only the first call counts, and whoever closes may have been first. */
   end(result: TurnResult): Promise<Saved>;
 }
 
@@ -76,7 +77,11 @@ const mendsMax = 3;
  * A request as a client sent it: everything, every time. So it can be begun anew where the store turns out to be spoilt,
  * in a session of its own history.
  */
-export async function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+export function receiveTurn(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
+  return context.openTurns.during(() => receiveAnew(context, incoming));
+}
+
+async function receiveAnew(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
   let isAnew = false;
   for (let mends = 0; ; mends++) {
     try {
@@ -93,10 +98,6 @@ export async function receiveTurn(context: TurnContext, incoming: Incoming): Pro
 function spoiltSession(session: string): PlimsollError {
   const message = `${session} was found spoilt.`;
   return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
-}
-
-function isSpoilt(error: unknown): boolean {
-  return PlimsollError.is(error) && error.code === "STORE_CORRUPT";
 }
 
 async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
@@ -277,30 +278,21 @@ async function appendRequest(
   };
 }
 
-export interface OpenTurn {
-  readonly draft: Draft;
-  readonly placed: Placed;
-  readonly isOff?: boolean;
-  /** The caller may never come back with an answer: then the turn ends when the product closes. */
-  readonly isLeftOpen?: boolean;
-}
-
 /** From here on the request is in the log, and must end: with an answer, or with what went wrong. */
 export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<Turn> {
   const { draft, placed } = begun;
   const { log, branch, relation } = placed;
   const session = log.record.id;
-  let fitted = await context.exclusively(`edits\0${session}`, () => madeToFit(context, begun));
+  let fitted = await firstFit(context, begun);
   let attempt = 1;
   /** What the provider has said of its window holds for the rest of the turn. */
   const drafted = (): Draft => (attempt === 1 ? draft : { ...draft, targets: [fitted.target] });
-  context.bus.emit({ tenant: log.record.tenant, event: startEvent(begun, fitted) });
-  const end = async (result: TurnResult): Promise<Saved> => {
-    try {
-      return await endTurn(context, { draft, placed, fitted, rounds: rounds?.kept }, result);
-    } finally {
-      context.openTurns.delete(unended);
-    }
+  let ended: Promise<Saved> | undefined;
+  announceStart(context, begun, fitted);
+  const end = (result: TurnResult): Promise<Saved> => {
+    const sent = { draft, placed, fitted, rounds: rounds?.kept };
+    ended ??= endTurn(context, sent, result).finally(() => context.openTurns.delete(unended));
+    return ended;
   };
   const rounds = openRounds(context, draft, {
     fitted: () => fitted,
@@ -322,7 +314,8 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     },
   });
   const unended: Unended = {
-    abort: begun.isLeftOpen ? () => end({ status: "aborted" }) : undefined,
+    isAwaited: begun.isLeftOpen !== true,
+    abort: () => end({ status: "aborted" }),
   };
   context.openTurns.add(unended);
   return {
@@ -350,37 +343,4 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     rounds,
     end,
   };
-}
-
-/** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
-async function madeToFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
-  const { draft, isOff, isLeftOpen } = begun;
-  if (isOff === true) return untouched(context, draft);
-  try {
-    return await fitTurn(context, draft);
-  } catch (error) {
-    if (isSpoilt(error) && isLeftOpen !== true) throw error;
-    reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
-    return untouched(context, draft);
-  }
-}
-
-function startEvent({ draft, placed }: OpenTurn, fitted: Fitted) {
-  const {
-    turn,
-    who: { priority },
-  } = draft;
-  return {
-    type: "turn-start",
-    session: placed.log.record.id,
-    at: turn.at,
-    turn: turn.id,
-    branch: placed.branch.record.id,
-    model: fitted.target.model,
-    newMessages: placed.newMessages,
-    measurement: fitted.measurement,
-    limit: fitted.limit,
-    ...(fitted.headTokens === undefined ? {} : { headTokens: fitted.headTokens }),
-    ...(priority === undefined ? {} : { priority }),
-  } as const;
 }
