@@ -18,7 +18,7 @@ function table() {
 function firstSentence(text) {
   const comment = /\/\*\*([\s\S]*?)\*\//.exec(text)?.[1] ?? "";
   const words = comment.replace(/\n?\s*\*\s?/g, " ").trim();
-  return /^.*?[.:](?=\s|$)/.exec(words)?.[0] ?? words;
+  return /^.*?\.(?=\s|$)/.exec(words)?.[0] ?? words;
 }
 
 const args = process.argv.slice(2);
