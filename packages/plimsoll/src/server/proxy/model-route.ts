@@ -152,7 +152,7 @@ interface Receiving {
 }
 
 /**
- * A body that the client got wrong is its own to mend; whatever fails of ours lets the request go on. But not when the service
+ * The client must mend a body that it got wrong; where Plimsoll itself fails, the request goes on. But not when the service
  * ends: its client has gone.
  */
 async function receive(

@@ -150,7 +150,7 @@ function isStored({ offer, isPlain }: Draft): boolean {
   return offer === undefined && isPlain === undefined;
 }
 
-/** Without our tools no call of ours may stand in the conversation. */
+/** Where Plimsoll offers no tools of its own, the conversation may contain no call of them. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
   const { offer: _given, ...plain } = draft;
   const worth = worthItsRoom(offer, limitTokens);

@@ -43,7 +43,7 @@ export interface CompactionTask {
   readonly strategies: readonly Strategy[];
   /** In tokens as we count them, before correction. */
   readonly goal: Goal;
-  /** How people are told of it: against this limit, and in how many of the provider's tokens for one of ours. */
+  /** For progress events: the limit, and how many tokens the provider counts for each that Plimsoll counts. */
   readonly told?: Told;
 }
 

@@ -47,7 +47,7 @@ export async function addNote(
   branch.warnedEdits = countOfEdits(start.view);
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const noted = await sizeView(world.facts, draft, view);
-  // Where there is no room behind the last message, or nothing of ours may stand there, nothing is said.
+  // Plimsoll says nothing where the note does not fit behind the last message or would break a rule.
   if (!isRoomy(noted) || (await judge(world, draft, noted)).kind !== "valid") return undefined;
   const tokensAfter = Math.max(0, noted.measured.total - start.measured.total);
   const weighed = edits.map((edit) => ({ ...edit, tokensAfter }));
