@@ -85,7 +85,7 @@ test.each([
 ])("what CONTEXT_DEBUG tells of a request that fits: %s", (_what, source, tokens, head) => {
   const told: string[] = [];
   const seen = {
-    projection: { tokens, least: tokens, head },
+    projection: { tokens, least: tokens, most: tokens, head },
     verdict: { kind: "fits" },
     measurement: { tools: 0, total: tokens },
     own: {},

@@ -37,6 +37,16 @@ describe("calibration", () => {
     );
   });
 
+  it("remembers the words that took most tokens, also when it was stored", () => {
+    const reports = [1000, 1600, 1870];
+    const known = reports.reduce(
+      (before, reported, index) => observe(before, talk(1000 + index * 500), reported),
+      uncalibrated,
+    );
+    expect(known.steepest).toBe(1.2);
+    expect(restored(known).steepest).toBe(1.2);
+  });
+
   it("believes the first report at once", () => {
     const { factors, factor, samples } = observe(uncalibrated, talk(1000), 1400);
     expect(factors.conversation).toBeCloseTo(1.4, 5);

@@ -21,6 +21,8 @@ export interface Calibration {
   /** The same for the last whole request: what people are told. */
   readonly factor: number;
   readonly samples: number;
+  /** The highest factor that was seen of words added to a conversation: some kinds of text take more tokens than others. */
+  readonly steepest?: number;
   /** How far off the factors may be, together: a covariance, row by row. */
   readonly spread: readonly number[];
   /** The last report, and our estimate for the same request. */
@@ -46,10 +48,12 @@ export function restored(stored: {
   readonly factor: number;
   readonly samples: number;
   readonly factors?: ByComponent;
+  readonly steepest?: number;
 }): Calibration {
-  const { factor, samples } = stored;
+  const { factor, samples, steepest } = stored;
   const even = { system: factor, tools: factor, conversation: factor };
-  return { factors: stored.factors ?? even, factor, samples, spread: firstSpread };
+  const known = { factors: stored.factors ?? even, factor, samples, spread: firstSpread };
+  return steepest === undefined ? known : { ...known, steepest };
 }
 
 /** Outside of these a report is a misunderstanding: another model answered, or a cache was not counted. */
@@ -119,7 +123,8 @@ function withGrowth(calibration: Calibration, before: Report, now: Report): Cali
   if (!isGrowth || !isPlausible(added, reportedTokens)) return calibration;
   const level = Math.max(noise.tokensMin, reportedTokens * noise.ofGrowth);
   const grown = { system: 0, tools: 0, conversation: added };
-  return withReport(calibration, grown, { reportedTokens, noise: level });
+  const steepest = Math.max(calibration.steepest ?? 0, reportedTokens / added);
+  return { ...withReport(calibration, grown, { reportedTokens, noise: level }), steepest };
 }
 
 /** One step of recursive least squares. */

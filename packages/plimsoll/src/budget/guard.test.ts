@@ -19,6 +19,7 @@ const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardT
 const projected = (tokens: number, head = 0, least = tokens) => ({
   tokens,
   least,
+  most: tokens,
   head,
   isGuess: false,
 });

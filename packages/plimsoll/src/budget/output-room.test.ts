@@ -12,7 +12,7 @@ const fitOutput = (
   limit: ReturnType<typeof limitOf>,
   tokens: number,
   least = 0,
-) => roomFor(wish, limit, { tokens, least, isGuess: false });
+) => roomFor(wish, limit, { tokens, least, most: tokens, isGuess: false });
 
 test("an answer may be as long as its client wishes while the window holds both", () => {
   const limit = limitOf(65_536, 32_000);
@@ -27,11 +27,18 @@ test("otherwise it gets what is left beside the buffer, or three quarters of it"
   expect(fitOutput(wish, limit, 64_000, 63_500)).toEqual({ maxTokens: 1024 });
 });
 
+test("an answer that just fits is shorter where new words may take as many tokens as the worst before", () => {
+  const limit = limitOf(8192, 2048);
+  const input = { tokens: 5800, least: 5000, most: 6300, isGuess: false };
+  expect(roomFor({ maxTokens: 2048 }, limit, input)).toEqual({ maxTokens: 1860 });
+  expect(roomFor({ maxTokens: 1500 }, limit, input)).toEqual({ maxTokens: 1500 });
+});
+
 test("on a guess it is as long as the reserve, unless it is known that there is less room", () => {
   const wish = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
   const guess = (tokens: number, least: number) =>
-    roomFor(wish, limit, { tokens, least, isGuess: true });
+    roomFor(wish, limit, { tokens, least, most: tokens, isGuess: true });
   expect(guess(60_000, 24_000)).toEqual({ maxTokens: 16_384 });
   expect(guess(80_000, 60_000)).toEqual({ maxTokens: 5536 });
   expect(fitOutput(wish, limit, 50_000, 24_000)).toEqual({ maxTokens: 11_464 });

@@ -14,10 +14,11 @@ export const outputTokensMin = 16;
 /** Counts are not exact: so much of the input is kept free. */
 const marginShare = 0.005;
 
-export type InputSize = Pick<Projection, "tokens" | "least" | "isGuess">;
+export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess">;
 
 /**
- * Where an answer must be shorter, room stays free for what was counted too low: the buffer, or a quarter of what is left. On
+ * Where an answer must be shorter, room stays free for what was counted too low: the buffer, or a quarter of what is left. An
+ * answer that fits by the best estimate is shortened only for words that may take as many tokens as this conversation's worst. On
  * a guess it is not shorter than the reserve: the provider knows better, and its "too long" says how much is left. A thinking
  * budget is halved until it fits, so that it does not change with every turn.
  */
@@ -26,11 +27,13 @@ export function fitOutput(
   { window, buffer, reserve, windowSource }: Limit,
   input: InputSize,
 ): OutputSize {
-  const left = window - Math.ceil(input.tokens * (1 + marginShare));
+  const beside = (tokens: number): number => window - Math.ceil(tokens * (1 + marginShare));
+  const [left, surelyLeft] = [beside(input.tokens), beside(input.most)];
   // What does not fit at all does not fit with a shorter answer either.
   const isTooLong = input.least >= window;
-  if (windowSource === "fallback" || isTooLong || wish.maxTokens <= left) return wish;
-  const known = Math.max(left - buffer, Math.floor(left * answerShare));
+  if (windowSource === "fallback" || isTooLong || wish.maxTokens <= surelyLeft) return wish;
+  const shorter = Math.max(left - buffer, Math.floor(left * answerShare));
+  const known = wish.maxTokens <= left ? surelyLeft : Math.min(shorter, surelyLeft);
   // A guess, or a count that leaves next to no room for an answer, may be too high.
   const isDoubtful = input.isGuess || left < answerTokensMin / 2;
   const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;

@@ -24,5 +24,7 @@ export interface Counters {
       readonly tools: number;
       readonly conversation: number;
     };
+    /** The highest factor that was seen of words added to a conversation. */
+    readonly steepest?: number;
   };
 }

@@ -89,7 +89,8 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
   const head = Math.ceil(
     measurement.total - measurement.conversation + firstWordsTokens(draft) * factors.conversation,
   );
-  const plain = { tokens: measurement.total, least, head, isGuess };
+  const { total } = measurement;
+  const plain = { tokens: total, least, most: total, head, isGuess };
   const { basis } = branch;
   if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
   const now = byComponent(counted.measured);
@@ -103,8 +104,11 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
   const parts = [system, tools, conversation];
   const hasShrunk = Math.min(...parts) < 0;
   const leastAdded = parts.reduce((sum, part) => sum + lowest(part), 0);
+  const likely = hasShrunk || target.cutsSilently ? Math.max(tokens, total) : tokens;
+  const steeper = world.calibrations.steepest(log, target) / factors.conversation;
   return withCare(target, {
-    tokens: hasShrunk || target.cutsSilently ? Math.max(tokens, plain.tokens) : tokens,
+    tokens: likely,
+    most: likely + Math.ceil(Math.max(0, conversation) * (steeper - 1)),
     least: Math.max(least, Math.floor(basis.inputTokens + leastAdded)),
     head,
     // The provider has counted what this request continues.

@@ -141,7 +141,8 @@ export function outputToSend(
   { target, projection }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
-  const input = { ...projection, tokens: projection.tokens + lookedUpTokens };
+  const { tokens, most } = projection;
+  const input = { ...projection, tokens: tokens + lookedUpTokens, most: most + lookedUpTokens };
   return output && fitOutput(output, target.limit, input);
 }
 

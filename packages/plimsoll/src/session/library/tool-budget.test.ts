@@ -51,7 +51,7 @@ function turn(
   const fitted = {
     target,
     limit,
-    projection: { tokens, least: tokens, head: tokens },
+    projection: { tokens, least: tokens, most: tokens, head: tokens },
     measured: measured(1000),
     measurement: measured(reported),
   } as Fitted;

@@ -16,6 +16,8 @@ export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
   /** Reported tokens for one of ours. */
   factors(log: SessionLog, target: Target): ByComponent;
+  /** The same for new words of a conversation, at their worst so far. */
+  steepest(log: SessionLog, target: Target): number;
   /** Whether the provider has reported any usage for this target yet, in any session. */
   isReportedFor(target: Target): boolean;
   /** The same, or in this session. */
@@ -41,6 +43,8 @@ export function createCalibrations(): Calibrations {
 
   return {
     factors,
+    steepest: (log, target) =>
+      Math.max(known(log, target).steepest ?? 0, factors(log, target).conversation),
     isReportedFor: ({ key }) => ofTargets.has(key),
     isReported: (log, target) => known(log, target).samples > 0,
     correct: (log, target, { components }) => {

@@ -323,7 +323,7 @@ function countersOf(
 
 function storedCalibration(
   { key }: Target,
-  { factor, factors, samples }: Calibration,
+  { factor, factors, samples, steepest }: Calibration,
 ): NonNullable<Counters["calibration"]> {
   const round = (value: number): number => Math.round(value * 1000) / 1000;
   const { system, tools, conversation } = factors;
@@ -332,6 +332,7 @@ function storedCalibration(
     factor: round(factor),
     samples,
     factors: { system: round(system), tools: round(tools), conversation: round(conversation) },
+    ...(steepest === undefined ? {} : { steepest: round(steepest) }),
   };
 }
 
