@@ -43,6 +43,7 @@ import { createFactsReader } from "./session/measure/message-facts.ts";
 import { createHeadReader } from "./session/measure/preamble.ts";
 import { createPrices } from "./session/measure/prices.ts";
 import { createTargets, type Targets } from "./session/measure/target.ts";
+import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
 import { createTokenCounter, type SessionTokenCounter } from "./session/measure/token-counter.ts";
 import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
 import { loadWordVectors } from "./session/models/word-vectors.ts";
@@ -83,6 +84,8 @@ export interface Parts {
   readonly counter: SessionTokenCounter;
   /** Milliseconds since 1970: how old a provider's cache is. */
   readonly now: () => number;
+  /** More than these are read from the store again when they are asked for. */
+  readonly sessionsInMemory?: number;
 }
 
 export interface SessionOptions {
@@ -227,8 +230,11 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
     health,
     now,
   });
+  // Without what was remembered the product works all the same.
+  const stored = await opened.memories("").catch(() => new Map<string, object>());
   const context = assemble({
     config,
+    targetMemories: createTargetMemories(stored),
     closing: closing.signal,
     store: opened,
     own: createOwnAnswers({
@@ -249,6 +255,9 @@ async function openContext(options: PlimsollOptions, config: Config): Promise<Op
     bus,
     health,
     mender,
+    ...(options.parts?.sessionsInMemory === undefined
+      ? {}
+      : { sessionsInMemory: options.parts.sessionsInMemory }),
   });
   onLost(context.sessions.abandon);
   return { context, counter, mender, threads, closing };
@@ -285,6 +294,7 @@ type Assembly = Parts &
     readonly health: StoreHealth;
     readonly mender: Mender;
     readonly vectors?: WordVectors | undefined;
+    readonly targetMemories: TargetMemories;
   };
 
 type Assembled = Omit<SessionContext, "config"> & {
@@ -297,10 +307,11 @@ type Assembled = Omit<SessionContext, "config"> & {
 function assemble(parts: Assembly): Assembled {
   const { config, store, counter, sign, bus, now } = parts;
   const facts = createFactsReader(counter);
-  const sessions = createSessionCache(store, now);
-  const targets = createTargets(config, now);
+  const sessions = createSessionCache(store, now, parts.sessionsInMemory);
+  const { targetMemories } = parts;
+  const targets = createTargets(config, now, targetMemories);
   const areas = config.priority_areas ?? [];
-  const calibrations = createCalibrations();
+  const calibrations = createCalibrations(targetMemories);
   return {
     ...parts,
     facts,
@@ -316,6 +327,7 @@ function assemble(parts: Assembly): Assembled {
       now,
       forget: sessions.forget,
       onConflict: parts.mender.noteConflict,
+      targetMemories,
     }),
     openTurns: createOpenTurns(),
     tokenizers: tokenizersOf(config),

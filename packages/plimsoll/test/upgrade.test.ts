@@ -1,14 +1,15 @@
 /**
- * A store of an earlier version, with a compacted live conversation on each wire: after the upgrade the next request of
- * each continues its session, and the provider is sent the very bytes that the earlier version would have sent. The store
- * and those bytes were written by that version (commit bf7936e) and are kept in test/old-stores.
+ * Stores of earlier versions, with a compacted live conversation on each wire: after the upgrade the next request of each
+ * continues its session, and the provider is sent the very bytes that the earlier version would have sent. The stores and
+ * those bytes were written by those versions and are kept in test/old-stores.
  */
 import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import Database from "better-sqlite3";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { schemaVersion } from "../src/store/migrations.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { makeDataFolder, readEdits, type Service, startService } from "./harness/service.ts";
@@ -23,73 +24,76 @@ interface Next {
   readonly sentBody: string;
 }
 
-const folder = join(import.meta.dirname, "old-stores", "schema-2");
-const unpacked = (name: string): Buffer => gunzipSync(readFileSync(join(folder, `${name}.gz`)));
-const { models, next } = JSON.parse(unpacked("next.json").toString()) as {
-  readonly models: JsonObject;
-  readonly next: readonly Next[];
-};
-
-let data = "";
-let upstream: Upstream | undefined;
-let service: Service | undefined;
-
-beforeAll(async () => {
-  data = await makeDataFolder();
-  await writeFile(join(data, "plimsoll.db"), unpacked("plimsoll.db"), { mode: 0o600 });
-  await writeFile(join(data, "key"), readFileSync(join(folder, "key")), { mode: 0o600 });
-  upstream = await startUpstream({ script: () => reply(text("Understood.")) });
-  const { url } = upstream;
-  const providers = {
-    anthropic: { baseUrl: url, models },
-    openai: { baseUrl: `${url}/v1`, models },
+describe.each([2, 3])("a store with schema %d", (version) => {
+  const folder = join(import.meta.dirname, "old-stores", `schema-${version}`);
+  const unpacked = (name: string): Buffer => gunzipSync(readFileSync(join(folder, `${name}.gz`)));
+  const { models, next } = JSON.parse(unpacked("next.json").toString()) as {
+    readonly models: JsonObject;
+    readonly next: readonly Next[];
   };
-  service = await startService({ upstreams: {}, data, config: { providers } });
-});
 
-afterAll(async () => {
-  await service?.stop();
-  await upstream?.close();
-  await rm(data, { recursive: true, force: true });
-});
+  let data = "";
+  let upstream: Upstream | undefined;
+  let service: Service | undefined;
 
-async function send({ path, apiKey, clientBody }: Next): Promise<Response> {
-  const response = await fetch(`${service?.url}${path}`, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "anthropic-version": "2023-06-01",
-      authorization: `Bearer ${apiKey}`,
-    },
-    body: clientBody,
+  beforeAll(async () => {
+    data = await makeDataFolder();
+    await writeFile(join(data, "plimsoll.db"), unpacked("plimsoll.db"), { mode: 0o600 });
+    await writeFile(join(data, "key"), readFileSync(join(folder, "key")), { mode: 0o600 });
+    upstream = await startUpstream({ script: () => reply(text("Understood.")) });
+    const { url } = upstream;
+    const providers = {
+      anthropic: { baseUrl: url, models },
+      openai: { baseUrl: `${url}/v1`, models },
+    };
+    service = await startService({ upstreams: {}, data, config: { providers } });
   });
-  await response.text();
-  return response;
-}
 
-test.each(next)(
-  "on $wire a conversation goes on in its session, with the same bytes",
-  async (one) => {
-    const before = upstream?.requests.length ?? 0;
-    const response = await send(one);
-    expect(response.headers.get("x-plimsoll-session")).toBe(one.session);
-    expect(upstream?.requests.slice(before).map(({ body }) => body.toString())).toEqual([
-      one.sentBody,
-    ]);
-    if (service !== undefined) expect(await readEdits(service, one.session)).not.toEqual([]);
-  },
-);
+  afterAll(async () => {
+    await service?.stop();
+    await upstream?.close();
+    await rm(data, { recursive: true, force: true });
+  });
 
-test("every row of the old store has a seal after the upgrade, and the old file is kept", async () => {
-  const database = new Database(join(data, "plimsoll.db"), { readonly: true });
-  const tables = ["sessions", "branches", "messages", "turns", "edits", "archive", "events"];
-  for (const table of tables) {
-    const rows = database.prepare(`SELECT count(*), count(seal) FROM ${table}`).raw().get();
-    const [all, sealed] = rows as [number, number];
-    expect([table, sealed, all > 0]).toEqual([table, all, true]);
+  async function send({ path, apiKey, clientBody }: Next): Promise<Response> {
+    const response = await fetch(`${service?.url}${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "anthropic-version": "2023-06-01",
+        authorization: `Bearer ${apiKey}`,
+      },
+      body: clientBody,
+    });
+    await response.text();
+    return response;
   }
-  database.close();
-  const kept = new Database(join(data, "plimsoll.db.v2.bak"), { readonly: true });
-  expect(kept.pragma("user_version", { simple: true })).toBe(2);
-  kept.close();
+
+  test.each(next)(
+    "on $wire a conversation goes on in its session, with the same bytes",
+    async (one) => {
+      const before = upstream?.requests.length ?? 0;
+      const response = await send(one);
+      expect(response.headers.get("x-plimsoll-session")).toBe(one.session);
+      expect(upstream?.requests.slice(before).map(({ body }) => body.toString())).toEqual([
+        one.sentBody,
+      ]);
+      if (service !== undefined) expect(await readEdits(service, one.session)).not.toEqual([]);
+    },
+  );
+
+  test("every row of the old store has a seal after the upgrade, and the old file is kept", () => {
+    const database = new Database(join(data, "plimsoll.db"), { readonly: true });
+    expect(database.pragma("user_version", { simple: true })).toBe(schemaVersion);
+    const tables = ["sessions", "branches", "messages", "turns", "edits", "archive", "events"];
+    for (const table of tables) {
+      const rows = database.prepare(`SELECT count(*), count(seal) FROM ${table}`).raw().get();
+      const [all, sealed] = rows as [number, number];
+      expect([table, sealed, all > 0]).toEqual([table, all, true]);
+    }
+    database.close();
+    const kept = new Database(join(data, `plimsoll.db.v${version}.bak`), { readonly: true });
+    expect(kept.pragma("user_version", { simple: true })).toBe(version);
+    kept.close();
+  });
 });

@@ -38,6 +38,8 @@ interface Kept {
 }
 
 interface Memory {
+  /** By session, then by name. Those of no session are under "". */
+  readonly memories: Map<string, Map<string, object>>;
   readonly sessions: Map<string, Kept>;
   readonly archive: Map<string, ArchiveRecord>;
   readonly references: Map<string, ReferenceRecord>;
@@ -55,6 +57,7 @@ const keptErrors = 10_000;
 
 export function createMemoryStore(): Store {
   const memory: Memory = {
+    memories: new Map(),
     sessions: new Map(),
     archive: new Map(),
     references: new Map(),
@@ -74,6 +77,7 @@ export function createMemoryStore(): Store {
     },
     putAside: async (session) => {
       memory.sessions.delete(session);
+      memory.memories.delete(session);
       return "nowhere: this store keeps nothing";
     },
     check: async () => [],
@@ -91,7 +95,13 @@ function sessionReads(
   memory: Memory,
 ): Pick<
   Store,
-  "session" | "sessionByClientKey" | "sessionsNamed" | "newestSession" | "sessions" | "snapshot"
+  | "session"
+  | "sessionByClientKey"
+  | "sessionsNamed"
+  | "newestSession"
+  | "sessions"
+  | "snapshot"
+  | "memories"
 > {
   return {
     session: async (id) => memory.sessions.get(id)?.session,
@@ -129,8 +139,10 @@ function sessionReads(
         branches: [...branches.values()],
         nodes: nodesOf(found).map(({ node }) => node),
         edits: editsOf(found),
+        memories: new Map(memory.memories.get(id)),
       };
     },
+    memories: async (session) => new Map(memory.memories.get(session)),
   };
 }
 
@@ -268,6 +280,9 @@ function apply(memory: Memory, write: Write): readonly number[] {
     case "reference":
       setIfAbsent(memory.references, `${write.tenant}\0${write.reference.name}`, write.reference);
       return [];
+    case "memory":
+      remember(memory.memories, write);
+      return [];
     case "error":
       memory.errors.push(write);
       if (memory.errors.length > keptErrors) memory.errors.shift();
@@ -290,10 +305,23 @@ function setIfAbsent<K, V>(map: Map<K, V>, key: K, value: V): void {
   if (!map.has(key)) map.set(key, value);
 }
 
+function remember(
+  memories: Memory["memories"],
+  { session, name, memory }: Extract<Write, { kind: "memory" }>,
+): void {
+  const ofSession = memories.get(session) ?? new Map<string, object>();
+  memories.set(session, ofSession);
+  if (memory === null) ofSession.delete(name);
+  else ofSession.set(name, memory);
+}
+
 function applyToSession(
   memory: Memory,
   kept: Kept,
-  write: Exclude<Write, { kind: "event" | "archive" | "reference" | "error" | "session" }>,
+  write: Exclude<
+    Write,
+    { kind: "event" | "archive" | "reference" | "error" | "session" | "memory" }
+  >,
 ): void {
   switch (write.kind) {
     case "branch":

@@ -9,10 +9,22 @@ import { unpackRecord } from "./record.ts";
 import { type SealedTable, type SqlRow, sealedColumns, sealOf } from "./seal.ts";
 import type { TurnRecord } from "./store.ts";
 
+/** All tables that there were, but for those whose rows are named by their own hash. */
+const sealedTables: readonly SealedTable[] = [
+  "sessions",
+  "branches",
+  "messages",
+  "wordings",
+  "turns",
+  "edits",
+  "archive",
+  "refs",
+  "errors",
+  "events",
+];
+
 export const statements3: readonly string[] = [
-  ...(Object.keys(sealedColumns) as SealedTable[]).map(
-    (table) => `ALTER TABLE ${table} ADD COLUMN seal BLOB`,
-  ),
+  ...sealedTables.map((table) => `ALTER TABLE ${table} ADD COLUMN seal BLOB`),
   "ALTER TABLE messages ADD COLUMN branch TEXT",
   "ALTER TABLE messages ADD COLUMN talk TEXT",
   "ALTER TABLE branches ADD COLUMN left_branch TEXT",

@@ -71,6 +71,14 @@ export const migrations: readonly Migration[] = [
     ],
   },
   { version: 3, statements: statements3, run: fillStep3 },
+  {
+    version: 4,
+    statements: [
+      `CREATE TABLE memories (
+        number INTEGER PRIMARY KEY, session TEXT NOT NULL, name TEXT NOT NULL, memory BLOB NOT NULL, seal BLOB,
+        UNIQUE (session, name))`,
+    ],
+  },
 ];
 
 export const schemaVersion: number = migrations.at(-1)?.version ?? 0;

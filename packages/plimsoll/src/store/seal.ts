@@ -48,6 +48,7 @@ export const sealedColumns = {
   refs: ["tenant", "name", "session", "seq"],
   errors: ["tenant", "session", "record"],
   events: ["tenant", "session", "at", "event"],
+  memories: ["session", "name", "memory"],
 } as const;
 
 export type SealedTable = keyof typeof sealedColumns;

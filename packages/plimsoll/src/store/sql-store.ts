@@ -5,6 +5,7 @@ import { PlimsollError } from "../message/error.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { nameOfBlock, splitIds } from "./blocks.ts";
 import { unpackBlock, unpackBody } from "./body.ts";
+import { unpackRecord } from "./record.ts";
 import {
   checkSeal,
   isSealed,
@@ -34,6 +35,7 @@ import type {
   ErrorQuery,
   ErrorRecord,
   EventQuery,
+  Memories,
   MessageRecord,
   NodeRecord,
   Page,
@@ -103,6 +105,7 @@ export function createSqlStore(driver: SqlDriver): Store {
         if (isThere === undefined) return undefined;
         throw error;
       }),
+    memories: (session) => readMemories(driver, session),
     messages: (session, page) => within(session, () => readMessages(driver, session, page)),
     bodies: (session, seqs) => within(session, () => readBodies(driver, "messages", session, seqs)),
     wordings: (session, seqs) =>
@@ -227,7 +230,21 @@ async function readSnapshot(driver: SqlDriver, id: string): Promise<SessionSnaps
     branches: branches.map(readBranch),
     nodes: await readNodes(driver, id),
     edits: await readEdits(driver, id),
+    memories: await readMemories(driver, id),
   });
+}
+
+async function readMemories(driver: SqlDriver, session: string): Promise<Memories> {
+  const rows = await driver.query({
+    sql: "SELECT * FROM memories WHERE session = ? ORDER BY number",
+    values: [session],
+  });
+  return new Map(
+    sealedOnly("memories", rows).map((row) => [
+      textOf(row, "name"),
+      unpackRecord<object>(row["memory"] as Uint8Array),
+    ]),
+  );
 }
 
 async function readNodes(driver: SqlDriver, session: string): Promise<readonly NodeRecord[]> {

@@ -29,6 +29,11 @@ export function statementOf(write: Write): SqlStatement {
       const { session, turn } = write;
       return inserts.turns({ session, id: turn.id, record: packRecord(turn) });
     }
+    case "memory": {
+      const { session, name, memory } = write;
+      if (memory === null) return { sql: forget, values: [session, name] };
+      return inserts.memories({ session, name, memory: plainRecord(memory) });
+    }
     case "edit": {
       const { session, edit } = write;
       const { seq, branch, at } = edit;
@@ -85,7 +90,10 @@ const inserts = {
   refs: sealedInsert("refs", { ending: unlessThere }),
   errors: sealedInsert("errors"),
   events: sealedInsert("events", { ending: "RETURNING seq" }),
+  memories: sealedInsert("memories", { ending: replacing("memories", ["session", "name"]) }),
 } as const satisfies Readonly<Record<SealedTable | "heads" | "blocks", Insert>>;
+
+const forget = "DELETE FROM memories WHERE session = ? AND name = ?";
 
 const replaceSession = insertInto(
   "sessions",

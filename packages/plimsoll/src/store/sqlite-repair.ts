@@ -34,6 +34,7 @@ const sessionColumn = {
   refs: "session",
   errors: "session",
   events: "session",
+  memories: "session",
 } as const;
 type Table = keyof typeof sessionColumn;
 const tables = Object.keys(sessionColumn) as Table[];

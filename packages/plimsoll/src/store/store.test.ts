@@ -146,6 +146,28 @@ for (const [name, opener] of Object.entries(openers)) {
       return store;
     };
 
+    test("memories replace each other, and are forgotten one by one", async () => {
+      const store = await fresh();
+      const memory = (session: string, name: string, value: object | null): Write => ({
+        kind: "memory",
+        session,
+        name,
+        memory: value,
+      });
+      await store.commit([
+        session("ses_a"),
+        memory("ses_a", "", { overflows: [1] }),
+        memory("ses_a", "main", { turns: 1 }),
+        memory("", "p/m", { factor: 1.25 }),
+      ]);
+      await store.commit([memory("ses_a", "main", { turns: 2 }), memory("ses_a", "", null)]);
+      expect((await store.snapshot("ses_a"))?.memories).toEqual(new Map([["main", { turns: 2 }]]));
+      expect(await store.memories("")).toEqual(new Map([["p/m", { factor: 1.25 }]]));
+      await store.putAside("ses_a");
+      expect(await store.memories("ses_a")).toEqual(new Map());
+      expect((await store.memories("")).size).toBe(1);
+    });
+
     test("what one commit wrote is read back whole", async () => {
       const store = await fresh();
       const large = `${"log line\n".repeat(2000)}\u0000end`;

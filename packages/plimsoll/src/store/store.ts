@@ -184,6 +184,13 @@ export type Write =
       readonly body: StoredBody;
     }
   | { readonly kind: "turn"; readonly session: string; readonly turn: TurnRecord }
+  /** In the place of what was remembered under this name; null: it is forgotten. */
+  | {
+      readonly kind: "memory";
+      readonly session: string;
+      readonly name: string;
+      readonly memory: object | null;
+    }
   | { readonly kind: "edit"; readonly session: string; readonly edit: Edit }
   | { readonly kind: "archive"; readonly entry: ArchiveRecord }
   | {
@@ -217,7 +224,14 @@ export interface SessionSnapshot {
   readonly nodes: readonly NodeRecord[];
   /** In their order. */
   readonly edits: readonly Edit[];
+  readonly memories: Memories;
 }
+
+/**
+ * What a session remembers from turn to turn, by the id of a branch, or "" for the session as a whole. A memory that was spoilt
+ * is left out: the conversation is whole without it.
+ */
+export type Memories = ReadonlyMap<string, object>;
 
 export interface Page {
   readonly after?: number;
@@ -247,6 +261,8 @@ export interface Store {
   /** Newest first. `before` is the `updatedAt` and id of the last one seen. */
   sessions(query: SessionQuery): Promise<readonly SessionSummary[]>;
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
+  /** What is remembered under "" belongs to no session. */
+  memories(session: string): Promise<Memories>;
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
   /** Answers in the words in which the client sent them back, where they differ from the provider's and were cut. */

@@ -20,7 +20,11 @@ export function fixRandom(seed: number): void {
       });
     return array;
   };
-  Object.assign(nodeCrypto, { randomFillSync: fill });
+  // Apart from ids: how often files get a name that nobody else has depends on how often the product is opened.
+  const other = seededRandom(seed + 1);
+  const randomBytes = (size: number): Buffer =>
+    Buffer.from(Array.from({ length: size }, () => Math.floor(other() * 256)));
+  Object.assign(nodeCrypto, { randomFillSync: fill, randomBytes });
   syncBuiltinESMExports();
   globalThis.crypto.getRandomValues = fill as typeof globalThis.crypto.getRandomValues;
   // Ids are made of bytes that were asked for in advance: those from before are used up.

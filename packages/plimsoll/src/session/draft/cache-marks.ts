@@ -34,7 +34,7 @@ export function withMarks(
 
 /** Where the last request ended, if this one goes on behind it. */
 function lastEnd({ wire, path, branch }: Draft): number | undefined {
-  const last = (branch.sentLength ?? 0) - 1;
+  const last = (branch.memory.sentLength ?? 0) - 1;
   return wire.usualMark === undefined || last < 0 || last >= path.length - 1 ? undefined : last;
 }
 

@@ -119,9 +119,10 @@ function ownToolsOf(
 }
 
 /** Only where the path still passes through what it was made of. */
-function preparedFor({ branch: { prepared }, path, log }: Draft): { readonly prepared?: string } {
-  const isReady = prepared?.kind === "ready" && indexOn(path, log)(prepared.chain) !== undefined;
-  return isReady ? { prepared: prepared.text } : {};
+function preparedFor({ branch, path, log }: Draft): { readonly prepared?: string } {
+  const { summary } = branch.memory;
+  const isReady = summary !== undefined && indexOn(path, log)(summary.chain) !== undefined;
+  return isReady ? { prepared: summary.text } : {};
 }
 
 export function decoded(wire: Wire, bytes: Uint8Array): Message | undefined {

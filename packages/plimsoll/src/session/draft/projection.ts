@@ -91,7 +91,7 @@ function projectionOf(world: World, draft: Draft, counted: Counted): Projection 
   );
   const { total } = measurement;
   const plain = { tokens: total, least, most: total, head, isGuess };
-  const { basis } = branch;
+  const { basis } = branch.memory;
   if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
   const now = byComponent(counted.measured);
   const [system, tools, conversation] = [

@@ -12,8 +12,10 @@ import type { Goal, Strategy } from "../../message/strategy.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { type Guard, type JudgedView, judged } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
+import { remember, rememberInSession } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
+import { markOf } from "../log/view.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Compaction, Told } from "./compaction.ts";
 import { toldAnew } from "./defer-tools.ts";
@@ -22,7 +24,7 @@ import { offloadLast } from "./offload-fresh-results.ts";
 import { reportCompaction } from "./report-compaction.ts";
 import { commitCompaction, compact } from "./run-strategies.ts";
 import { owe, type Timing, usualGoal } from "./when-to-compact.ts";
-import { mustRecover, noteOverflow } from "./when-to-recover.ts";
+import { mustRecover } from "./when-to-recover.ts";
 
 /** It may stop a little earlier. */
 const shallowest = 0.86;
@@ -59,15 +61,14 @@ export async function compactTurn(
 ): Promise<Fitted> {
   const { guard, before } = compacting;
   const { branch, log } = draft;
-  branch.mustCompact = false;
   const { limit, scale } = toldOf(start, compacting);
   await world.watch?.(draft, { phase: "detection", tokens: before.projection.tokens, limit });
   await draft.path.load();
   const startedAt = world.now();
   const wanted = mustRecover(log, branch, world.now());
-  // Tried once, whatever comes of it: a wish that cannot be met must not come again with every turn.
-  delete branch.mustRecover;
-  if (wanted !== undefined) log.overflows.length = 0;
+  // A wish that cannot be met must not come again with every turn.
+  remember(branch, { kind: "compacting" });
+  if (wanted !== undefined) rememberInSession(log, { kind: "fresh-start" });
   const afresh =
     wanted === undefined
       ? undefined
@@ -89,7 +90,7 @@ export async function compactTurn(
   for (const failure of [...new Set([...tried.compaction.failures, ...compaction.failures])])
     reportDegraded(draft, "truncation", failure);
   if (compaction.edits.length === 0) {
-    branch.exhaustedTokens = before.projection.tokens;
+    remember(branch, { kind: "exhausted", tokens: before.projection.tokens });
     const isOurs = compaction.failures.length > 0;
     const left = from === start ? before : judged(world, draft, from, guard);
     return lastResort(world, draft, from, { before: left, guard, isOurs });
@@ -115,10 +116,9 @@ export async function compactTurn(
       tokensBefore: Math.round(start.measured.total * scale),
       tokensAfter: tokens,
     });
-  branch.judged = { view: viewOf(log, branch, draft.path), turns: 0 };
-  branch.compacted = { turns: 0, level: done.level };
-  delete branch.exhaustedTokens;
-  delete branch.prepared;
+  const view = markOf(viewOf(log, branch, draft.path));
+  remember(branch, { kind: "compacted", level: done.level, view });
+  branch.isSummarising = false;
   if (verdict.kind === "final")
     return lastResort(world, draft, compaction.sized, { before: after, guard, isOurs: false });
   return fitted(draft, { ...after, sized: compaction.sized, target: draft.targets[0], outcome });
@@ -162,7 +162,7 @@ async function tryChain(
   start: Sized,
   compacting: Compacting,
 ): Promise<Tried> {
-  const { compacted } = draft.branch;
+  const { compacted } = draft.branch.memory;
   const isSoon = compacted !== undefined && compacted.turns <= thrash.turns;
   // Nothing is truncated for money's sake.
   const strategies = world.strategies.filter(
@@ -213,7 +213,7 @@ async function orRecovery(
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Tried> {
   if (tried.outcome === "recovered" || !isOver(world, draft, tried, compacting)) return tried;
-  noteOverflow(draft.log, world.now());
+  rememberInSession(draft.log, { kind: "overflowed", at: world.now() });
   const reason = "The strategies could not make it fit.";
   const recovered = await tryRecovery(world, draft, start, { compacting, reason });
   const isBetter =
@@ -261,7 +261,8 @@ function isLikelyOver(
 }
 
 /** A report of little more than a head says nothing of a result. */
-function isReportedOf({ branch: { basis }, targets }: Draft, { measured }: Sized): boolean {
+function isReportedOf({ branch, targets }: Draft, { measured }: Sized): boolean {
+  const { basis } = branch.memory;
   if (basis === undefined || basis.target !== targets[0].key) return false;
   return basis.estimated.conversation >= byComponent(measured).conversation * reportedShare;
 }
@@ -280,7 +281,7 @@ async function tryRecovery(
   const told = toldOf(start, compacting);
   const { tokens } = compacting.before.projection;
   await world.watch?.(draft, { phase: "recovery", tokens, limit: told.limit });
-  const strategies = recoveryStrategies(world, reason, draft.branch.task);
+  const strategies = recoveryStrategies(world, reason, draft.branch.memory.task);
   const compaction = await compact(world, { draft, start, strategies, goal, told });
   return { compaction, outcome: "recovered", level: 0, reason };
 }

@@ -20,7 +20,7 @@ import { guardOf } from "../draft/projection.ts";
 import { judge } from "../draft/validate-view.ts";
 import { announce } from "../log/append.ts";
 import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq } from "../log/log.ts";
+import { nextEditSeq, remember } from "../log/log.ts";
 import { anchorOf, indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
 import { foldView, isAnchoredOn } from "../log/view.ts";
@@ -65,7 +65,12 @@ export interface Held {
 export async function deferTools(world: FitWorld, draft: Draft): Promise<void> {
   const { offer, log, branch, path } = draft;
   const catalogue = offer?.catalogue;
-  if (offer === undefined || catalogue === undefined || branch.undeferrable === catalogue) return;
+  if (
+    offer === undefined ||
+    catalogue === undefined ||
+    branch.memory.undeferrable === catalogue.key
+  )
+    return;
   const { tools: told } = viewOf(log, branch, path);
   const most = mostToolTokens(world.config, guardOf(world, draft).limit);
   const wish = await wishFor(draft, { offer, catalogue, most, told });
@@ -158,7 +163,7 @@ async function commitTelling(
   const view = foldView(indexOn(path, log), [...log.edits, edit]);
   const judgement = await judge(world, draft, await sizeView(world.facts, draft, view));
   if (judgement.kind === "invalid") {
-    branch.undeferrable = catalogue;
+    remember(branch, { kind: "tools-undeferrable", catalogue: catalogue.key });
     reportDegraded(draft, "view", `tools cannot be held back: ${judgement.reason}`);
     return;
   }
@@ -301,7 +306,7 @@ export async function toldAnew(
   const { catalogue, own } = offer;
   const used = await lastUses(draft, told);
   // What was found last is about to be called.
-  const found = new Set(draft.branch.found?.names);
+  const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostToolTokens(world.config, guardOf(world, draft).limit);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });

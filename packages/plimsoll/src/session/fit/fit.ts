@@ -11,10 +11,11 @@ import { effectiveLimit, judgeAfter, type Verdict } from "../../budget/guard.ts"
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
 import { judge, judgeAgain } from "../draft/validate-view.ts";
-import type { BranchState } from "../log/log.ts";
+import { remember } from "../log/log.ts";
+import { type BranchMemory, isSameMark } from "../log/memory.ts";
 import { viewOf } from "../log/path.ts";
 import { reportDegraded, reportWarning } from "../log/report.ts";
-import { countOfEdits, type View, wholeView } from "../log/view.ts";
+import { countOfEdits, markOf, type View, wholeView } from "../log/view.ts";
 import { compactTurn } from "./compact-turn.ts";
 import { debugGuard } from "./debug.ts";
 import { deferTools } from "./defer-tools.ts";
@@ -54,9 +55,8 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   }
   const isOverMedia = hasTooMuchMedia(draft, start);
   const { branch, log } = draft;
-  if (branch.compacted !== undefined)
-    branch.compacted = { ...branch.compacted, turns: branch.compacted.turns + 1 };
-  const isCut = branch.mustCompact === true;
+  remember(branch, { kind: "fitting" });
+  const isCut = branch.memory.mustCompact === true;
   const isAfresh = mustRecover(log, branch, world.now()) !== undefined;
   if (isCut || isOverMedia || isAfresh) {
     const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
@@ -95,18 +95,19 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   const view = viewOf(log, branch, path);
   if (view === wholeView) return sizeView(world.facts, draft, view);
   const sized = await sizeView(world.facts, draft, view);
-  const isKnown = isSameView(branch.judged?.view, view);
-  if (!mustJudge(branch, view)) return sized;
+  const isKnown = isKnownView(branch.memory, view);
+  remember(branch, { kind: "view", view: markOf(view) });
+  if (!isCheckDue(branch.memory)) return sized;
   const judgement = await (isKnown ? judgeAgain : judge)(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
   // It is looked at again with the next turn, whatever becomes of this one.
-  delete branch.judged;
+  remember(branch, { kind: "view-invalid" });
   const whole = await sizeView(world.facts, draft, asSaid(view));
   const { verdict } = judged(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
     // It was valid once, and nothing else would go: perhaps another cut mends it.
     reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
-    branch.mustCompact = true;
+    remember(branch, { kind: "must-compact" });
     return sized;
   }
   reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
@@ -120,18 +121,13 @@ function asSaid({ edits, expansions, contractions }: View): View {
 }
 
 /** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
-function mustJudge(branch: BranchState, view: View): boolean {
-  const turns = isSameView(branch.judged?.view, view) ? (branch.judged?.turns ?? 0) + 1 : 0;
-  branch.judged = { view, turns };
-  return Number.isInteger(Math.log2(turns)) || turns === 0;
+function isCheckDue({ checked }: BranchMemory): boolean {
+  const turns = checked?.turns ?? 0;
+  return turns === 0 || Number.isInteger(Math.log2(turns));
 }
 
-/** But for what the model has looked up since: that is what was said, and no choice of ours. */
-function isSameView(known: View | undefined, view: View): boolean {
-  if (known === undefined || known === view) return known === view;
-  const last = (one: View): number =>
-    one.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
-  return countOfEdits(known) === countOfEdits(view) && last(known) === last(view);
+function isKnownView({ checked }: BranchMemory, view: View): boolean {
+  return checked !== undefined && isSameMark(checked.view, markOf(view));
 }
 
 /** The head alone is too much by our count, and the window may hold it all the same. */
@@ -147,18 +143,19 @@ function isWaiting(
   { own, targets, limit: budget }: Guard,
   { verdict, projection, limit }: JudgedView,
 ): boolean {
-  if (verdict.kind !== "compact" || (branch.compacted?.turns ?? turnsForBudget) >= turnsForBudget)
-    return false;
+  const { turns = turnsForBudget } = branch.memory.compacted ?? {};
+  if (verdict.kind !== "compact" || turns >= turnsForBudget) return false;
   const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
   const ofWindow = effectiveLimit(targets[0], {}, projection.head);
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 
 function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
+  const { exhaustedTokens } = branch.memory;
   return (
     (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
-    branch.exhaustedTokens !== undefined &&
-    projection.tokens < branch.exhaustedTokens * growthBeforeRetry
+    exhaustedTokens !== undefined &&
+    projection.tokens < exhaustedTokens * growthBeforeRetry
   );
 }
 
@@ -196,7 +193,7 @@ async function settle(
 /** Since the last time that something was taken out. */
 function isWarned({ branch }: Draft, { view }: Sized): boolean {
   const last = view.edits.findLast(({ action }) => takesOut.has(action.kind));
-  return last?.action.kind === "insert" || branch.warnedEdits === countOfEdits(view);
+  return last?.action.kind === "insert" || branch.memory.warnedEdits === countOfEdits(view);
 }
 
 const takesOut: ReadonlySet<string> = new Set(["replace", "remove", "fold", "insert"]);
@@ -224,7 +221,7 @@ export async function refit(
   const shorter =
     isBytes || !isHeld ? undefined : shorterAnswer(draft, sent, again, lookedUpTokens);
   const isShorter = shorter !== undefined;
-  const isCounted = draft.branch.basis?.inputTokens === before.projection.tokens;
+  const isCounted = draft.branch.memory.basis?.inputTokens === before.projection.tokens;
   const isLong = isCounted && (shorter ?? 0) >= target.limit.reserve * answerShare;
   if (isShorter && !sent.isFinal && (isLong || before.verdict.kind === "fits"))
     return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });

@@ -10,6 +10,7 @@ import { guardOf, judged } from "../draft/projection.ts";
 import { judge } from "../draft/validate-view.ts";
 import { announce } from "../log/append.ts";
 import { commitEdits } from "../log/commit-edits.ts";
+import { remember } from "../log/log.ts";
 import { indexOn, viewOf } from "../log/path.ts";
 import { foldView } from "../log/view.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
@@ -74,7 +75,8 @@ export async function loadTools(
   const { names } = next;
   const sized = await tell(world, draft, next.telling, before);
   if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
-  branch.found = { turn: draft.turn.id, names: [...foundBefore(draft), ...names] };
+  const all = [...foundBefore(draft), ...names];
+  remember(branch, { kind: "tools-found", turn: draft.turn.id, names: all });
   const isNative = catalogue.isNative;
   announce(log, {
     type: "tools-loaded",
@@ -113,7 +115,8 @@ function rereading(
 }
 
 function foundBefore({ branch, turn }: Draft): readonly string[] {
-  return branch.found?.turn === turn.id ? branch.found.names : [];
+  const { found } = branch.memory;
+  return found?.turn === turn.id ? found.names : [];
 }
 
 interface Finding {

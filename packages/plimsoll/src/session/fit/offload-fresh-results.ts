@@ -10,10 +10,10 @@ import type { ArchiveRecord } from "../../store/store.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { judge } from "../draft/validate-view.ts";
 import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq } from "../log/log.ts";
+import { nextEditSeq, remember } from "../log/log.ts";
 import { indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
-import { foldView } from "../log/view.ts";
+import { foldView, markOf } from "../log/view.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 import {
@@ -58,7 +58,7 @@ async function hide(
     reportDegraded(draft, "view", "the store could not keep a result that would be taken out");
     return start;
   }
-  branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+  remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
   return sized;
 }
 

@@ -7,6 +7,7 @@ import { summaryBody } from "../../compact/units/notices.ts";
 import { see } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
+import { remember } from "../log/log.ts";
 import type { ModelSummary } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
 
@@ -18,8 +19,9 @@ const summaryTokens = 1000;
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
   const { summariser } = world;
   const { branch, path } = draft;
-  if (summariser === undefined || branch.prepared !== undefined) return;
-  branch.prepared = { kind: "under-way" };
+  const isThere = branch.memory.summary !== undefined || branch.isSummarising === true;
+  if (summariser === undefined || isThere) return;
+  branch.isSummarising = true;
   world.background.run(async () => {
     const { conversation, seen } = await see(world, draft, start);
     const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
@@ -59,7 +61,8 @@ async function hold(
   const summary = made.kind === "text" ? made.text : "";
   const verdict = judgeSummary({ ...task, summary, evidence, count: world.count });
   const text = verdict.kind === "passes" ? summary : verdict.summary;
-  branch.prepared = { kind: "ready", chain, text };
+  branch.isSummarising = false;
+  remember(branch, { kind: "summary-ready", chain, text });
   announce(log, {
     type: "summary-prepared",
     session: log.record.id,

@@ -4,13 +4,13 @@ import { errorMessage } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 import type { Draft } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
-import type { TakenTokens } from "../log/log.ts";
+import { remember, rememberInSession } from "../log/log.ts";
+import type { TakenTokens } from "../log/memory.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
 import { takeBasis } from "../measure/calibrations.ts";
 import type { Target, Targets } from "../measure/target.ts";
 import { refit } from "./fit.ts";
 import { type Fitted, type FitWorld, outputToSend } from "./last-resort.ts";
-import { noteOverflow } from "./when-to-recover.ts";
 
 /** A turn is sent at most three times. */
 const maxRetries = 2;
@@ -36,7 +36,8 @@ export async function fitAgain(
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
   // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
-  if (overflow.kind !== "input+output") noteOverflow(log, context.now());
+  if (overflow.kind !== "input+output")
+    rememberInSession(log, { kind: "overflowed", at: context.now() });
   const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
   let smaller: Fitted | undefined;
   if (!isOff && attempt <= maxRetries) {
@@ -49,7 +50,7 @@ export async function fitAgain(
       reportDegraded(draft, "overflow", `Plimsoll failed: ${errorMessage(error)}`);
     }
   }
-  if (smaller === undefined) branch.mustCompact = true;
+  if (smaller === undefined) remember(branch, { kind: "must-compact" });
   const isRetried = smaller !== undefined;
   announceOverflow(context, draft, { fitted, overflow, attempt, isRetried });
   return smaller;
@@ -109,14 +110,15 @@ function learnFrom(
   }
   if (limitTokens !== undefined) {
     context.targets.learnWindow(target, limitTokens);
-    log.taken.delete(target.key);
+    rememberInSession(log, { kind: "window-named", target: target.key });
   }
   // Without a figure we know only that this was too much.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch) {
     const refused = { tokens: fitted.tokensAfter + lookedUpTokens, answer };
     const mayBeAnswer = kind === "input+output" || attempt === 1;
-    log.windows.set(target.key, windowBelow(refused, mayBeAnswer, log.taken.get(target.key)));
+    const tokens = windowBelow(refused, mayBeAnswer, log.memory.taken[target.key]);
+    rememberInSession(log, { kind: "window-guessed", target: target.key, tokens });
   }
   const known = context.targets.resolve(target.provider, wire, {
     model: target.model,
@@ -124,7 +126,7 @@ function learnFrom(
     ...(target.facts === undefined ? {} : { facts: target.facts }),
     ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
   });
-  return context.targets.narrowed(known, log.windows.get(target.key));
+  return context.targets.narrowed(known, log.memory.windows[target.key]);
 }
 
 interface Refused {

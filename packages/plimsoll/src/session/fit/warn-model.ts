@@ -4,9 +4,9 @@ import { warning } from "../../message/edit.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { judge } from "../draft/validate-view.ts";
 import { commitEdits, type EditStore } from "../log/commit-edits.ts";
-import { nextEditSeq } from "../log/log.ts";
+import { nextEditSeq, remember } from "../log/log.ts";
 import { indexOn, viewOf } from "../log/path.ts";
-import { countOfEdits, foldView } from "../log/view.ts";
+import { countOfEdits, foldView, markOf } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
 
@@ -44,7 +44,7 @@ export async function addNote(
       },
     ],
   );
-  branch.warnedEdits = countOfEdits(start.view);
+  remember(branch, { kind: "warned", edits: countOfEdits(start.view) });
   const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
   const noted = await sizeView(world.facts, draft, view);
   // Plimsoll says nothing where the note does not fit behind the last message or would break a rule.
@@ -53,7 +53,7 @@ export async function addNote(
   const weighed = edits.map((edit) => ({ ...edit, tokensAfter }));
   const saved = await commitEdits(world, log, weighed);
   if (saved === "unsaved") return undefined;
-  branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+  remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
   return noted;
 }
 

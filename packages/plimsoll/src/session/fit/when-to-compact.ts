@@ -12,7 +12,8 @@ import {
 import type { CacheRule, PriceList } from "../../prompt/price-rows.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import type { Guard, JudgedView } from "../draft/projection.ts";
-import type { BranchState } from "../log/log.ts";
+import { type BranchState, remember } from "../log/log.ts";
+import type { KnownCache } from "../log/memory.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Fitted } from "./last-resort.ts";
 
@@ -96,7 +97,7 @@ function earlyTiming(
   if (!isFull || when === "forced" || isHeld === true) return waits;
   const cold = isCold(world, draft);
   if (when === "cold" && !cold) return waits;
-  if ((branch.record.counters?.debtUsd ?? 0) > 0) return waits;
+  if ((branch.memory.debtUsd ?? 0) > 0) return waits;
   const goal = earlyGoal(before);
   const worth = worthNow(world, draft, start, { guard, before, afterTokens: goal });
   const saves = worth !== undefined && (cold ? worth.priceUsd < 0 : worth.savedUsd > 0);
@@ -166,12 +167,12 @@ function worthNow(
   { guard, before, afterTokens }: Weighing,
 ): Worth | undefined {
   const { branch } = draft;
-  const { caches, pace } = branch;
+  const { caches, pace, turns: ended } = branch.memory;
   if (caches === undefined) return undefined;
   const { tokens } = before.projection;
   const turns = Math.max(1, pace?.turns ?? 1);
   const grown = (tokens - (pace?.tokens ?? 0)) / turns;
-  const lasted = Math.max(expected.least, Math.min(expected.most, branch.turns ?? turns));
+  const lasted = Math.max(expected.least, Math.min(expected.most, ended === 0 ? turns : ended));
   return worthOf(
     {
       tokens,
@@ -195,7 +196,7 @@ function listFor({ pricesOf }: World, { targets, hasLongMarks }: Draft): PriceLi
 }
 
 function cachedNow(world: World, draft: Draft): number {
-  const known = draft.branch.caches?.get(draft.targets[0].key);
+  const known = cacheOf(draft);
   return known === undefined || isCold(world, draft) ? 0 : known.tokens;
 }
 
@@ -206,8 +207,8 @@ const automaticSeconds = 3600;
 function isCold({ pricesOf, now }: World, { branch, targets, hasLongMarks }: Draft): boolean {
   const rule = pricesOf(targets[0]).cache;
   const seconds = secondsOf(rule, hasLongMarks === true);
-  if (branch.caches === undefined || seconds === undefined) return false;
-  const cache = branch.caches.get(targets[0].key);
+  if (branch.memory.caches === undefined || seconds === undefined) return false;
+  const cache = cacheOf({ branch, targets });
   // What one model has read is nothing to another.
   return cache === undefined || now() - cache.at > seconds * 1000;
 }
@@ -228,43 +229,34 @@ export function noteTurn(
   { pricesOf, now }: Omit<World, "config">,
   branch: BranchState,
   fitted: Fitted,
-  usage: Usage | undefined,
+  { usage, sentLength }: { readonly usage: Usage | undefined; readonly sentLength?: number },
 ): void {
   const { target, tokensAfter, tokensBefore, outcome } = fitted;
   const list = pricesOf(target);
-  branch.turns = (branch.turns ?? 0) + 1;
   const isSmaller = outcome === "compacted" || outcome === "recovered";
-  branch.pace =
-    branch.pace === undefined || isSmaller
-      ? { turns: 0, tokens: tokensAfter }
-      : { ...branch.pace, turns: branch.pace.turns + 1 };
-  noteCache(branch, target.key, { at: now(), tokens: usage && cachedTokens(list.cache, usage) });
+  remember(branch, {
+    kind: "ended",
+    target: target.key,
+    at: now(),
+    tokens: tokensAfter,
+    isSmaller,
+    cachedTokens: usage && cachedTokens(list.cache, usage),
+    ...(sentLength === undefined ? {} : { sentLength }),
+  });
   // What the turn of a compaction itself saves is in its price.
   if (!isSmaller) payBack(branch, list, tokensBefore - tokensAfter);
 }
 
-/** Models that one conversation goes to and fro between. */
-const cachesMax = 4;
-
-/** A provider that reports nothing has read it all the same: what it has lives on. */
-function noteCache(
-  branch: BranchState,
-  target: string,
-  { at, tokens }: { readonly at: number; readonly tokens: number | undefined },
-): void {
-  const now = tokens ?? branch.caches?.get(target)?.tokens;
-  if (now === undefined) return;
-  const others = [...(branch.caches ?? [])].filter(([key]) => key !== target);
-  branch.caches = new Map([...others.slice(1 - cachesMax), [target, { at, tokens: now }]]);
-}
-
 /** At the price of the cache, which is the least that it would have cost to send it all. */
 function payBack(branch: BranchState, { prices }: PriceList, keptTokens: number): void {
-  const { counters } = branch.record;
-  const debt = counters?.debtUsd ?? 0;
-  if (debt === 0 || counters === undefined || prices === undefined) return;
+  const { debtUsd: debt = 0 } = branch.memory;
+  if (debt === 0 || prices === undefined) return;
   const { usd } = withSaved({ usd: debt }, readingCost(prices, keptTokens, keptTokens));
-  branch.record = { ...branch.record, counters: { ...counters, debtUsd: usd } };
+  remember(branch, { kind: "owes", debtUsd: usd });
+}
+
+function cacheOf({ branch, targets }: Pick<Draft, "branch" | "targets">): KnownCache | undefined {
+  return branch.memory.caches?.find(({ target }) => target === targets[0].key);
 }
 
 /** What the provider has after a turn; undefined: nothing is known. */
@@ -283,9 +275,6 @@ function cachedTokens(rule: CacheRule, usage: Usage): number | undefined {
 
 /** A compaction for money's sake was made: no other one before this one has paid. */
 export function owe(branch: BranchState, priceUsd: number): void {
-  const { counters } = branch.record;
-  if (counters === undefined) return;
-  const { usd } = withPrice({ usd: counters.debtUsd ?? 0 }, { priceUsd });
-  branch.record = { ...branch.record, counters: { ...counters, debtUsd: usd } };
-  branch.isChanged = true;
+  const { usd } = withPrice({ usd: branch.memory.debtUsd ?? 0 }, { priceUsd });
+  remember(branch, { kind: "owes", debtUsd: usd });
 }

@@ -8,8 +8,8 @@ import type { Strategy } from "../../message/strategy.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
-import { emptyLog, type SessionLog, startBranch } from "../log/log.ts";
-import { mustRecover, noteOverflow } from "./when-to-recover.ts";
+import { emptyLog, remember, rememberInSession, type SessionLog, startBranch } from "../log/log.ts";
+import { mustRecover } from "./when-to-recover.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {
@@ -126,7 +126,8 @@ describe("when a turn is to start afresh", () => {
       createdAt: 0,
       updatedAt: 0,
     });
-    for (const ago of minutesAgo) noteOverflow(log, now - ago * minute);
+    for (const ago of minutesAgo)
+      rememberInSession(log, { kind: "overflowed", at: now - ago * minute });
     return log;
   }
   const branchOf = (log: SessionLog) =>
@@ -147,9 +148,9 @@ describe("when a turn is to start afresh", () => {
 
   test("a wish comes first, and no more than a few overflows are remembered", () => {
     const log = logWith(...Array.from({ length: 500 }, (_, number) => 500 - number));
-    expect(log.overflows.length).toBeLessThanOrEqual(16);
+    expect(log.memory.overflows.length).toBeLessThanOrEqual(16);
     const branch = branchOf(log);
-    branch.mustRecover = "By wish.";
+    remember(branch, { kind: "wants-recovery", reason: "By wish." });
     expect(mustRecover(log, branch, now)).toBe("By wish.");
   });
 });

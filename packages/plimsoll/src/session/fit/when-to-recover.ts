@@ -5,22 +5,15 @@ import type { BranchState, SessionLog } from "../log/log.ts";
 const hourMs = 3_600_000;
 /** More than this within an hour: the conversation does not get along with its window. */
 const overflowsAllowed = 2;
-const remembered = 16;
-
-/** An overflow: the chain failed, or the provider rejected. An ordinary compaction is none. */
-export function noteOverflow(log: SessionLog, at: number): void {
-  log.overflows.push(at);
-  if (log.overflows.length > remembered) log.overflows.shift();
-}
 
 /** Why this turn is to start afresh; undefined when it is not. */
 export function mustRecover(
   log: SessionLog,
-  { mustRecover: wanted }: BranchState,
+  { memory: { mustRecover: wanted } }: BranchState,
   now: number,
 ): string | undefined {
   if (wanted !== undefined) return wanted;
-  const recent = log.overflows.filter((at) => now - at < hourMs);
+  const recent = log.memory.overflows.filter((at) => now - at < hourMs);
   if (recent.length <= overflowsAllowed) return undefined;
   return `There were ${recent.length} overflows within an hour.`;
 }

@@ -27,6 +27,8 @@ export interface SessionCache {
   noteAnswers(log: SessionLog): void;
   /** The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
+  /** Whoever has a log goes on with the one that is given here: there is one log of a session at a time. */
+  current(log: SessionLog): Promise<SessionLog>;
   /** What is in memory of these sessions is given up, with what was not stored of it: the store has them no more. */
   abandon(sessions: readonly string[]): void;
 }
@@ -47,8 +49,12 @@ const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_
 const maxCandidates = 16;
 const candidatesPerTalk = 4;
 
-export function createSessionCache(store: Store, now: () => number): SessionCache {
-  const shelf = createSessionShelf(shelfLimits);
+export function createSessionCache(
+  store: Store,
+  now: () => number,
+  maxSessions: number = shelfLimits.maxSessions,
+): SessionCache {
+  const shelf = createSessionShelf({ ...shelfLimits, maxSessions });
   const byId = (id: string): Promise<SessionLog | undefined> => loadSession(shelf, store, id);
   const create: SessionCache["create"] = (record) => {
     const at = now();
@@ -70,6 +76,12 @@ export function createSessionCache(store: Store, now: () => number): SessionCach
     create,
     noteAnswers: shelf.noteAnswers,
     forget: shelf.remove,
+    current: async (log) => {
+      // A store that cannot be read is no reason to lose the one that is there.
+      const known = await byId(log.record.id).catch(() => log);
+      if (known === undefined) shelf.put(log);
+      return known ?? log;
+    },
     abandon: (sessions) => {
       for (const id of sessions) {
         const log = shelf.get(id);

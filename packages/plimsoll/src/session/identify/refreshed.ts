@@ -4,7 +4,7 @@
  */
 
 import { saysSame } from "../log/echoes.ts";
-import { type BranchState, findCommon, pathTo, type SessionLog } from "../log/log.ts";
+import { findCommon, pathTo, type SessionLog } from "../log/log.ts";
 import { visibleOn } from "../log/visible.ts";
 import { linksIn } from "./named-links.ts";
 import {
@@ -55,13 +55,8 @@ function isGuest(log: SessionLog, { tenant, request, hints }: RefreshedRequest):
   const named = linksIn(log, request.messages, request.links);
   const { branch, left, parent } = placeInSession(log, { ...request, links: named }, hints);
   const known = branch ?? left;
-  if (known?.guest !== tenant) return false;
+  if (known?.memory.guest !== tenant) return false;
   return parent === null || visibleOn(log, known.record.id, false)(parent);
-}
-
-export function noteGuest({ record }: SessionLog, branch: BranchState, tenant: string): void {
-  if (tenant === record.tenant) delete branch.guest;
-  else branch.guest = tenant;
 }
 
 /** How far a request is in a session of its own tenant. */

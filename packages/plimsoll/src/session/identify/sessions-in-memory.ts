@@ -166,8 +166,11 @@ function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
 }
 
 /** What runs or is not stored yet is nowhere else. */
-function isBusy({ unsaved, isSaving, branches }: SessionLog): boolean {
+function isBusy({ unsaved, isSaving, isMemoryChanged, branches }: SessionLog): boolean {
   return (
-    unsaved.length > 0 || isSaving || [...branches.values()].some(({ inFlight }) => inFlight > 0)
+    unsaved.length > 0 ||
+    isSaving ||
+    isMemoryChanged ||
+    [...branches.values()].some(({ inFlight, isChanged }) => inFlight > 0 || isChanged)
   );
 }

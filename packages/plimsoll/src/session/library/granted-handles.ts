@@ -18,10 +18,10 @@ import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
 import type { FitWorld } from "../fit/last-resort.ts";
 import { type Brief, briefOf } from "../fit/result-preview.ts";
 import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq } from "../log/log.ts";
+import { nextEditSeq, remember } from "../log/log.ts";
 import { indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
-import { foldView } from "../log/view.ts";
+import { foldView, markOf } from "../log/view.ts";
 
 type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;
 
@@ -133,7 +133,8 @@ async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Pro
     if (!isGranted && verdict.kind !== "fits") continue;
     if ((await judge(world, draft, sized)).kind !== "valid") continue;
     const saved = await commitEdits(world, log, made.edits, made);
-    if (saved === "stored") branch.judged = { view: viewOf(log, branch, path), turns: 0 };
+    if (saved === "stored")
+      remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
     return;
   }
 }

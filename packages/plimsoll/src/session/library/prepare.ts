@@ -55,6 +55,7 @@ export async function prepare(
   state.denial = budget.denial ?? state.denial;
   await state.open?.turn.end({ status: "aborted" });
   if (state.log.isAbandoned) await reopen(context, state, target.ruler);
+  else state.log = await context.sessions.current(state.log);
   const tools = toolsOf(state, options);
   const prompt = promptOf(options.system);
   const head = await headOf(context, state, { options, prompt, tools, wire, target });

@@ -8,6 +8,7 @@ import type { OwnAnswer } from "../../offload/own-tools.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { wires } from "../../wire/wires.ts";
+import type { Draft } from "../draft/draft.ts";
 import { checkMessage, usage } from "../draft/encode.ts";
 import { type FoundTools, loadTools } from "../fit/load-tools.ts";
 import type { RestorePoint } from "../log/checkpoints.ts";
@@ -129,12 +130,13 @@ export function createSession(
     },
     commit: (answer) => commit(context, state, budget, answer),
     answer: async (call) => {
-      const { draft, sent } = state;
-      if (draft === undefined || sent === undefined) return null;
+      const { sent } = state;
+      if (state.draft === undefined || sent === undefined) return null;
+      const draft = await currentDraft(context, state.draft);
       const compact = (): Promise<Compacted> => steering.compact(log.record.id, {});
       // What is found is told with the next turn that is prepared.
       const findTools = async (query: string): Promise<OwnAnswer> => {
-        const isBehindAnother = draft.branch.found?.turn === draft.turn.id;
+        const isBehindAnother = draft.branch.memory.found?.turn === draft.turn.id;
         const innerTokens = Math.max(0, budget.spent);
         const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
@@ -155,6 +157,13 @@ export function createSession(
           handler(event as Parameters<typeof handler>[0]);
       }),
   };
+}
+
+/** The log may have been let go since, and read from the store again. */
+async function currentDraft({ sessions }: TurnContext, draft: Draft): Promise<Draft> {
+  const log = await sessions.current(draft.log);
+  const branch = log.branches.get(draft.branch.record.id);
+  return branch === undefined ? draft : { ...draft, log, branch };
 }
 
 async function commit(
@@ -185,7 +194,7 @@ async function commit(
     const [said = []] = choices;
     const calls = said.flatMap((message) => wire.toolCalls(message));
     const tokens = await takeAnswer(context, state, said);
-    const inputTokens = state.draft?.branch.basis?.inputTokens;
+    const inputTokens = state.draft?.branch.memory.basis?.inputTokens;
     budget.answered({ tokens, calls: calls.length, inputTokens });
     state.denial = undefined;
   }

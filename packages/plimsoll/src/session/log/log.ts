@@ -3,7 +3,7 @@
  * point into it. Nodes are only ever added. The store has the same and the bytes.
  */
 
-import { type ByComponent, type Calibration, restored } from "../../budget/calibrate.ts";
+import { restored } from "../../budget/calibrate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Relation } from "../../message/event.ts";
 import type { Role } from "../../message/message.ts";
@@ -15,15 +15,17 @@ import type {
   SessionSnapshot,
   Write,
 } from "../../store/store.ts";
+import {
+  afterNote,
+  afterSessionNote,
+  type BranchMemory,
+  type BranchNote,
+  blankBranch,
+  blankSession,
+  type SessionMemory,
+  type SessionNote,
+} from "./memory.ts";
 import type { View } from "./view.ts";
-
-export interface TakenTokens {
-  readonly input: number;
-  /** With the answer that was given. */
-  readonly used: number;
-  /** With the answer that the request asked for: not every server keeps room for that. */
-  readonly total: number;
-}
 
 export interface SessionLog {
   record: SessionRecord;
@@ -59,12 +61,9 @@ export interface SessionLog {
   readonly edits: Edit[];
   /** The highest number that an edit was ever given, also one that may still come to be stored. */
   lastEdit: number;
-  /** By target: what a provider that gave no figure was found to refuse. */
-  readonly windows: Map<string, number>;
-  /** By target: the most that its provider took of this session. */
-  readonly taken: Map<string, TakenTokens>;
-  /** By target; the last one is stored with the branch. */
-  readonly calibrations: Map<string, Calibration>;
+  /** Only `rememberInSession` replaces it. */
+  memory: SessionMemory;
+  isMemoryChanged: boolean;
   /** Hash of heads that are already stored, and names of the blocks that they are made of. */
   readonly heads: Set<string>;
   readonly blocks: Set<string>;
@@ -72,8 +71,6 @@ export interface SessionLog {
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
   lastCommit: Promise<unknown>;
-  /** When the chain failed or a provider rejected, lately. */
-  readonly overflows: number[];
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;
@@ -81,64 +78,16 @@ export interface SessionLog {
 
 export interface BranchState {
   record: BranchRecord;
-  /** What the next projection starts from, once usage was reported. */
-  basis?: Basis;
+  /** Only `remember` replaces it. */
+  memory: BranchMemory;
   /** The view as it was last folded: it holds as long as edits and path only grow. */
   view?: KnownView;
-  /** The view that the validator has seen, and for how many turns it has only grown since. */
-  judged?: { readonly view: View; readonly turns: number };
-  /** How many edits held when the model was last told that the window fills. */
-  warnedEdits?: number;
-  /** A compaction that found nothing to take out is not tried again at once. */
-  exhaustedTokens?: number;
-  /** The provider stopped while it answered, for lack of room: the next turn must compact. */
-  mustCompact?: boolean;
-  /** The last compaction: how many turns ago, and how deep. */
-  compacted?: { readonly turns: number; readonly level: number };
-  /** By target: what it has of this conversation in its cache, and since when. Unknown before it has reported anything. */
-  caches?: ReadonlyMap<string, KnownCache>;
-  /** Turns since the last compaction, and how large the request was then. */
-  pace?: { readonly turns: number; readonly tokens: number };
-  /** All turns. */
-  turns?: number;
-  /** Tools that could not be held back without breaking a rule. */
-  undeferrable?: object;
-  /** What the searches of one turn have found: later ones of the same turn leave it alone. */
-  found?: { readonly turn: string; readonly names: readonly string[] };
-  /** How many messages the last request had that a provider answered. */
-  sentLength?: number;
-  /** A summary by a model, for the next compaction; it covers everything up to a message. */
-  prepared?:
-    | { readonly kind: "under-way" }
-    | { readonly kind: "ready"; readonly chain: string; readonly text: string };
-  /** Why the next turn starts afresh. */
-  mustRecover?: string;
-  /** Names that our tools go by, where a client has taken the usual ones and that was said. */
-  renamed?: string;
-  /** Of the caller's own, for a handover. */
-  task?: string;
-  /** The client has replaced its newest messages: from which message on, and how many. */
-  rewritten?: { readonly from: number; readonly count: number };
-  /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
-  guest?: string;
-  /** Its client sends other leading system messages than those that the log has. */
-  hasOtherLead?: boolean;
+  /** A model writes a summary for the next compaction. */
+  isSummarising?: boolean;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
-  /** Moved since it was last stored. */
+  /** Moved, or with another memory, since it was last stored. */
   isChanged: boolean;
-}
-
-/** The last request whose usage was reported: what it came to, and what we had counted for it. */
-export interface Basis {
-  readonly inputTokens: number;
-  readonly estimated: ByComponent;
-  readonly target: string;
-}
-
-export interface KnownCache {
-  readonly at: number;
-  readonly tokens: number;
 }
 
 export interface KnownView {
@@ -232,9 +181,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
     inner: new Map(),
     edits: [],
     lastEdit: 0,
-    calibrations: new Map(),
-    windows: new Map(),
-    taken: new Map(),
+    memory: blankSession,
+    isMemoryChanged: false,
     branches: new Map(),
     nextSeq: 1,
     leading: new Map(),
@@ -243,7 +191,6 @@ export function emptyLog(record: SessionRecord): SessionLog {
     blocks: new Set(),
     unsaved: [],
     lastCommit: Promise.resolve(),
-    overflows: [],
     isSaving: false,
     isAbandoned: false,
   };
@@ -253,12 +200,44 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
   const log = emptyLog(snapshot.session);
   for (const node of snapshot.nodes) addNode(log, node);
   for (const record of snapshot.branches) {
-    log.branches.set(record.id, { record, inFlight: 0, isChanged: false });
-    const known = record.counters?.calibration;
-    if (known !== undefined) log.calibrations.set(known.target, restored(known));
+    const memory = snapshot.memories.get(record.id) as BranchMemory | undefined;
+    log.branches.set(record.id, {
+      record,
+      memory: memory ?? oldBranchMemory(record),
+      inFlight: 0,
+      isChanged: false,
+    });
   }
+  log.memory = (snapshot.memories.get("") as SessionMemory | undefined) ?? oldMemory(snapshot);
   log.edits.push(...snapshot.edits);
   return log;
+}
+
+/** Earlier versions kept no more of a branch than this. */
+function oldBranchMemory({ counters }: BranchRecord): BranchMemory {
+  const { debtUsd } = counters ?? {};
+  return debtUsd === undefined ? blankBranch : { ...blankBranch, debtUsd };
+}
+
+function oldMemory({ branches }: SessionSnapshot): SessionMemory {
+  const known = branches.flatMap(({ counters }) => counters?.calibration ?? []);
+  const calibrations = known.map((stored) => [stored.target, restored(stored)] as const);
+  return { ...blankSession, calibrations: Object.fromEntries(calibrations) };
+}
+
+/** What happened on a branch, for its later turns: stored with the session's next commit. */
+export function remember(branch: BranchState, note: BranchNote): void {
+  const memory = afterNote(branch.memory, note);
+  if (memory === branch.memory) return;
+  branch.memory = memory;
+  branch.isChanged = true;
+}
+
+export function rememberInSession(log: SessionLog, note: SessionNote): void {
+  const memory = afterSessionNote(log.memory, note);
+  if (memory === log.memory) return;
+  log.memory = memory;
+  log.isMemoryChanged = true;
 }
 
 function addNode(log: SessionLog, node: NodeRecord): void {
@@ -464,6 +443,7 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
       tipSeq: branch.forkSeq,
       createdAt: branch.at,
     },
+    memory: blankBranch,
     inFlight: 0,
     isChanged: true,
   };

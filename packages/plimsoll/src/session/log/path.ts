@@ -205,7 +205,7 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
     known !== undefined &&
     known.edits === log.edits.length &&
     known.length <= path.length &&
-    branch.rewritten === undefined &&
+    branch.memory.rewritten === undefined &&
     path.chainAt(known.deepest.index) === known.deepest.chain &&
     !hasWaiting(log, known.length, path.length);
   if (isKnown) return known.view;
@@ -254,7 +254,7 @@ const longestRewritten = 8;
 /** How many messages a client will send again as they are. */
 export function stableLength(
   { length }: Pick<Path, "length">,
-  { rewritten }: Pick<BranchState, "rewritten">,
+  { memory: { rewritten } }: Pick<BranchState, "memory">,
 ): number {
   if (rewritten === undefined || rewritten.count > longestRewritten) return length;
   return Math.max(1, rewritten.from, length - longestRewritten);

@@ -3,7 +3,7 @@
 import type { ErrorCode } from "../../message/error.ts";
 import type { Rung } from "../../message/event.ts";
 import { announce } from "./append.ts";
-import type { BranchState, SessionLog } from "./log.ts";
+import { type BranchState, remember, type SessionLog } from "./log.ts";
 
 /** The turn that is spoken of. */
 interface ReportedTurn {
@@ -28,8 +28,8 @@ export function reportRenamed(
   branch: BranchState,
   names: readonly string[],
 ): void {
-  if (branch.renamed === names.join(" ")) return;
-  branch.renamed = names.join(" ");
+  if (branch.memory.renamed === names.join(" ")) return;
+  remember(branch, { kind: "tools-renamed", names: names.join(" ") });
   announce(log, {
     type: "own-tools-renamed",
     session: log.record.id,

@@ -32,7 +32,24 @@ export interface SaverWorld {
   readonly forget: (log: SessionLog) => void;
   /** A batch met rows that are already there. */
   readonly onConflict?: () => void;
+  /** What all sessions together remember goes with the commit of whichever comes next. */
+  readonly targetMemories?: UnsavedMemories;
 }
+
+export interface NamedMemory {
+  readonly name: string;
+  /** Null: forgotten. */
+  readonly memory: object | null;
+}
+
+export interface UnsavedMemories {
+  takeUnsaved(): readonly NamedMemory[];
+  /** They could not be stored. */
+  keepUnsaved(memories: readonly NamedMemory[]): void;
+}
+
+/** Under this name the store keeps what belongs to no session. */
+const noSession = "";
 
 /** A store that stays away must not fill the memory: beyond this, a session is let go. */
 const maxUnsavedWrites = 20_000;
@@ -126,11 +143,14 @@ async function inTime(
 async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
   if (log.isAbandoned) return "unsaved";
   const batch = log.unsaved.splice(0);
-  if (batch.length === 0) return "stored";
-  // All of one moment: a branch that moves on meanwhile must not point to what is not in this batch.
   const moved = [...log.branches.values()].filter(({ isChanged }) => isChanged);
-  const frame = frameOf(log, moved);
+  const { isMemoryChanged } = log;
+  if (batch.length === 0 && moved.length === 0 && !isMemoryChanged) return "stored";
+  // All of one moment: a branch that moves on meanwhile must not point to what is not in this batch.
+  const targets = world.targetMemories?.takeUnsaved() ?? [];
+  const frame = frameOf(log, moved, targets);
   for (const branch of moved) branch.isChanged = false;
+  log.isMemoryChanged = false;
   log.isSaving = true;
   try {
     const writes = await Promise.all(batch);
@@ -140,6 +160,8 @@ async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {
     return "stored";
   } catch (error) {
     for (const branch of moved) branch.isChanged = true;
+    log.isMemoryChanged ||= isMemoryChanged;
+    world.targetMemories?.keepUnsaved(targets);
     log.unsaved = [...batch, ...log.unsaved];
     if (!isConflict(error)) world.health.report("commit", errorMessage(error));
     if (isHopeless(log, error)) abandon(log, world);
@@ -174,11 +196,19 @@ function announceFailure(log: SessionLog, { bus, now }: SaverWorld, message: str
 }
 
 /** The session and its branches, as they are now: what follows in the transaction refers to them. */
-function frameOf(log: SessionLog, moved: readonly BranchState[]): readonly Write[] {
+function frameOf(
+  log: SessionLog,
+  moved: readonly BranchState[],
+  targets: readonly NamedMemory[],
+): readonly Write[] {
   const session = log.record.id;
+  const ofSession = log.isMemoryChanged ? [{ name: "", memory: log.memory }] : [];
+  const ofBranches = moved.map(({ record, memory }) => ({ name: record.id, memory }));
   return [
     { kind: "session", session: log.record },
     ...moved.map(({ record }): Write => ({ kind: "branch", session, branch: record })),
+    ...[...ofSession, ...ofBranches].map((named): Write => ({ kind: "memory", session, ...named })),
+    ...targets.map((named): Write => ({ kind: "memory", session: noSession, ...named })),
   ];
 }
 

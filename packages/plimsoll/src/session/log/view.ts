@@ -4,6 +4,7 @@
  */
 
 import type { Edit, EditAction, Telling } from "../../message/edit.ts";
+import type { ViewMark } from "./memory.ts";
 
 /** A stretch of the path by index, both ends included. */
 export interface Stretch {
@@ -161,6 +162,12 @@ export function madeSince(edits: readonly Edit[], to: number): readonly number[]
 /** Without what the model looked up: that changes nothing of what it was told. */
 export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
+}
+
+/** What the model has looked up was said, and is no choice of ours: it makes no other view. */
+export function markOf(view: Pick<View, "edits">): ViewMark {
+  const last = view.edits.findLast(({ action }) => action.kind !== "expand")?.seq ?? 0;
+  return { edits: countOfEdits(view), last };
 }
 
 export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {

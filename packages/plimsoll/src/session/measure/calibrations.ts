@@ -9,8 +9,9 @@ import {
   uncalibrated,
 } from "../../budget/calibrate.ts";
 import { type Measurement, measurement } from "../../budget/measure.ts";
-import type { BranchState, SessionLog } from "../log/log.ts";
+import { type BranchState, remember, rememberInSession, type SessionLog } from "../log/log.ts";
 import type { Target } from "./target.ts";
+import type { TargetMemories } from "./target-memory.ts";
 
 export interface Calibrations {
   correct(log: SessionLog, target: Target, measured: Measurement): Measurement;
@@ -28,13 +29,9 @@ export interface Calibrations {
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
 
-const maxTargets = 1000;
-const maxTargetsPerSession = 50;
-
-export function createCalibrations(): Calibrations {
-  const ofTargets = new Map<string, Calibration>();
+export function createCalibrations(memories: TargetMemories): Calibrations {
   const known = (log: SessionLog, { key }: Target): Calibration =>
-    log.calibrations.get(key) ?? ofTargets.get(key) ?? uncalibrated;
+    log.memory.calibrations[key] ?? memories.of(key).calibration ?? uncalibrated;
 
   const factors = (log: SessionLog, target: Target): ByComponent => {
     const { factors: found } = known(log, target);
@@ -45,7 +42,7 @@ export function createCalibrations(): Calibrations {
     factors,
     steepest: (log, target) =>
       Math.max(known(log, target).steepest ?? 0, factors(log, target).conversation),
-    isReportedFor: ({ key }) => ofTargets.has(key),
+    isReportedFor: ({ key }) => memories.of(key).calibration !== undefined,
     isReported: (log, target) => known(log, target).samples > 0,
     correct: (log, target, { components }) => {
       const { system, tools, conversation } = factors(log, target);
@@ -56,21 +53,22 @@ export function createCalibrations(): Calibrations {
         conversation: corrected(components.conversation, conversation),
       });
     },
-    expect: ({ calibrations }, { key }, headRatio) => {
-      if (headRatio === 1 || calibrations.has(key)) return;
-      const expected = { system: headRatio, tools: headRatio, conversation: 1 };
-      calibrations.set(key, { ...uncalibrated, factors: expected });
+    expect: (log, { key }, headRatio) => {
+      if (headRatio === 1 || log.memory.calibrations[key] !== undefined) return;
+      const factors = { system: headRatio, tools: headRatio, conversation: 1 };
+      const calibration = { ...uncalibrated, factors };
+      rememberInSession(log, { kind: "calibrated", target: key, calibration });
     },
     observe: (log, { key }, measured, reportedTokens) => {
-      if (ofTargets.size >= maxTargets) ofTargets.clear();
-      if (log.calibrations.size >= maxTargetsPerSession) log.calibrations.clear();
       const estimated = byComponent(measured);
-      const ofSession = log.calibrations.get(key) ?? uncalibrated;
-      const ofTarget = ofTargets.get(key) ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
+      const ofSession = log.memory.calibrations[key] ?? uncalibrated;
+      const ofTarget =
+        memories.of(key).calibration ?? (ofSession.samples === 0 ? ofSession : uncalibrated);
       // Requests of other sessions lie between two reports of this one: only its own tell what was added.
       const { last: _, ...alone } = observe(ofTarget, estimated, reportedTokens);
-      ofTargets.set(key, alone);
-      log.calibrations.set(key, observe(ofSession, estimated, reportedTokens));
+      memories.note(key, { calibration: alone });
+      const calibration = observe(ofSession, estimated, reportedTokens);
+      rememberInSession(log, { kind: "calibrated", target: key, calibration });
     },
   };
 }
@@ -93,32 +91,23 @@ export function takeBasis(
   { target, measured, lookedUpTokens = 0 }: ReportedRequest,
   inputTokens: number,
 ): void {
-  delete branch.basis;
-  const total = measured.total + lookedUpTokens;
-  if (!isPlausible(total, inputTokens)) return;
+  const isMeant = isPlausible(measured.total + lookedUpTokens, inputTokens);
   const sent = byComponent(measured);
   const estimated = { ...sent, conversation: sent.conversation + lookedUpTokens };
-  branch.basis = { inputTokens, estimated, target: target.key };
+  const basis = isMeant ? { inputTokens, estimated, target: target.key } : undefined;
+  remember(branch, { kind: "counted", basis });
 }
 
-/** What a provider took, its window holds: a guess that it holds less, after a refusal without figures, is refuted. */
+/** What a provider took of a request that it has counted. */
 export function noteTaken(
-  { windows, taken }: SessionLog,
-  { basis }: BranchState,
+  log: SessionLog,
+  { memory: { basis } }: BranchState,
   answer: { readonly givenTokens: number; readonly askedTokens: number },
 ): void {
   if (basis === undefined) return;
   const { target, inputTokens: input } = basis;
-  const before = taken.get(target) ?? { input: 0, used: 0, total: 0 };
-  const used = Math.max(before.used, input + answer.givenTokens);
-  if (taken.size >= maxTargetsPerSession) taken.clear();
-  taken.set(target, {
-    input: Math.max(before.input, input),
-    used,
-    total: Math.max(before.total, input + answer.askedTokens),
-  });
-  const guess = windows.get(target);
-  if (guess !== undefined && used > guess) windows.set(target, used);
+  const taken = { input, used: input + answer.givenTokens, total: input + answer.askedTokens };
+  rememberInSession(log, { kind: "took", target, taken });
 }
 
 /** A server that cuts what is too long tells nobody: its low figures may be of what it has cut. */

@@ -5,6 +5,7 @@ import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
 import type { Config, ProviderSettings } from "../../config/schema.ts";
 import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Ruler } from "./message-facts.ts";
+import { createTargetMemories, type TargetMemories } from "./target-memory.ts";
 
 export interface Target {
   readonly provider: string;
@@ -54,7 +55,7 @@ export interface Targets {
 }
 
 /** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
-const maxLearned = 1000;
+const maxKnown = 1000;
 /** A model may be moved to a larger window; what was learned is asked for again after this. */
 const learnedForMs = 60 * 60 * 1000;
 /** A window below this is a misunderstanding. */
@@ -70,22 +71,22 @@ function mediaLimitsOf(wire: string, window: number): MediaLimits {
   return { maxBytes: 50_000_000, maxCount: 500 };
 }
 
-export function createTargets(config: Config, now: () => number): Targets {
-  const learned = new Map<string, { readonly tokens: number; readonly until: number }>();
+export function createTargets(
+  config: Config,
+  now: () => number,
+  memories: TargetMemories = createTargetMemories(),
+): Targets {
   const known = new Map<string, Target>();
-  /** Until when. */
-  const distrusted = new Map<string, number>();
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
   const resolve: Targets["resolve"] = (provider, wire, request) => {
     const { model, maxOutputTokens, facts = "", tenant = "" } = request;
     const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
     const found = known.get(name) ?? resolveAnew(provider, wire, request);
-    if (known.size >= maxLearned) known.clear();
+    if (known.size >= maxKnown) known.clear();
     known.set(name, found);
-    const said = learned.get(learnedKey(found));
-    const isDistrusted = (distrusted.get(learnedKey(found)) ?? 0) > now();
-    const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
+    const { window: said, distrustedUntil = 0 } = memories.of(learnedKey(found));
+    const trusted = distrustedUntil > now() ? { ...found, defersNatively: false } : found;
     const isBelieved = said !== undefined && said.until > now();
     return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
   };
@@ -140,15 +141,13 @@ export function createTargets(config: Config, now: () => number): Targets {
       return alike([first, ...others]);
     },
     narrowed: (target, window) => narrowed(target, window, "refused"),
-    distrust: (target) => {
-      if (distrusted.size >= maxLearned) distrusted.clear();
-      distrusted.set(learnedKey(target), now() + learnedForMs);
-    },
+    distrust: (target) =>
+      memories.note(learnedKey(target), { distrustedUntil: now() + learnedForMs }),
     learnWindow: (target, tokens) => {
       const isGuess = target.limit.windowSource === "fallback";
       if (tokens < windowMin || (tokens >= target.limit.window && !isGuess)) return;
-      if (learned.size >= maxLearned) learned.clear();
-      learned.set(learnedKey(target), { tokens, until: now() + learnedForMs });
+      const window = { tokens, until: now() + learnedForMs };
+      memories.note(learnedKey(target), { window });
     },
   };
 }

@@ -11,6 +11,7 @@ import { reportCompaction } from "../fit/report-compaction.ts";
 import { commitCompaction, compact } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
 import { announce } from "../log/append.ts";
+import { remember, rememberInSession } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError } from "../log/report.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
@@ -61,15 +62,17 @@ export async function resetNow(
   }: { readonly reason?: string; readonly task?: string },
 ): Promise<CompactionDone> {
   const { log, branch } = place;
-  const strategies = recoveryStrategies(context, reason, task ?? branch.task).map(overUndone);
+  const strategies = recoveryStrategies(context, reason, task ?? branch.memory.task).map(
+    overUndone,
+  );
   const done = await applyNow(context, place, {
     strategies,
     reason: "reset",
     begins: "recovery",
     goalFor: ({ limit }) => ({ limitTokens: limit, tokens: 0, floorTokens: 0 }),
   });
-  delete branch.mustRecover;
-  log.overflows.length = 0;
+  remember(branch, { kind: "recovered" });
+  rememberInSession(log, { kind: "fresh-start" });
   const at = context.now();
   const turn = { id: `reset-${at}`, at };
   const { tokensBefore, tokensAfter } = done;

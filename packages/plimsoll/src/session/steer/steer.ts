@@ -17,7 +17,7 @@ import {
 } from "../log/checkpoints.ts";
 import { commitEdits } from "../log/commit-edits.ts";
 import { newId } from "../log/ids.ts";
-import { looseChainOf, nextEditSeq } from "../log/log.ts";
+import { looseChainOf, nextEditSeq, remember } from "../log/log.ts";
 import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
@@ -138,8 +138,9 @@ export function createSteering(context: SteerContext): Steering {
     milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
       one(session, async () => {
         const place = await at(session, branch);
-        place.branch.mustRecover = reason;
-        if (task !== undefined) place.branch.task = task;
+        const wish = task === undefined ? { reason } : { reason, task };
+        remember(place.branch, { kind: "wants-recovery", ...wish });
+        await context.saver.save(place.log);
       }),
     view: async (session, branch) => seenView(context, await at(session, branch)),
     diff: async (session, { from, to, branch }) => {

@@ -9,6 +9,7 @@ import type { OwnTools } from "../../offload/own-tools.ts";
 import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
 import { serverOf } from "../../search/tool-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
+import { sha256 } from "../../store/body.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { NativeDeferral, Wire } from "../../wire/format/wire.ts";
 
@@ -24,6 +25,8 @@ export interface ToolList {
 }
 
 export interface Catalogue {
+  /** The same for the same tools, whoever reads them. */
+  readonly key: string;
   readonly tools: readonly ListedTool[];
   /** The provider holds tools back itself. */
   readonly isNative: boolean;
@@ -84,6 +87,7 @@ export function catalogueOf(
     return index;
   };
   return {
+    key: sha256(Buffer.concat(tools.map(({ element }) => element))),
     tools,
     isNative,
     isNativeSearch: deferral?.search !== undefined,

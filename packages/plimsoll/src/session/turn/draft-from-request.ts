@@ -122,13 +122,13 @@ function narrowedTargets(
   [first, ...others]: Draft["targets"],
 ): Draft["targets"] {
   const narrow = (target: Target): Target =>
-    withTaken(targets.narrowed(target, log.windows.get(target.key)), log);
+    withTaken(targets.narrowed(target, log.memory.windows[target.key]), log);
   return [narrow(first), ...others.map(narrow)];
 }
 
 /** A provider that took more than the window has shown that nobody knows how much it takes: nothing is refused for that window's sake. */
-function withTaken(target: Target, { taken }: SessionLog): Target {
-  const { input = 0 } = taken.get(target.key) ?? {};
+function withTaken(target: Target, { memory: { taken } }: SessionLog): Target {
+  const { input = 0 } = taken[target.key] ?? {};
   const { limit } = target;
   if (input <= limit.named) return target;
   return { ...target, limit: { ...limit, named: Number.POSITIVE_INFINITY } };

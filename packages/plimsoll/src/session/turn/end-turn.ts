@@ -18,7 +18,7 @@ import { outputToSend, shortenedOutput } from "../fit/last-resort.ts";
 import { announceOverflow } from "../fit/refit-after-overflow.ts";
 import { noteTurn } from "../fit/when-to-compact.ts";
 import { announce, appendMessages, type Tip } from "../log/append.ts";
-import { type LogMessage, moveTip, pathTo, type SessionLog } from "../log/log.ts";
+import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import { noteTaken, takeBasis } from "../measure/calibrations.ts";
@@ -73,8 +73,10 @@ export async function endTurn(
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
   branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
-  if (usage !== undefined) branch.sentLength = draft.path.length;
-  noteTurn(context, branch, fitted, sent.rounds?.usages.at(-1) ?? usage);
+  noteTurn(context, branch, fitted, {
+    usage: sent.rounds?.usages.at(-1) ?? usage,
+    ...(usage === undefined ? {} : { sentLength: draft.path.length }),
+  });
   branch.isChanged = true;
   log.unsaved.push(...turnWrites(sent, record));
   announce(log, {
@@ -163,7 +165,7 @@ function noteOverflow(context: TurnContext, sent: SentTurn, { answer }: TurnResu
   const overflow = recognizeOverflow({ status: 200, body });
   if (overflow === undefined) return;
   const { draft, fitted } = sent;
-  draft.branch.mustCompact = true;
+  remember(draft.branch, { kind: "must-compact" });
   announceOverflow(context, draft, { fitted, overflow, attempt: 1, isRetried: false });
 }
 
@@ -312,11 +314,9 @@ function countersOf(
 ): Counters {
   const { measurement, target } = fitted;
   const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
-  const calibration = placed.log.calibrations.get(target.key);
-  const debtUsd = placed.branch.record.counters?.debtUsd;
+  const calibration = placed.log.memory.calibrations[target.key];
   return {
     ...commitTurn(addNew(seeded, answerTokens), turn.usage),
-    ...(debtUsd === undefined ? {} : { debtUsd }),
     ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
   };
 }

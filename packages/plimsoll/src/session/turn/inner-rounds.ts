@@ -317,7 +317,7 @@ async function answerCall(
 export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefined {
   if (config.agent?.lookup_scope === "session") return undefined;
   const { id } = branch.record;
-  return { branch: id, isVisible: visibleOn(log, id, branch.hasOtherLead === true) };
+  return { branch: id, isVisible: visibleOn(log, id, branch.memory.hasOtherLead === true) };
 }
 
 /** What stands in the view as it was said need not be looked up. */

@@ -23,13 +23,12 @@ import { fitAgain } from "../fit/refit-after-overflow.ts";
 import { linksIn, newLead, ownLink } from "../identify/named-links.ts";
 import { continueBlindly, placeInSession, shapeOf } from "../identify/place-request.ts";
 import { bringsAnswers, recallAnswers } from "../identify/recall-answers.ts";
-import { noteGuest } from "../identify/refreshed.ts";
 import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
 import { keepSpellings } from "../identify/spellings.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "../log/append.ts";
 import { leftBehind } from "../log/echoes.ts";
 import { newId } from "../log/ids.ts";
-import { extendLinks, moveTip, pathBehind, rootLink } from "../log/log.ts";
+import { extendLinks, moveTip, pathBehind, remember, rootLink } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { Saved } from "../log/save.ts";
 import { askedTools } from "../tools/own-tools-offer.ts";
@@ -259,14 +258,16 @@ async function appendRequest(
   });
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  noteGuest(log, branch, tenant);
   const count = left.filter(({ source }) => source !== "answer").length;
-  if (place.relation === "edited") branch.rewritten = { from: place.common, count };
-  else delete branch.rewritten;
   keepSpellings(log, { messages, named, bytes, heldCount }, place.common);
   context.sessions.noteAnswers(log);
   const lead = newLead(messages, { links, named }, bytes);
-  branch.hasOtherLead = lead !== undefined;
+  remember(branch, {
+    kind: "received",
+    hasOtherLead: lead !== undefined,
+    ...(place.relation === "edited" ? { rewritten: { from: place.common, count } } : {}),
+    ...(tenant === log.record.tenant ? {} : { guest: tenant }),
+  });
   return {
     log,
     branch,

@@ -1,0 +1,91 @@
+/**
+ * What Plimsoll sends does not depend on whether it ran all the time: the same journey with a restart, or with every session
+ * evicted from memory, gives the same bytes. `PLIMSOLL_TURNS=200` makes longer journeys with a restart before every turn, and
+ * `PLIMSOLL_SEED` makes others.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { openPlimsoll, type Plimsoll } from "../src/plimsoll.ts";
+import { WIRES } from "./generate/conversations.ts";
+import { libraryTraveller } from "./generate/journey-library.ts";
+import { proxyTraveller } from "./generate/journey-proxy.ts";
+import {
+  createClock,
+  type Journey,
+  journeyConfig,
+  type Traveller,
+  travel,
+} from "./generate/journeys.ts";
+import { fixRandom } from "./harness/fixed-random.ts";
+import { seededRandom } from "./harness/words.ts";
+
+const TURNS = Number(process.env["PLIMSOLL_TURNS"] ?? 24);
+/** Before each turn, or before some. To start takes much longer than a turn. */
+const RESTARTS = process.env["PLIMSOLL_TURNS"] === undefined ? 0.25 : 1;
+const SEED = Number(process.env["PLIMSOLL_SEED"] ?? 11);
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+type Before = "nothing" | "restart" | "eviction";
+
+async function sent(
+  journey: Journey,
+  traveller: Traveller,
+  before: Before,
+): Promise<readonly string[]> {
+  fixRandom(journey.seed);
+  const data = mkdtempSync(join(tmpdir(), "plimsoll-journey-"));
+  folders.push(data);
+  const { now, tick } = createClock();
+  const config = journeyConfig(journey);
+  const sessionsInMemory = before === "eviction" ? { sessionsInMemory: 0 } : {};
+  const random = seededRandom(journey.seed);
+  const open = (): Promise<Plimsoll> =>
+    openPlimsoll({ data, config, parts: { now, ...sessionsInMemory } });
+  return travel(journey, traveller, await open(), async (plimsoll) => {
+    tick();
+    if (before !== "restart" || random() >= RESTARTS) return plimsoll;
+    await plimsoll.close();
+    return open();
+  });
+}
+
+/** Where two texts part. */
+function stretches(texts: readonly string[]): readonly string[] {
+  const [one = "", other = ""] = texts;
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return texts.map((text) => text.slice(Math.max(0, at - 150), at + 150));
+}
+
+const ways = { proxy: proxyTraveller, library: libraryTraveller };
+const roads = [
+  { windowTokens: 6_000, factor: 1.2, mcpCount: 0 },
+  { windowTokens: 20_000, factor: 0.8, mcpCount: 60 },
+];
+
+describe.each(["proxy", "library"] as const)("in the %s", (way) => {
+  describe.each(WIRES)("on %s", (wire) => {
+    test.each(roads)("nothing is forgotten, window $windowTokens", async (road) => {
+      const journey: Journey = { wire, seed: SEED, turns: TURNS, ...road };
+      const usual = await sent(journey, ways[way](journey), "nothing");
+      expect(usual.length).toBeGreaterThanOrEqual(TURNS);
+      for (const before of ["restart", "eviction"] as const) {
+        const other = await sent(journey, ways[way](journey), before);
+        const first = usual.findIndex((text, index) => text !== other[index]);
+        const differing = [usual[first] ?? "", other[first] ?? ""];
+        expect({ before, first, differing: stretches(differing) }).toEqual({
+          before,
+          first: -1,
+          differing: ["", ""],
+        });
+      }
+    });
+  });
+});
