@@ -76,6 +76,9 @@ export interface Edit {
   readonly tokensAfter: number;
 }
 
+/** An edit before the log has given it a number. */
+export type NewEdit = Omit<Edit, "seq">;
+
 export const ownTools = "own_tools";
 
 /** The strategy of notes that the window fills. */

@@ -11,6 +11,7 @@ import Database from "better-sqlite3";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../message/json.ts";
 import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { schemaVersion } from "../store/migrations.ts";
 import { packRecord, unpackRecord } from "../store/record.ts";
 import { wires } from "../wire/wires.ts";
 
@@ -155,7 +156,9 @@ test.each(rows)("%s that flips over a restart is not used", async (_kind, sql, b
     expect(await plimsoll.store.errors({ limit: 9 })).toMatchObject([
       { code: "STORE_CORRUPT", session: old },
     ]);
-    const aside = new Database(join(data, "plimsoll.db.aside-v3"), { readonly: true });
+    const aside = new Database(join(data, `plimsoll.db.aside-v${schemaVersion}`), {
+      readonly: true,
+    });
     const kept = aside.prepare("SELECT count(*) FROM messages WHERE session = ?").pluck().get(old);
     aside.close();
     expect(kept).toBeGreaterThan(40);

@@ -5,7 +5,7 @@
  */
 
 import type { Config } from "../../config/schema.ts";
-import type { Edit, Telling } from "../../message/edit.ts";
+import type { NewEdit, Telling } from "../../message/edit.ts";
 import {
   chooseTold,
   deferralNote,
@@ -15,15 +15,14 @@ import {
 } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import { type Draft, sizeView } from "../draft/draft.ts";
+import type { Draft } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
-import { judge } from "../draft/validate-view.ts";
+import { commit, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
-import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq, remember } from "../log/log.ts";
+import { remember } from "../log/log.ts";
 import { anchorOf, indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
-import { foldView, isAnchoredOn } from "../log/view.ts";
+import { isAnchoredOn } from "../log/view.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
 import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Compaction, CompactionWorld } from "./compaction.ts";
@@ -149,7 +148,7 @@ async function commitTelling(
   draft: Draft,
   { catalogue, chosen, all }: Committing,
 ): Promise<void> {
-  const { log, branch, path, turn } = draft;
+  const { log, branch, turn } = draft;
   const { telling, tokens } = chosen;
   const deferred = catalogue.deferred(telling).length;
   const edit = toolsEdit(draft, telling, {
@@ -160,14 +159,14 @@ async function commitTelling(
     before: all,
     after: tokens,
   });
-  const view = foldView(indexOn(path, log), [...log.edits, edit]);
-  const judgement = await judge(world, draft, await sizeView(world.facts, draft, view));
-  if (judgement.kind === "invalid") {
+  const proposed = await propose(world, draft, [edit]);
+  if (proposed.kind === "invalid") {
     remember(branch, { kind: "tools-undeferrable", catalogue: catalogue.key });
-    reportDegraded(draft, "view", `tools cannot be held back: ${judgement.reason}`);
+    reportDegraded(draft, "view", `tools cannot be held back: ${proposed.reason}`);
     return;
   }
-  if ((await commitEdits(world, log, [edit])) === "unsaved") {
+  if (proposed.kind === "pointless") return;
+  if ((await commit(world, draft, proposed)) === "unsaved") {
     reportDegraded(draft, "view", "the store could not keep which tools are held back");
     return;
   }
@@ -273,9 +272,8 @@ export function toolsEdit(
   { log, branch, path, turn }: Draft,
   telling: Telling,
   { reason, before, after }: ToolsReason,
-): Edit {
+): NewEdit {
   return {
-    seq: nextEditSeq(log),
     branch: branch.record.id,
     step: `${turn.id}+tools`,
     anchor: anchorOf(log, path, branch),
@@ -298,7 +296,7 @@ export async function toldAnew(
   draft: Draft,
   compaction: Compaction,
 ): Promise<Compaction> {
-  const { offer, log, path } = draft;
+  const { offer } = draft;
   const { tools: told } = compaction.sized.view;
   const hasLoaded = told !== undefined && told.loaded.length > 0;
   if (offer?.catalogue === undefined || !hasLoaded || compaction.edits.length === 0)
@@ -310,19 +308,15 @@ export async function toldAnew(
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostToolTokens(world.config, guardOf(world, draft).limit);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
-  const edit: Edit = {
+  const edit: NewEdit = {
     ...toolsEdit(draft, chosen.telling, {
       reason: "Tools that were found and called stand among the others now.",
       before: compaction.sized.measured.tools,
       after: chosen.tokens,
     }),
-    seq: nextEditSeq(log) + compaction.edits.length,
     step: draft.turn.id,
   };
-  const edits = [...compaction.edits, edit];
-  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
-  const sized = await sizeView(world.facts, draft, view);
-  return (await judge(world, draft, sized)).kind === "invalid"
-    ? compaction
-    : { ...compaction, edits, sized };
+  const proposed = await propose(world, draft, [...compaction.edits, edit]);
+  if (proposed.kind === "invalid" || proposed.kind === "pointless") return compaction;
+  return { ...compaction, edits: proposed.edits, sized: proposed.sized };
 }

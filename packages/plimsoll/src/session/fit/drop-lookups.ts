@@ -1,11 +1,9 @@
 /** What the model looked up leaves the view with the first compaction after it. */
 
-import { type Edit, ownTools } from "../../message/edit.ts";
-import { type Draft, sizeView } from "../draft/draft.ts";
-import { judge } from "../draft/validate-view.ts";
-import { nextEditSeq } from "../log/log.ts";
-import { anchorOf, indexOn } from "../log/path.ts";
-import { foldView } from "../log/view.ts";
+import { type NewEdit, ownTools } from "../../message/edit.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { propose } from "../draft/propose-edits.ts";
+import { anchorOf } from "../log/path.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
@@ -21,10 +19,8 @@ export async function withoutLookups(
   const newest = newestAnswer(draft);
   const over = start.view.expansions.filter(({ last }) => last < newest);
   if (over.length === 0) return state;
-  const from = nextEditSeq(log);
   const edits = over.map(
-    ({ edit }, index): Edit => ({
-      seq: from + index,
+    ({ edit }): NewEdit => ({
       branch: branch.record.id,
       step: turn.id,
       anchor: anchorOf(log, path, branch),
@@ -37,11 +33,10 @@ export async function withoutLookups(
       tokensAfter: 0,
     }),
   );
-  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
-  const sized = await sizeView(world.facts, draft, view);
-  const isSmaller = sized.measured.total < start.measured.total;
-  if (!isSmaller || (await judge(world, draft, sized)).kind === "invalid") return state;
-  return { ...state, edits, sized, strategies: [ownTools] };
+  const isSmaller = ({ measured }: Sized): boolean => measured.total < start.measured.total;
+  const proposed = await propose(world, draft, edits, isSmaller);
+  if (proposed.kind === "invalid" || proposed.kind === "pointless") return state;
+  return { ...state, edits: proposed.edits, sized: proposed.sized, strategies: [ownTools] };
 }
 
 /** Where the model's last answer begins; on wires of items it may be several messages. */

@@ -1,7 +1,7 @@
 /** From proposals to edits: handles are made, ranges take in the gaps that they touch, the archive learns where things stand. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Edit, EditAction } from "../../message/edit.ts";
+import type { EditAction, NewEdit } from "../../message/edit.ts";
 import { makeHandle, type Sign } from "../../message/handle.ts";
 import { Steps } from "../../message/steps.ts";
 import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
@@ -25,15 +25,13 @@ export interface EditMaking {
   readonly step: string;
   readonly strategy: string;
   readonly at: number;
-  /** The number of the first edit. */
-  readonly from: number;
   /** Bytes of the answers whose words, as the client sent them, are stored already. */
   readonly wordings: ReadonlyMap<number, number>;
   readonly hasArchive: boolean;
 }
 
 export interface MadeEdits {
-  readonly edits: readonly Edit[];
+  readonly edits: readonly NewEdit[];
   readonly archive: readonly ArchiveRecord[];
   readonly wordings: readonly Wording[];
 }
@@ -49,7 +47,7 @@ export async function makeEdits(
   proposals: readonly Proposal[],
 ): Promise<MadeEdits> {
   const steps = new Steps();
-  const edits: Edit[] = [];
+  const edits: NewEdit[] = [];
   const archive: ArchiveRecord[] = [];
   const wordings: Wording[] = [];
   const shared = sharedEntry(making, proposals);
@@ -64,7 +62,6 @@ export async function makeEdits(
     if (made.entry !== undefined) archive.push(made.entry);
     wordings.push(...(made.wordings ?? []));
     edits.push({
-      seq: making.from + edits.length,
       branch: making.branch,
       step: making.step,
       anchor: lastTouched(made.action) ?? "",

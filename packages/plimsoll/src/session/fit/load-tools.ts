@@ -5,14 +5,12 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
-import { judge } from "../draft/validate-view.ts";
+import { commit, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
-import { commitEdits } from "../log/commit-edits.ts";
 import { remember } from "../log/log.ts";
-import { indexOn, viewOf } from "../log/path.ts";
-import { foldView } from "../log/view.ts";
+import { viewOf } from "../log/path.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
 import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./defer-tools.ts";
 import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
@@ -178,17 +176,17 @@ async function tell(
   telling: Telling,
   before: Fitted,
 ): Promise<Sized | undefined> {
-  const { log, path } = draft;
   const edit = toolsEdit(draft, telling, {
     reason: "The model searched for tools.",
     before: before.measured.tools,
     after: 0,
   });
-  const view = foldView(indexOn(path, log), [...log.edits, edit]);
-  const sized = await sizeView(world.facts, draft, view);
-  if ((await judge(world, draft, sized)).kind === "invalid") return undefined;
-  const saved = await commitEdits(world, log, [{ ...edit, tokensAfter: sized.measured.tools }]);
-  return saved === "unsaved" ? undefined : sized;
+  const proposed = await propose(world, draft, [edit]);
+  if (proposed.kind === "invalid" || proposed.kind === "pointless") return undefined;
+  const { sized } = proposed;
+  const edits = proposed.edits.map((one) => ({ ...one, tokensAfter: sized.measured.tools }));
+  const saved = await commit(world, draft, { ...proposed, edits });
+  return saved === "stored" ? sized : undefined;
 }
 
 interface Found {

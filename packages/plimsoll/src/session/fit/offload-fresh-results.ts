@@ -4,16 +4,12 @@
  * place, and the model reads what it needs.
  */
 
-import type { Edit } from "../../message/edit.ts";
+import type { NewEdit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { judge } from "../draft/validate-view.ts";
-import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq, remember } from "../log/log.ts";
-import { indexOn, viewOf } from "../log/path.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { commit, type Proposed, propose, type ValidCandidate } from "../draft/propose-edits.ts";
 import { reportDegraded } from "../log/report.ts";
-import { foldView, markOf } from "../log/view.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 import {
@@ -48,22 +44,18 @@ async function hide(
 ): Promise<Sized> {
   if (leaving.length === 0) return start;
   const made = await editsFor(world, draft, start, leaving);
-  const { edits, sized } = await takenOf(world, draft, start, made.edits);
+  const taken = await takenOf(world, draft, start, made.edits);
+  const { edits, sized } = taken;
   if (edits.length === 0) return start;
-  const { log, branch, path } = draft;
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   const archive = made.archive.filter(({ handle }) => handles.has(handle));
-  const saved = await commitEdits(world, log, edits, { archive });
-  if (saved === "unsaved") {
-    reportDegraded(draft, "view", "the store could not keep a result that would be taken out");
-    return start;
-  }
-  remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
-  return sized;
+  if ((await commit(world, draft, taken, { archive })) === "stored") return sized;
+  reportDegraded(draft, "view", "the store could not keep a result that would be taken out");
+  return start;
 }
 
 interface Made {
-  readonly edits: readonly Edit[];
+  readonly edits: readonly NewEdit[];
   readonly archive: readonly ArchiveRecord[];
 }
 
@@ -91,7 +83,6 @@ async function editsFor(
       step: turn.id,
       strategy: "offload_fresh",
       at: turn.at,
-      from: nextEditSeq(log),
       // Only answers can have other words, and results are none.
       wordings: new Map(),
       hasArchive: true,
@@ -120,40 +111,26 @@ async function editsFor(
   return { edits: sized, archive };
 }
 
-interface Taken {
-  readonly edits: readonly Edit[];
-  readonly sized: Sized;
-}
-
 /** All of them; where that is not valid, one after the other, without those that make it so. */
 async function takenOf(
   world: FitWorld,
   draft: Draft,
   start: Sized,
-  edits: readonly Edit[],
-): Promise<Taken> {
-  const all = await tryEdits(world, draft, start, edits);
-  if (all !== undefined) return all;
-  let taken: Taken = { edits: [], sized: start };
-  for (const edit of edits.length === 1 ? [] : edits)
-    taken = (await tryEdits(world, draft, taken.sized, [...taken.edits, edit])) ?? taken;
+  edits: readonly NewEdit[],
+): Promise<ValidCandidate> {
+  const tryAfter = (before: ValidCandidate, added: readonly NewEdit[]): Promise<Proposed> =>
+    propose(
+      world,
+      draft,
+      [...before.edits, ...added],
+      ({ measured }) => measured.total < before.sized.measured.total,
+    );
+  let taken: ValidCandidate = { kind: "valid", edits: [], sized: start };
+  const all = await tryAfter(taken, edits);
+  if (all.kind === "valid") return all;
+  for (const edit of edits.length === 1 ? [] : edits) {
+    const more = await tryAfter(taken, [edit]);
+    if (more.kind === "valid") taken = more;
+  }
   return taken;
-}
-
-/** Undefined when they make nothing smaller, or something wrong. */
-async function tryEdits(
-  world: FitWorld,
-  draft: Draft,
-  before: Sized,
-  edits: readonly Edit[],
-): Promise<Taken | undefined> {
-  const { log, path } = draft;
-  const from = nextEditSeq(log);
-  const numbered = edits.map((edit, index) => ({ ...edit, seq: from + index }));
-  const view = foldView(indexOn(path, log), [...log.edits, ...numbered]);
-  const sized = await sizeView(world.facts, draft, view);
-  const isSmaller = sized.measured.total < before.measured.total;
-  return isSmaller && (await judge(world, draft, sized)).kind === "valid"
-    ? { edits: numbered, sized }
-    : undefined;
 }

@@ -4,18 +4,16 @@
  */
 
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
-import { type Edit, warning } from "../../message/edit.ts";
+import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import { see } from "../draft/conversation-for-strategies.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { judge } from "../draft/validate-view.ts";
-import { commitEdits, type EditStore } from "../log/commit-edits.ts";
-import { nextEditSeq } from "../log/log.ts";
-import { anchoredTogether, anchorOf, indexOn } from "../log/path.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { propose } from "../draft/propose-edits.ts";
+import { commitEdits, type EditStore } from "../log/edits.ts";
+import { anchoredTogether, anchorOf } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
-import { foldView } from "../log/view.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
@@ -59,7 +57,7 @@ async function tryStrategy(
     failures: [...state.failures, `${strategy.name}: ${reason}`],
   });
   const { draft, goal } = task;
-  let proposed: Compaction;
+  let proposed: ProposedCompaction;
   try {
     const { conversation, seen } = await see(world, draft, state.sized);
     await announce(strategy, state, conversation);
@@ -67,17 +65,23 @@ async function tryStrategy(
     const wanted = await (strategy.keepsTime === true ? work : inTime(work));
     const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
     if (proposals.length === 0) return state;
-    proposed = await propose(world, task, state, { strategy, seen, proposals });
+    proposed = await withProposals(world, task, state, { strategy, seen, proposals });
   } catch (error) {
     return failed(errorMessage(error));
   }
-  if (!isSmaller(goal, proposed.sized, state.sized)) return state;
-  const judgement = await judge(world, draft, proposed.sized);
-  // Truncation in whole units needs no second opinion when there is none to be had.
-  if (judgement.kind === "unknown" && strategy.isLastResort) {
-    return { ...proposed, failures: [...state.failures, judgement.reason] };
+  switch (proposed.kind) {
+    case "valid":
+      return proposed.compaction;
+    case "pointless":
+      return state;
+    case "invalid":
+      return failed(proposed.reason);
+    case "unjudged":
+      // Truncation in whole units needs no second opinion when there is none to be had.
+      return strategy.isLastResort
+        ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
+        : failed(proposed.reason);
   }
-  return judgement.kind === "valid" ? proposed : failed(judgement.reason);
 }
 
 type Announce = (
@@ -141,16 +145,14 @@ function spentTexts(
   { log, branch, path, turn }: Draft,
   { view }: Sized,
   proposals: readonly Proposal[],
-): readonly Edit[] {
+): readonly NewEdit[] {
   const isReplaced = proposals.some(({ kind }) => kind === "summary");
-  const from = nextEditSeq(log);
   return view.edits
     .filter(({ action, strategy }) => {
       if (action.kind !== "insert") return false;
       return strategy === warning || (isReplaced && action.handle !== undefined);
     })
-    .map(({ seq, strategy }, index) => ({
-      seq: from + index,
+    .map(({ seq, strategy }) => ({
       branch: branch.record.id,
       step: turn.id,
       anchor: anchorOf(log, path, branch),
@@ -165,21 +167,27 @@ function spentTexts(
     }));
 }
 
-interface Proposed {
+interface FromStrategy {
   readonly strategy: Strategy;
   readonly seen: readonly number[];
   readonly proposals: readonly Proposal[];
 }
 
-async function propose(
+type ProposedCompaction =
+  | { readonly kind: "valid"; readonly compaction: Compaction }
+  | { readonly kind: "unjudged"; readonly reason: string; readonly compaction: Compaction }
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "pointless" };
+
+/** What the compaction comes to with what a strategy proposes. */
+async function withProposals(
   world: CompactionWorld,
   { draft, goal }: CompactionTask,
   state: Compaction,
-  { strategy, seen, proposals }: Proposed,
-): Promise<Compaction> {
+  { strategy, seen, proposals }: FromStrategy,
+): Promise<ProposedCompaction> {
   const { log, branch, path, wire, turn } = draft;
   const before = pending(draft, state, proposals);
-  const from = nextEditSeq(log) + before.length;
   const made = await makeEdits(
     {
       log,
@@ -192,7 +200,6 @@ async function propose(
       step: turn.id,
       strategy: strategy.name,
       at: turn.at,
-      from,
       wordings: await world.store.wordingSizes(log.record.id),
       hasArchive: world.hasArchive !== false,
     },
@@ -201,24 +208,28 @@ async function propose(
   const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
   const all =
     edits.length === 0 ? state.edits : [...underNewHandle(state, before, edits), ...edits];
+  const proposed = await propose(world, draft, all, (sized) => isSmaller(goal, sized, state.sized));
+  if (proposed.kind === "invalid" || proposed.kind === "pointless") return proposed;
   const handles = new Set(all.map(({ action }) => ("handle" in action ? action.handle : "")));
-  const view = foldView(indexOn(path, log), [...log.edits, ...all]);
-  return {
+  const compaction = {
     ...state,
-    edits: all,
+    edits: proposed.edits,
     archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
     wordings: [...state.wordings, ...made.wordings],
     strategies: [...state.strategies, strategy.name],
-    sized: await sizeView(world.facts, draft, view),
+    sized: proposed.sized,
   };
+  return proposed.kind === "valid"
+    ? { kind: "valid", compaction }
+    : { kind: "unjudged", reason: proposed.reason, compaction };
 }
 
 /** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
 function underNewHandle(
   { edits }: Compaction,
-  before: readonly Edit[],
-  made: readonly Edit[],
-): readonly Edit[] {
+  before: readonly NewEdit[],
+  made: readonly NewEdit[],
+): readonly NewEdit[] {
   const [shown, now] = [summaryHandle(edits), summaryHandle(made)];
   if (shown === undefined || now === undefined) return before;
   return before.map((edit) => {
@@ -228,7 +239,7 @@ function underNewHandle(
   });
 }
 
-function summaryHandle(edits: readonly Edit[]): string | undefined {
+function summaryHandle(edits: readonly NewEdit[]): string | undefined {
   return edits.flatMap(({ action }) => (action.kind === "insert" ? (action.handle ?? []) : []))[0];
 }
 
@@ -237,7 +248,7 @@ function pending(
   draft: Draft,
   { edits, sized }: Compaction,
   proposals: readonly Proposal[],
-): readonly Edit[] {
+): readonly NewEdit[] {
   const isReplaced = proposals.some(({ kind }) => kind === "summary");
   const made = edits.filter(
     ({ action }) => !(isReplaced && action.kind === "insert" && action.handle !== undefined),
@@ -250,26 +261,24 @@ function pending(
     ({ action }) =>
       action.kind === "revert" && known.has(action.edit) && !reverted.has(action.edit),
   );
-  const from = nextEditSeq(draft.log);
-  return [...made, ...spent].map((edit, index) => ({ ...edit, seq: from + index }));
+  return [...made, ...spent];
 }
 
 /** What is shorter than the notice in its place stays. */
-function worthwhile({ media }: Goal, edits: readonly Edit[]): readonly Edit[] {
-  const [first] = edits;
-  const isKept = ({ action, tokensBefore, tokensAfter }: Edit): boolean =>
+function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
+  const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
     (action.kind === "replace" && media !== undefined) ||
     tokensAfter < tokensBefore;
-  return edits.filter(isKept).map((edit, index) => ({ ...edit, seq: (first?.seq ?? 0) + index }));
+  return edits.filter(isKept);
 }
 
 /** What the text of each edit costs. */
 async function withSizes(
   { facts }: CompactionWorld,
   { wire, targets }: Draft,
-  edits: readonly Edit[],
-): Promise<readonly Edit[]> {
+  edits: readonly NewEdit[],
+): Promise<readonly NewEdit[]> {
   const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
   const messages = texts.map((text) =>
     new TextEncoder().encode(JSON.stringify(wire.ownMessage({ text }))),

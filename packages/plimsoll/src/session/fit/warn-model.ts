@@ -1,12 +1,11 @@
 /** The note that tells the model that its window fills. */
 
 import { warning } from "../../message/edit.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { judge } from "../draft/validate-view.ts";
-import { commitEdits, type EditStore } from "../log/commit-edits.ts";
-import { nextEditSeq, remember } from "../log/log.ts";
-import { indexOn, viewOf } from "../log/path.ts";
-import { countOfEdits, foldView, markOf } from "../log/view.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
+import { commit, propose } from "../draft/propose-edits.ts";
+import type { EditStore } from "../log/edits.ts";
+import { remember } from "../log/log.ts";
+import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
 
@@ -31,7 +30,6 @@ export async function addNote(
       step: turn.id,
       strategy: warning,
       at: turn.at,
-      from: nextEditSeq(log),
       wordings: new Map(),
       hasArchive: true,
     },
@@ -45,16 +43,14 @@ export async function addNote(
     ],
   );
   remember(branch, { kind: "warned", edits: countOfEdits(start.view) });
-  const view = foldView(indexOn(path, log), [...log.edits, ...edits]);
-  const noted = await sizeView(world.facts, draft, view);
   // Plimsoll says nothing where the note does not fit behind the last message or would break a rule.
-  if (!isRoomy(noted) || (await judge(world, draft, noted)).kind !== "valid") return undefined;
-  const tokensAfter = Math.max(0, noted.measured.total - start.measured.total);
-  const weighed = edits.map((edit) => ({ ...edit, tokensAfter }));
-  const saved = await commitEdits(world, log, weighed);
-  if (saved === "unsaved") return undefined;
-  remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
-  return noted;
+  const noted = await propose(world, draft, edits, isRoomy);
+  if (noted.kind !== "valid") return undefined;
+  const { sized } = noted;
+  const tokensAfter = Math.max(0, sized.measured.total - start.measured.total);
+  const weighed = noted.edits.map((edit) => ({ ...edit, tokensAfter }));
+  const saved = await commit(world, draft, { ...noted, edits: weighed });
+  return saved === "stored" ? sized : undefined;
 }
 
 /** Only where the model has the tool. */

@@ -1,7 +1,15 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { appendMessages } from "../log/append.ts";
-import { emptyLog, moveTip, rootLink, type SessionLog, startBranch } from "../log/log.ts";
+import { whileEditing } from "../log/edits.ts";
+import {
+  emptyLog,
+  moveTip,
+  rememberInSession,
+  rootLink,
+  type SessionLog,
+  startBranch,
+} from "../log/log.ts";
 import { createSessionShelf } from "./sessions-in-memory.ts";
 
 const limits = { maxSessions: 2, maxMessages: 100, maxKeys: 100 };
@@ -34,7 +42,9 @@ function answered(log: SessionLog, answer: string): string {
   const asked = appendMessages(log, root, [entry("hi")], { ...said, source: "request" });
   const tip = appendMessages(log, asked, [entry(answer)], { ...said, source: "answer" });
   moveTip(branch, tip.seq);
+  // As when it was stored.
   log.unsaved = [];
+  branch.isChanged = false;
   return log.nodes.get(tip.seq ?? -1)?.talk ?? "";
 }
 
@@ -64,6 +74,14 @@ test("a session is not let go before whoever asked for it could use it", async (
 });
 
 test.each([
+  [
+    "remembers something new",
+    (log: SessionLog) => rememberInSession(log, { kind: "overflowed", at: 1 }),
+  ],
+  [
+    "is being edited",
+    (log: SessionLog) => void whileEditing(log, () => new Promise<never>(() => undefined)),
+  ],
   [
     "is being answered",
     (log: SessionLog) =>

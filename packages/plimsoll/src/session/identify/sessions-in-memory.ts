@@ -166,11 +166,12 @@ function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
 }
 
 /** What runs or is not stored yet is nowhere else. */
-function isBusy({ unsaved, isSaving, isMemoryChanged, branches }: SessionLog): boolean {
+function isBusy({ unsaved, isSaving, isMemoryChanged, editing, branches }: SessionLog): boolean {
   return (
     unsaved.length > 0 ||
     isSaving ||
     isMemoryChanged ||
+    editing.count > 0 ||
     [...branches.values()].some(({ inFlight, isChanged }) => inFlight > 0 || isChanged)
   );
 }

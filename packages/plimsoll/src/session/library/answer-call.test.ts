@@ -35,7 +35,7 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
   const draft = {
     offer: { own: ownToolsBeside(new Set()) },
     log: { ...emptyLog({ id: "s", tenant: "t", wire: "w", createdAt: 1, updatedAt: 1 }), unsaved },
-    branch: { record: { id: "main" } },
+    branch: { record: { id: "main" }, memory: { turns: 0 } },
     turn: { id: "turn", at: 1 },
   } as unknown as AskedTurn["draft"];
   const findTools = () => Promise.resolve({ text: "", isError: true });

@@ -1,6 +1,6 @@
 /** Results that were granted a handle: they are in the log whole, and the model sees a reference. */
 
-import type { Edit } from "../../message/edit.ts";
+import type { NewEdit } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Part } from "../../message/message.ts";
 import type { Proposal } from "../../message/strategy.ts";
@@ -11,17 +11,15 @@ import {
   utf8Bytes,
 } from "../../offload/reference-text.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import { type Draft, sizeView } from "../draft/draft.ts";
+import type { Draft, Sized } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
-import { judge } from "../draft/validate-view.ts";
+import { commit, propose } from "../draft/propose-edits.ts";
 import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
 import type { FitWorld } from "../fit/last-resort.ts";
 import { type Brief, briefOf } from "../fit/result-preview.ts";
-import { commitEdits } from "../log/commit-edits.ts";
-import { nextEditSeq, remember } from "../log/log.ts";
-import { indexOn, viewOf } from "../log/path.ts";
+import { whileEditing } from "../log/edits.ts";
+import { viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
-import { foldView, markOf } from "../log/view.ts";
 
 type ReferablePart = Extract<Part, { kind: "text" | "image" | "document" }>;
 
@@ -57,10 +55,6 @@ export function referenceTo(part: ReferablePart, { brief = {}, ...reference }: R
 
 const toolBudget = "tool_budget";
 
-interface OffloadWorld extends FitWorld {
-  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
-}
-
 /** What is new at the end of a conversation, and which of its results were granted a handle: names of tools by call. */
 export interface Granted {
   readonly newMessages: number;
@@ -69,12 +63,12 @@ export interface Granted {
 
 /** Contract: what cannot be stored, or would make the request invalid, is not done: the results stand there whole. */
 export async function showReferences(
-  world: OffloadWorld,
+  world: FitWorld,
   draft: Draft,
   granted: Granted,
 ): Promise<void> {
   if (granted.tools.size === 0) return;
-  await world.exclusively(`edits\0${draft.log.record.id}`, async () => {
+  await whileEditing(draft.log, async () => {
     const first = draft.path.length - granted.newMessages;
     const seen = Array.from({ length: granted.newMessages }, (_, index) => first + index);
     try {
@@ -119,28 +113,25 @@ function resultsIn(
 }
 
 /** What `tool_output_mode` shows behind the references was not granted: it is shown where it fits all the same. */
-async function replace(world: OffloadWorld, draft: Draft, leaving: Leaving): Promise<void> {
+async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise<void> {
   await draft.path.load();
   const briefs = await briefsOf(world, draft, leaving);
   const attempts = briefs.some(({ text }) => text !== undefined) ? [briefs, []] : [[]];
   for (const shown of attempts) {
     const made = await madeOf(world, draft, leaving, shown);
-    const { log, branch, path } = draft;
-    const view = foldView(indexOn(path, log), [...log.edits, ...made.edits]);
-    const sized = await sizeView(world.facts, draft, view);
     const isGranted = shown.length === 0;
-    const { verdict } = judged(world, draft, sized, guardOf(world, draft));
-    if (!isGranted && verdict.kind !== "fits") continue;
-    if ((await judge(world, draft, sized)).kind !== "valid") continue;
-    const saved = await commitEdits(world, log, made.edits, made);
-    if (saved === "stored")
-      remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
+    const fits = (sized: Sized): boolean =>
+      isGranted || judged(world, draft, sized, guardOf(world, draft)).verdict.kind === "fits";
+    const proposed = await propose(world, draft, made.edits, fits);
+    if (proposed.kind !== "valid") continue;
+    const { archive, wordings } = made;
+    await commit(world, draft, proposed, { archive, wordings });
     return;
   }
 }
 
 function briefsOf(
-  world: OffloadWorld,
+  world: FitWorld,
   draft: Draft,
   { seen, results }: Leaving,
 ): Promise<readonly Brief[]> {
@@ -155,7 +146,7 @@ function briefsOf(
 }
 
 async function madeOf(
-  world: OffloadWorld,
+  world: FitWorld,
   draft: Draft,
   { seen, results }: Leaving,
   briefs: readonly Brief[],
@@ -174,7 +165,6 @@ async function madeOf(
       step: `${turn.id}+${toolBudget}`,
       strategy: toolBudget,
       at: turn.at,
-      from: nextEditSeq(log),
       wordings: new Map(),
       hasArchive: true,
     },
@@ -194,10 +184,10 @@ async function madeOf(
 
 /** What each text of ours costs. */
 async function withSizes(
-  { facts }: OffloadWorld,
+  { facts }: FitWorld,
   { targets: [{ ruler }] }: Draft,
-  edits: readonly Edit[],
-): Promise<readonly Edit[]> {
+  edits: readonly NewEdit[],
+): Promise<readonly NewEdit[]> {
   const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
   const sizes = await facts.weigh(
     texts.map((text) => ({ role: "tool", parts: [{ kind: "text", text }] })),

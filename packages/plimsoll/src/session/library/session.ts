@@ -12,6 +12,7 @@ import type { Draft } from "../draft/draft.ts";
 import { checkMessage, usage } from "../draft/encode.ts";
 import { type FoundTools, loadTools } from "../fit/load-tools.ts";
 import type { RestorePoint } from "../log/checkpoints.ts";
+import { whileEditing } from "../log/edits.ts";
 import type { SessionLog } from "../log/log.ts";
 import { nothing } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
@@ -140,7 +141,7 @@ export function createSession(
         const innerTokens = Math.max(0, budget.spent);
         const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
-        return (await context.exclusively(`edits\0${log.record.id}`, load)).answer;
+        return (await whileEditing(draft.log, load)).answer;
       };
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },

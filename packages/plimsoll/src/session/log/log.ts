@@ -71,6 +71,8 @@ export interface SessionLog {
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
   lastCommit: Promise<unknown>;
+  /** Who edits: the end of the queue, and how many are in it. */
+  readonly editing: { last: Promise<unknown>; count: number };
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;
@@ -191,6 +193,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     blocks: new Set(),
     unsaved: [],
     lastCommit: Promise.resolve(),
+    editing: { last: Promise.resolve(), count: 0 },
     isSaving: false,
     isAbandoned: false,
   };
@@ -449,18 +452,6 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
   };
   log.branches.set(branch.id, state);
   return state;
-}
-
-/** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */
-export function nextEditSeq({ edits, lastEdit }: Pick<SessionLog, "edits" | "lastEdit">): number {
-  return Math.max(edits.at(-1)?.seq ?? 0, lastEdit) + 1;
-}
-
-/** In their order, also those that were stored late. */
-export function addEdits(log: Pick<SessionLog, "edits">, edits: readonly Edit[]): void {
-  const isLate = (edits[0]?.seq ?? 0) < (log.edits.at(-1)?.seq ?? 0);
-  log.edits.push(...edits);
-  if (isLate) log.edits.sort((one, other) => one.seq - other.seq);
 }
 
 export function moveTip(branch: BranchState, tipSeq: number | null): void {

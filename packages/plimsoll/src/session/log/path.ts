@@ -220,6 +220,11 @@ export function viewOf(log: SessionLog, branch: BranchState, path: Path): View {
   return view;
 }
 
+/** The same with edits that the log does not have yet. */
+export function viewWith(log: SessionLog, path: Path, edits: readonly Edit[]): View {
+  return foldView(indexOn(path, log), [...log.edits, ...edits]);
+}
+
 /** Edits that are anchored further on than the path had come: it may have reached them now. */
 function hasWaiting(log: SessionLog, before: number, now: number): boolean {
   if (before === now) return false;

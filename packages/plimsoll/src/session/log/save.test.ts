@@ -7,16 +7,9 @@ import type { EmittedEvent } from "../../message/event.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import type { Store, Write } from "../../store/store.ts";
 import { announce, appendMessages, startNewBranch } from "./append.ts";
-import { commitEdits } from "./commit-edits.ts";
+import { commitEdits, numbered } from "./edits.ts";
 import { createEventBus } from "./event-bus.ts";
-import {
-  emptyLog,
-  type LogMessage,
-  moveTip,
-  nextEditSeq,
-  rootLink,
-  type SessionLog,
-} from "./log.ts";
+import { emptyLog, type LogMessage, moveTip, rootLink, type SessionLog } from "./log.ts";
 import { createLogSaver } from "./save.ts";
 import { createStoreHealth } from "./store-health.ts";
 
@@ -232,11 +225,11 @@ test("edits that a disk took after it had hung hold from then on, and nothing is
     tokensBefore: 0,
     tokensAfter: 0,
   });
-  const late = commitEdits({ saver }, log, [editOf(nextEditSeq(log))]);
+  const late = commitEdits({ saver }, log, numbered(log, [editOf(0)]));
   await vi.advanceTimersByTimeAsync(10_001);
   expect([await late, log.edits]).toEqual(["unsaved", []]);
   oneTurn(log, tip, "b");
-  const next = commitEdits({ saver }, log, [editOf(nextEditSeq(log))]);
+  const next = commitEdits({ saver }, log, numbered(log, [editOf(0)]));
   isHanging = false;
   release();
   expect(await next).toBe("stored");

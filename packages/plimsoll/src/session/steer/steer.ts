@@ -3,7 +3,7 @@
  * taken back. What comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
-import { type Edit, type EditAction, ownTools } from "../../message/edit.ts";
+import { type Edit, type EditAction, type NewEdit, ownTools } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { ViewSteeredEvent } from "../../message/event.ts";
 import { sizeView } from "../draft/draft.ts";
@@ -15,10 +15,10 @@ import {
   seqOf,
   unknownPoint,
 } from "../log/checkpoints.ts";
-import { commitEdits } from "../log/commit-edits.ts";
+import { commitEdits, numbered, whileEditing } from "../log/edits.ts";
 import { newId } from "../log/ids.ts";
-import { looseChainOf, nextEditSeq, remember } from "../log/log.ts";
-import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch } from "../log/path.ts";
+import { looseChainOf, remember } from "../log/log.ts";
+import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch, viewWith } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
@@ -88,8 +88,10 @@ interface Place extends StoredPlace {
 export function createSteering(context: SteerContext): Steering {
   const at = async (session: string, branch?: string): Promise<Place> =>
     placeOf(context, session, branch);
-  const one = <T>(session: string, work: () => Promise<T>): Promise<T> =>
-    context.exclusively(`edits\0${session}`, work);
+  const one = async <T>(session: string, work: () => Promise<T>): Promise<T> => {
+    const log = await context.sessions.byId(session);
+    return log === undefined ? work() : whileEditing(log, work);
+  };
   return {
     undo: (session, wish) =>
       one(session, async () => {
@@ -233,7 +235,7 @@ async function restore(context: SteerContext, place: Place, point: RestorePoint)
   const to = seqOf(made, point);
   const action: EditAction = { kind: "restore", to };
   const drafts = draftEdits(context, place, "restore", [action]);
-  const { edits } = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  const { edits } = viewWith(log, path, drafts);
   const isSame =
     edits.length === view.edits.length && edits.every((edit) => view.edits.includes(edit));
   if (isSame)
@@ -259,7 +261,7 @@ async function steer(
 ): Promise<Steered> {
   const { log, path, view } = place;
   const drafts = draftEdits(context, place, action, reverts);
-  const after = foldView(indexOn(path, log), [...log.edits, ...drafts]);
+  const after = viewWith(log, path, drafts);
   checkRoom(context, place, await measureWith(context, place, after));
   const pins = new Map(
     view.edits
@@ -302,25 +304,26 @@ function draftEdits(
   action: ViewSteeredEvent["action"],
   actions: readonly EditAction[],
 ): readonly Edit[] {
-  const from = nextEditSeq(log);
   const step = newId("step");
   const at = context.now();
   const anchors = new Map(log.edits.map(({ seq, anchor }) => [seq, anchor]));
   const anchorFor = (made: EditAction): string | undefined =>
     made.kind === "revert" ? anchors.get(made.edit) : lastTouched(made);
-  return actions.map((made, index) => ({
-    seq: from + index,
-    branch: branch.record.id,
-    step,
-    anchor: anchorFor(made) ?? anchorOf(log, path, branch),
-    at,
-    action: made,
-    place: "undefined",
-    strategy: action,
-    reason: "By hand.",
-    tokensBefore: 0,
-    tokensAfter: 0,
-  }));
+  const edits = actions.map(
+    (made): NewEdit => ({
+      branch: branch.record.id,
+      step,
+      anchor: anchorFor(made) ?? anchorOf(log, path, branch),
+      at,
+      action: made,
+      place: "undefined",
+      strategy: action,
+      reason: "By hand.",
+      tokensBefore: 0,
+      tokensAfter: 0,
+    }),
+  );
+  return numbered(log, edits);
 }
 
 async function append(

@@ -3,6 +3,7 @@
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { fitTurn, untouched } from "../fit/fit.ts";
 import type { Fitted } from "../fit/last-resort.ts";
+import { whileEditing } from "../log/edits.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { OpenTurn, TurnContext } from "./context.ts";
 import { endTurn } from "./end-turn.ts";
@@ -24,9 +25,7 @@ export async function firstFit(context: TurnContext, begun: OpenTurn): Promise<F
   };
   openTurns.add(unfitted);
   try {
-    const fitting = context.exclusively(`edits\0${begun.placed.log.record.id}`, () =>
-      madeToFit(context, begun),
-    );
+    const fitting = whileEditing(begun.placed.log, () => madeToFit(context, begun));
     const fitted = await Promise.race([fitting, closed.promise]);
     return aborted === undefined ? fitted : await closed.promise;
   } finally {

@@ -1,11 +1,12 @@
 /** What the model said and was told in rounds of its own joins the log, and an edit says where it belongs. */
 
-import { type Edit, ownTools } from "../../message/edit.ts";
+import { type NewEdit, ownTools } from "../../message/edit.ts";
 import type { Draft } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { appendMessages, type Placed, type Tip } from "../log/append.ts";
-import { looseChainOf, nextEditSeq, pathTo } from "../log/log.ts";
+import { appendEdit, whileEditing } from "../log/edits.ts";
+import { looseChainOf, pathTo } from "../log/log.ts";
 import type { TurnContext } from "./context.ts";
 import type { KeptRounds } from "./inner-rounds.ts";
 
@@ -20,7 +21,7 @@ export async function expandAnswer(
   if (said.length === 0) return;
   const bytes = said.map(encodeMessage);
   const learned = await context.facts.learn(draft.wire, bytes, fitted.target.ruler);
-  await context.exclusively(`edits\0${log.record.id}`, async () => {
+  await whileEditing(log, async () => {
     const inner: number[] = [];
     let tip = placed.tip;
     for (const [index, message] of learned.entries()) {
@@ -37,9 +38,7 @@ export async function expandAnswer(
     }
     const tokens = learned.reduce((sum, message) => sum + message.tokens, 0);
     const edit = editFor({ draft, placed, answer, inner, tokens, at: context.now() });
-    if (edit === undefined) return;
-    log.edits.push(edit);
-    log.unsaved.push(Promise.resolve({ kind: "edit", session: log.record.id, edit }));
+    if (edit !== undefined) appendEdit(log, edit);
   });
 }
 
@@ -51,7 +50,7 @@ interface Expanding extends Pick<SentTurn, "draft" | "placed"> {
 }
 
 /** The answer is everything between the request and its last message. */
-function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit | undefined {
+function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): NewEdit | undefined {
   const { log, branch } = placed;
   const path = pathTo(log, answer.seq);
   const from = path.findIndex(({ parent }) => parent === placed.tip.seq);
@@ -63,7 +62,6 @@ function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): Edit 
   );
   if (isKnown) return undefined;
   return {
-    seq: nextEditSeq(log),
     branch: branch.record.id,
     step: `${draft.turn.id}+${ownTools}`,
     anchor: looseChainOf(last),

@@ -27,6 +27,7 @@ import { type WholeConversation, wholeConversation } from "../identify/server-si
 import { keepSpellings } from "../identify/spellings.ts";
 import { announceSession, appendMessages, type Placed, startNewBranch } from "../log/append.ts";
 import { leftBehind } from "../log/echoes.ts";
+import { whileEditing } from "../log/edits.ts";
 import { newId } from "../log/ids.ts";
 import { extendLinks, moveTip, pathBehind, remember, rootLink } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
@@ -299,15 +300,13 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
     fitted: () => fitted,
     compact: async () => {
       const before = fitted;
-      const done = await context.exclusively(`edits\0${session}`, () =>
-        compactAsAsked(context, drafted(), before),
-      );
+      const done = await whileEditing(log, () => compactAsAsked(context, drafted(), before));
       fitted = done.fitted;
       return done.text;
     },
     findTools: async (search) => {
       const before = fitted;
-      const found = await context.exclusively(`edits\0${session}`, () =>
+      const found = await whileEditing(log, () =>
         loadTools(context, drafted(), { ...search, before }),
       );
       fitted = found.fitted;
@@ -331,7 +330,7 @@ export async function openTurn(context: TurnContext, begun: OpenTurn): Promise<T
       return shortenedOutput(draft, fitted, rounds?.tokens);
     },
     overflowed: async (overflow) => {
-      const smaller = await context.exclusively(`edits\0${session}`, () =>
+      const smaller = await whileEditing(log, () =>
         fitAgain(context, draft, {
           ...{ fitted, overflow, attempt, isOff: begun.isOff === true },
           lookedUpTokens: rounds?.tokens,

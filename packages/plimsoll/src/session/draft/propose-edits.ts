@@ -1,0 +1,76 @@
+/**
+ * The one way to an edit: propose it, see what the model would see with it and whether that is valid, then commit it.
+ * Nothing is in the log before the commit, and what the store could not keep never holds.
+ */
+
+import type { Edit, NewEdit } from "../../message/edit.ts";
+import { commitEdits, type EditStore, numbered, type StoredWith } from "../log/edits.ts";
+import { remember } from "../log/log.ts";
+import { viewOf, viewWith } from "../log/path.ts";
+import type { Saved } from "../log/save.ts";
+import { markOf } from "../log/view.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import { type Draft, type Sized, sizeView } from "./draft.ts";
+import { judge, type Validator } from "./validate-view.ts";
+
+/** Edits with the numbers that they would get, and the view with them. */
+export interface Candidate {
+  readonly edits: readonly Edit[];
+  readonly sized: Sized;
+}
+
+/** unjudged: the validator failed. pointless: the caller found the view with them not worth it. */
+export type Proposed =
+  | ValidCandidate
+  | UnjudgedCandidate
+  | { readonly kind: "invalid"; readonly reason: string }
+  | { readonly kind: "pointless" };
+
+export interface ValidCandidate extends Candidate {
+  readonly kind: "valid";
+}
+
+export interface UnjudgedCandidate extends Candidate {
+  readonly kind: "unjudged";
+  readonly reason: string;
+}
+
+export interface ProposalWorld extends Validator {
+  readonly facts: FactsReader;
+}
+
+/** Contract: changes nothing. The validator, which costs most, is asked last. */
+export async function propose(
+  world: ProposalWorld,
+  draft: Draft,
+  edits: readonly NewEdit[],
+  isWorthwhile: (sized: Sized) => boolean = () => true,
+): Promise<Proposed> {
+  const { log, path } = draft;
+  const numberedEdits = numbered(log, edits);
+  const sized = await sizeView(world.facts, draft, viewWith(log, path, numberedEdits));
+  if (!isWorthwhile(sized)) return { kind: "pointless" };
+  const candidate = { edits: numberedEdits, sized };
+  const judgement = await judge(world, draft, sized);
+  switch (judgement.kind) {
+    case "valid":
+      return { kind: "valid", ...candidate };
+    case "invalid":
+      return { kind: "invalid", reason: judgement.reason };
+    case "unknown":
+      return { kind: "unjudged", reason: judgement.reason, ...candidate };
+  }
+}
+
+/** Contract: the caller has the session's edits to itself (`whileEditing`) since it proposed them. */
+export async function commit(
+  world: EditStore,
+  { log, branch, path }: Draft,
+  { kind, edits }: ValidCandidate | UnjudgedCandidate,
+  others: StoredWith = {},
+): Promise<Saved> {
+  const saved = await commitEdits(world, log, edits, others);
+  if (saved === "stored" && kind === "valid")
+    remember(branch, { kind: "view-valid", view: markOf(viewOf(log, branch, path)) });
+  return saved;
+}
