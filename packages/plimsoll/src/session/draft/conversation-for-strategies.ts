@@ -10,7 +10,7 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { indexOn, stableLength, startOfNew } from "../log/path.ts";
 import { isInside } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import { type Draft, ownTextStands, type Sized } from "./draft.ts";
+import { type Draft, offerIn, ownTextStands, type Sized } from "./draft.ts";
 import { replaceParts } from "./render.ts";
 
 /** Others get their turn while a long conversation is read. */
@@ -106,12 +106,10 @@ function summaryOf({ view }: Sized): Pick<SeenConversation, "summary"> {
 }
 
 /** A conversation in the store is looked at without its tools, but where its client has some, ours are beside them. */
-function ownToolsOf(
-  { offer, isPlain, measured }: Draft,
-  { tools }: Sized,
-): Pick<SeenConversation, "ownTools"> {
+function ownToolsOf(draft: Draft, { tools }: Sized): Pick<SeenConversation, "ownTools"> {
+  const offer = offerIn(draft);
   if (offer === undefined)
-    return isPlain === true || measured.tools === 0
+    return draft.tools.kind !== "unseen" || draft.measured.tools === 0
       ? {}
       : { ownTools: { readingTool: ownToolsBeside(new Set()).nameOf("read_result"), tokens: 0 } };
   const readingTool = offer.own.nameOf("read_result");

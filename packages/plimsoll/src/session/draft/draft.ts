@@ -37,29 +37,45 @@ export interface Draft {
   readonly measured: Measurement;
   /** Of all messages. */
   readonly sum: Sum;
+  readonly origin: DraftOrigin;
+  readonly tools: DraftTools;
+  readonly request: DraftRequest;
+}
+
+/**
+ * proxy: a client sent it. library: an agent appended to it. store: a person steers a conversation that nobody sends just now.
+ * one-off: messages that belong to no session.
+ */
+export type DraftOrigin = "proxy" | "library" | "store" | "one-off";
+
+/**
+ * offered: tools of ours may go with it. none: none of ours can, so no call of ours may be in the conversation. forced: none of
+ * ours, and fewer of the client's than it sent, because its choice of tools leaves no room for all. unseen: nobody looks at its
+ * tools now.
+ */
+export type DraftTools =
+  | { readonly kind: "offered"; readonly offer: OwnOffer }
+  | { readonly kind: "none" }
+  | { readonly kind: "forced"; readonly list: MeasuredTools }
+  | { readonly kind: "unseen" };
+
+/** What the request is beside its conversation. */
+export interface DraftRequest {
   /** The request with these changes, in its bytes. */
   readonly compose: (changes: BodyChanges) => Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the request: nothing that an upstream quotes of them is kept. */
+  /** Nothing that an upstream quotes of them is kept. */
   readonly credentials?: () => readonly string[];
+  /** How long an answer it asks for, where it says so. */
+  readonly output?: OutputSize;
   /** The provider holds part of the conversation: any edit would mean to write all of it out. */
   readonly isHeld?: boolean;
-  /** Whoever appends a result to a library session decides how much of it: none leaves on arrival. */
-  readonly isOfLibrary?: boolean;
-  /** Tools of ours, where the request can have them. */
-  readonly offer?: OwnOffer;
-  /** The list of a request with plans of its own, which has no room for all of the client's tools. */
-  readonly forced?: MeasuredTools;
-  /** The caller says whether the conversation must end with this turn, by what is known of it. */
-  readonly isLast?: (sent: LastTurn) => boolean;
-  /** How long an answer the request asks for, where it says so. */
-  readonly output?: OutputSize;
   /** The client asks for a cache that lives long. */
   readonly hasLongMarks?: boolean;
   /** The provider keeps nothing of its answers. */
   readonly isForgotten?: boolean;
-  /** No tools of ours can go with it: then no call of ours may stand in the conversation. */
-  readonly isPlain?: boolean;
+  /** The caller says whether the conversation must end with this turn, by what is known of it. */
+  readonly isLast?: (sent: LastTurn) => boolean;
 }
 
 export interface LastTurn {
@@ -89,7 +105,10 @@ export async function sizeView(
   lastWords?: string,
 ): Promise<Sized> {
   if (view !== wholeView || lastWords !== undefined) await draft.path.load();
-  const { tools, count } = draft.forced ?? (await toolsOf(draft.offer, view, draft.measured));
+  const { tools, count } =
+    draft.tools.kind === "forced"
+      ? draft.tools.list
+      : await toolsOf(offerIn(draft), view, draft.measured);
   const patches = renderView(view, draft.path, renderingOf(draft, { tools, lastWords }));
   const { sum } = draft;
   const measured = withTools(draft.measured, count);
@@ -131,28 +150,29 @@ export function renderingOf(
   draft: Draft,
   { tools, lastWords }: Pick<Sized, "tools"> & { readonly lastWords?: string | undefined },
 ): Rendering {
-  const { offer, isPlain } = draft;
+  const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
   // Without our tools in the list no call of ours may stand in the conversation.
-  const isUntold = isPlain === true || tools.elements.length === 0;
+  const isPlain = offer === undefined || tools.elements.length === 0;
   return {
     wire: draft.wire,
     ownTextStands: ownTextStands(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
-    ...(isUntold && !isStored(draft) ? { isPlain: true } : {}),
+    ...(isPlain && draft.tools.kind !== "unseen" ? { isPlain } : {}),
     ...(offer === undefined ? {} : { isNative: catalogue?.isNative === true }),
     ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
   };
 }
 
-/** A conversation in the store is looked at without its tools. */
-function isStored({ offer, isPlain }: Draft): boolean {
-  return offer === undefined && isPlain === undefined;
+/** Tools of ours, where the request can have them. */
+export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
+  return tools.kind === "offered" ? tools.offer : undefined;
 }
 
 /** Where Plimsoll offers no tools of its own, the conversation may contain no call of them. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
-  const { offer: _given, ...plain } = draft;
   const worth = worthItsRoom(offer, limitTokens);
-  return worth === undefined ? { ...plain, isPlain: true } : { ...plain, offer: worth };
+  const tools: DraftTools =
+    worth === undefined ? { kind: "none" } : { kind: "offered", offer: worth };
+  return { ...draft, tools };
 }

@@ -32,12 +32,12 @@ export interface Validator {
 /** Only for what the client's own body does not have. */
 export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
   return judgement(async () => {
-    const { headers } = draft;
+    const { headers, compose } = draft.request;
     const sent = sentBody(draft, sized);
     if (sent.bodyText.length > largeChars) await nextTurn();
     return findings(world, {
       ...sent,
-      originalText: decoder.decode(draft.compose({ patches: asSaid(draft, sized) })),
+      originalText: decoder.decode(compose({ patches: asSaid(draft, sized) })),
       ...(headers === undefined ? {} : { originalHeaders: headers }),
     });
   });
@@ -68,12 +68,13 @@ export async function judgeAgain(world: Validator, draft: Draft, sized: Sized): 
 }
 
 function sentBody(draft: Draft, { patches, tools }: Sized): JudgedTexts {
-  const bodyText = decoder.decode(draft.compose({ patches, tools }));
+  const { compose, headers } = draft.request;
+  const bodyText = decoder.decode(compose({ patches, tools }));
   const [target] = draft.targets;
   return {
     wire: draft.wire.name,
     bodyText,
-    ...(draft.headers === undefined ? {} : { headers: draft.headers }),
+    ...(headers === undefined ? {} : { headers }),
     ...(target.profile === undefined ? {} : { profile: target.profile }),
     model: target.model,
     synthetic: [],

@@ -15,7 +15,7 @@ import {
 } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import type { Draft } from "../draft/draft.ts";
+import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import { commit, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
@@ -62,7 +62,8 @@ export interface Held {
 
 /** Contract: never rejects; where it cannot be done all tools are told. */
 export async function deferTools(world: FitWorld, draft: Draft): Promise<void> {
-  const { offer, log, branch, path } = draft;
+  const { log, branch, path } = draft;
+  const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
   if (
     offer === undefined ||
@@ -227,8 +228,7 @@ export async function withFewerTools(
   { offer, wanted }: { readonly offer: OwnOffer | undefined; readonly wanted: readonly string[] },
 ): Promise<Draft> {
   const { log, branch, path, measured, targets } = draft;
-  const { offer: _given, ...bare } = draft;
-  const plain: Draft = { ...bare, isPlain: true };
+  const plain: Draft = { ...draft, tools: { kind: "none" } };
   const catalogue = offer?.catalogue;
   if (offer === undefined || catalogue === undefined) return plain;
   const guard = guardOf(world, draft);
@@ -243,10 +243,8 @@ export async function withFewerTools(
       .telling;
   const loaded = [...told.loaded, ...wanted.filter((name) => !told.kept.includes(name))];
   const list = await catalogue.listWithoutOurs({ ...told, loaded: [...new Set(loaded)] });
-  return {
-    ...plain,
-    forced: { tools: { elements: list.elements, isWhole: true }, count: list.count },
-  };
+  const shown = { tools: { elements: list.elements, isWhole: true }, count: list.count };
+  return { ...draft, tools: { kind: "forced", list: shown } };
 }
 
 /** By its place among all calls of the conversation; what was only found counts as called before all others. */
@@ -296,7 +294,7 @@ export async function toldAnew(
   draft: Draft,
   compaction: Compaction,
 ): Promise<Compaction> {
-  const { offer } = draft;
+  const offer = offerIn(draft);
   const { tools: told } = compaction.sized.view;
   const hasLoaded = told !== undefined && told.loaded.length > 0;
   if (offer?.catalogue === undefined || !hasLoaded || compaction.edits.length === 0)

@@ -8,7 +8,7 @@
  */
 
 import { effectiveLimit, judgeAfter, type Verdict } from "../../budget/guard.ts";
-import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
+import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
 import { judge, judgeAgain } from "../draft/validate-view.ts";
 import { remember } from "../log/log.ts";
@@ -176,8 +176,9 @@ async function settle(
   const plain = { ...before, sized: start, target, outcome: outcomeOf(start) };
   if (isWarning) prepareSummary(world, draft, start);
   // All tools are told this once: that says nothing of the turns to come.
-  const isOnce = start.view.tools !== undefined && draft.offer === undefined;
-  const isQuiet = draft.isHeld === true || isOnce || world.config.agent?.warning_note === false;
+  const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
+  const isQuiet =
+    draft.request.isHeld === true || isOnce || world.config.agent?.warning_note === false;
   if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
     return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);

@@ -137,7 +137,7 @@ async function closingView(
 
 /** How long an answer a turn asks for. Undefined where the client does not say. */
 export function outputToSend(
-  { output }: Pick<Draft, "output">,
+  { request: { output } }: Pick<Draft, "request">,
   { target, projection }: SentSize,
   lookedUpTokens: number = 0,
 ): OutputSize | undefined {
@@ -155,11 +155,11 @@ export interface ShortenedOutput {
 
 /** Undefined where the answer may be as long as the client wishes. */
 export function shortenedOutput(
-  draft: Pick<Draft, "output">,
+  draft: Pick<Draft, "request">,
   fitted: SentSize,
   lookedUpTokens?: number,
 ): ShortenedOutput | undefined {
-  const { output: asked } = draft;
+  const { output: asked } = draft.request;
   const sent = outputToSend(draft, fitted, lookedUpTokens);
   return asked === undefined || sent === undefined || sent === asked ? undefined : { asked, sent };
 }
@@ -170,9 +170,9 @@ export interface Settled extends Omit<JudgedView, "verdict"> {
   readonly outcome: Outcome;
 }
 
-export function fitted({ measured, isLast }: Draft, settled: Settled): Fitted {
+export function fitted({ measured, request }: Draft, settled: Settled): Fitted {
   const { sized, target, measurement, projection, limit } = settled;
-  const mustEnd = settled.outcome !== "refused" && isLast?.(settled) === true;
+  const mustEnd = settled.outcome !== "refused" && request.isLast?.(settled) === true;
   const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
   return {
     outcome: mustEnd ? "final" : settled.outcome,

@@ -5,7 +5,7 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
+import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
 import { commit, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
@@ -45,7 +45,8 @@ export async function loadTools(
   draft: Draft,
   search: ToolSearch,
 ): Promise<FoundTools> {
-  const { log, branch, path, offer } = draft;
+  const { log, branch, path } = draft;
+  const offer = offerIn(draft);
   const { before, query } = search;
   const told = viewOf(log, branch, path).tools;
   const catalogue = offer?.catalogue;

@@ -7,7 +7,7 @@
 import type { NewEdit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
+import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type Proposed, propose, type ValidCandidate } from "../draft/propose-edits.ts";
 import { reportDegraded } from "../log/report.ts";
 import { makeEdits } from "./edits-from-proposals.ts";
@@ -22,7 +22,8 @@ import { briefOf } from "./result-preview.ts";
 
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
-  if (draft.isHeld === true || draft.isOfLibrary === true) return start;
+  // Whoever appends a result to a session of the library decides how much of it: none leaves on arrival.
+  if (draft.request.isHeld === true || draft.origin === "library") return start;
   return hide(world, draft, start, await oversizedResults(world, draft, start));
 }
 
@@ -98,7 +99,7 @@ async function editsFor(
       textFor: ({ handle }) => {
         const { followedBy, text } = briefs[message] ?? {};
         const tool = toolOf(draft, result.callId);
-        const readingTool = draft.offer?.own.nameOf("read_result");
+        const readingTool = offerIn(draft)?.own.nameOf("read_result");
         const reference = describeResult({ ...result, handle, tool, readingTool, followedBy });
         return text === undefined ? reference : `${reference}\n${text}`;
       },

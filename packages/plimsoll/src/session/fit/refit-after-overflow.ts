@@ -98,6 +98,7 @@ function learnFrom(
 ): Target {
   const { limitTokens, kind } = overflow;
   const { log, wire, branch } = draft;
+  const { output } = draft.request;
   const { target, measured } = fitted;
   const answer = outputToSend(draft, fitted, lookedUpTokens)?.maxTokens ?? target.limit.reserve;
   const input = inputOf(overflow, answer);
@@ -124,7 +125,7 @@ function learnFrom(
     model: target.model,
     tenant: target.tenant,
     ...(target.facts === undefined ? {} : { facts: target.facts }),
-    ...(draft.output === undefined ? {} : { maxOutputTokens: draft.output.maxTokens }),
+    ...(output === undefined ? {} : { maxOutputTokens: output.maxTokens }),
   });
   return context.targets.narrowed(known, log.memory.windows[target.key]);
 }

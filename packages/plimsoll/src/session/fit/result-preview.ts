@@ -11,7 +11,7 @@ import {
   extractText,
   truncateText,
 } from "../../offload/result-preview.ts";
-import type { Draft } from "../draft/draft.ts";
+import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";
 import type { FitWorld } from "./last-resort.ts";
@@ -43,7 +43,7 @@ export async function briefOf(
   const mode = chooseMode({
     mode: tool_output_mode,
     text,
-    canRead: draft.offer !== undefined,
+    canRead: offerIn(draft) !== undefined,
     hasModel: summariser !== undefined,
   });
   if (mode === "read-grep") return {};

@@ -1,7 +1,7 @@
 /** The note that tells the model that its window fills. */
 
 import { warning } from "../../message/edit.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
+import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
@@ -54,7 +54,8 @@ export async function addNote(
 }
 
 /** Only where the model has the tool. */
-function wayOut({ offer }: Draft, { tools }: Sized): string {
+function wayOut(draft: Draft, { tools }: Sized): string {
+  const offer = offerIn(draft);
   if (offer === undefined || tools.elements.length === 0) return "";
   return ` Call ${offer.own.nameOf("compact_context")} to make room now, at a point of your choice.`;
 }

@@ -90,7 +90,8 @@ function earlyTiming(
   { guard, before }: { readonly guard: Guard; readonly before: JudgedView },
 ): Timing {
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
-  const { branch, isHeld } = draft;
+  const { branch } = draft;
+  const { isHeld } = draft.request;
   // Nobody knows how full a window is whose size nobody has named.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
   const isFull = !isGuess && filledBesideHead(before) >= from;
@@ -188,10 +189,10 @@ function worthNow(
 }
 
 /** A cache that lives long is dearer to write. */
-function listFor({ pricesOf }: World, { targets, hasLongMarks }: Draft): PriceList {
+function listFor({ pricesOf }: World, { targets, request }: Draft): PriceList {
   const list = pricesOf(targets[0]);
   const { prices } = list;
-  if (hasLongMarks !== true || prices?.cacheWriteLong === undefined) return list;
+  if (request.hasLongMarks !== true || prices?.cacheWriteLong === undefined) return list;
   return { ...list, prices: { ...prices, cacheWrite: prices.cacheWriteLong } };
 }
 
@@ -204,9 +205,9 @@ function cachedNow(world: World, draft: Draft): number {
 const automaticSeconds = 3600;
 
 /** What the provider had of this conversation is gone by now. A clock that went back says nothing. */
-function isCold({ pricesOf, now }: World, { branch, targets, hasLongMarks }: Draft): boolean {
+function isCold({ pricesOf, now }: World, { branch, targets, request }: Draft): boolean {
   const rule = pricesOf(targets[0]).cache;
-  const seconds = secondsOf(rule, hasLongMarks === true);
+  const seconds = secondsOf(rule, request.hasLongMarks === true);
   if (branch.memory.caches === undefined || seconds === undefined) return false;
   const cache = cacheOf({ branch, targets });
   // What one model has read is nothing to another.

@@ -33,7 +33,7 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
     },
   } as unknown as TurnBudget;
   const draft = {
-    offer: { own: ownToolsBeside(new Set()) },
+    tools: { kind: "offered", offer: { own: ownToolsBeside(new Set()) } },
     log: { ...emptyLog({ id: "s", tenant: "t", wire: "w", createdAt: 1, updatedAt: 1 }), unsaved },
     branch: { record: { id: "main" }, memory: { turns: 0 } },
     turn: { id: "turn", at: 1 },

@@ -3,7 +3,7 @@
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
-import type { Draft } from "../draft/draft.ts";
+import { type Draft, offerIn } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
@@ -34,7 +34,7 @@ export async function answerCall(
   call: ToolCallPart,
 ): Promise<AnsweredCall | null> {
   const { draft, budget } = turn;
-  const { offer } = draft;
+  const offer = offerIn(draft);
   const tool = offer && ownToolOf(offer, call);
   if (offer === undefined || tool === undefined) return null;
   const { tenant, id: session } = draft.log.record;

@@ -143,15 +143,19 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
       conversation: { tokens: sum.tokens, certainty: "exact" },
     }),
     sum,
-    compose: ({ patches }) =>
-      encodeMessage(
-        wire.composeBody({
-          model,
-          tools: [],
-          maxOutputTokens: target.limit.maxOutput,
-          messages: patchList(messages, patches, decodeMessage),
-        }),
-      ),
+    origin: "one-off",
+    tools: { kind: "unseen" },
+    request: {
+      compose: ({ patches }) =>
+        encodeMessage(
+          wire.composeBody({
+            model,
+            tools: [],
+            maxOutputTokens: target.limit.maxOutput,
+            messages: patchList(messages, patches, decodeMessage),
+          }),
+        ),
+    },
   };
 }
 

@@ -11,7 +11,7 @@ import {
   utf8Bytes,
 } from "../../offload/reference-text.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import type { Draft, Sized } from "../draft/draft.ts";
+import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
 import { commit, propose } from "../draft/propose-edits.ts";
 import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
@@ -152,7 +152,7 @@ async function madeOf(
   briefs: readonly Brief[],
 ): Promise<MadeEdits> {
   const { log, branch, path, wire, turn } = draft;
-  const readingTool = draft.offer?.own.nameOf("read_result");
+  const readingTool = offerIn(draft)?.own.nameOf("read_result");
   const made = await makeEdits(
     {
       log,

@@ -5,7 +5,7 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import { type Wire, type WireName, type WireRequest, wholeSystem } from "../../wire/format/wire.ts";
-import { type Draft, withOffer } from "../draft/draft.ts";
+import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
 import { encodeMessage, usage } from "../draft/encode.ts";
 import { guardOf } from "../draft/projection.ts";
 import { targetFields } from "../fit/debug.ts";
@@ -109,7 +109,8 @@ export async function prepare(
       targets,
       rules: options,
       lastTool: opened.fitted.outcome === "final" ? finalReport.name : undefined,
-      toolsToCome: opened.fitted.tools.elements.length === 0 ? (draft.offer?.count.tokens ?? 0) : 0,
+      toolsToCome:
+        opened.fitted.tools.elements.length === 0 ? (offerIn(draft)?.count.tokens ?? 0) : 0,
     });
   await begin();
   state.draft = draft;

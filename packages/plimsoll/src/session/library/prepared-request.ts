@@ -11,7 +11,7 @@ import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
 import { markPrompt } from "../draft/cache-marks.ts";
-import type { Draft } from "../draft/draft.ts";
+import { type Draft, type DraftRequest, offerIn } from "../draft/draft.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { type Patch, patchList } from "../draft/render.ts";
 import { nothing, type Path, pathOf } from "../log/path.ts";
@@ -49,7 +49,7 @@ interface Drafting {
   readonly tools: readonly ToolDefinition[];
   readonly offer?: OwnOffer;
   readonly load: Path["load"];
-  readonly isLast?: NonNullable<Draft["isLast"]>;
+  readonly isLast?: NonNullable<DraftRequest["isLast"]>;
   readonly prompt: BuiltPrompt;
   /** What stands behind the conversation. */
   readonly tail: Count;
@@ -59,15 +59,20 @@ interface Drafting {
 
 export function draftOf(state: SessionState, drafting: Drafting): Draft {
   const { options, wire, targets, tools, load, prompt, head, tail, skills } = drafting;
+  const { turn, branch, isLast } = drafting;
   const { log, said, links, messages, sumsBefore, agent, priority } = state;
   const { length } = said;
   const [{ provider, model }] = targets;
   return {
-    ...drafting,
+    turn,
     log,
+    branch,
+    wire,
+    head,
+    targets,
     path: pathOf({
       log,
-      branch: drafting.branch.record.id,
+      branch: branch.record.id,
       links,
       messages,
       sumsBefore,
@@ -87,21 +92,25 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
       skills,
     ),
     sum: sumsBefore[length] ?? nothing,
-    compose: ({ patches, tools: shown }) => {
-      const whole = patchList(said.slice(0, length), patches, decodeMessage);
-      const { isListed } = searchedIn(drafting, shown?.isWhole === true);
-      const list = shown && inWords(shown, targets[0].wire, wire);
-      const composing = { options, targets, tools, system: prompt.system };
-      return encodeMessage(
-        bodyOf(
-          wire,
-          { ...composing, ...(list && { shown: list }) },
-          withSearches(wire, whole, isListed),
-        ),
-      );
+    origin: "library",
+    tools: { kind: "none" },
+    request: {
+      compose: ({ patches, tools: shown }) => {
+        const whole = patchList(said.slice(0, length), patches, decodeMessage);
+        const { isListed } = searchedIn(drafting.offer, shown?.isWhole === true);
+        const list = shown && inWords(shown, targets[0].wire, wire);
+        const composing = { options, targets, tools, system: prompt.system };
+        return encodeMessage(
+          bodyOf(
+            wire,
+            { ...composing, ...(list && { shown: list }) },
+            withSearches(wire, whole, isListed),
+          ),
+        );
+      },
+      output: outputOf(wire, options, targets[0]),
+      ...(isLast === undefined ? {} : { isLast }),
     },
-    output: outputOf(wire, options, targets[0]),
-    isOfLibrary: true,
   };
 }
 
@@ -239,7 +248,7 @@ export function preparedTurn(
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,
-      ...searchedIn(draft, fitted.tools.isWhole && !isFinal),
+      ...searchedIn(offerIn(draft), fitted.tools.isWhole && !isFinal),
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
     measurement: fitted.measurement,
@@ -315,7 +324,7 @@ function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
   return messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
 }
 
-function searchedIn({ offer }: Pick<Draft, "offer">, isTold: boolean): Pick<Shown, "isListed"> {
+function searchedIn(offer: OwnOffer | undefined, isTold: boolean): Pick<Shown, "isListed"> {
   const catalogue = offer?.catalogue;
   const isNative = isTold && catalogue?.isNative === true;
   return isNative ? { isListed: (name) => catalogue.has(name) } : {};

@@ -99,15 +99,19 @@ export async function storedDraft(
       conversation: count(sum.tokens),
     }),
     sum,
-    compose: ({ patches }) =>
-      encodeMessage(
-        wire.composeBody({
-          model,
-          tools: [],
-          maxOutputTokens: target.limit.maxOutput,
-          messages: patchList(messagesOf(path), patches, decodeMessage),
-        }),
-      ),
+    origin: "store",
+    tools: { kind: "unseen" },
+    request: {
+      compose: ({ patches }) =>
+        encodeMessage(
+          wire.composeBody({
+            model,
+            tools: [],
+            maxOutputTokens: target.limit.maxOutput,
+            messages: patchList(messagesOf(path), patches, decodeMessage),
+          }),
+        ),
+    },
   };
 }
 

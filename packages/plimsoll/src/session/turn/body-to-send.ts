@@ -30,7 +30,8 @@ export function bodyToSend(
   sending: Sending,
 ): Uint8Array | undefined {
   const { fitted, rounds } = turn;
-  const { wire, path, compose } = draft;
+  const { wire, path } = draft;
+  const { compose } = draft.request;
   const { tools } = fitted;
   const { body, slices, pricesOf } = sending;
   const fields = fieldsToSend(turn, draft, sending);

@@ -75,24 +75,29 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
     },
     measured: measureRequest(head, messages, place),
     sum: messages.reduce(addMessage, nothing),
-    compose: (wanted) => {
-      const changes = place ? withToolsInMessage(wanted, place, bytesAt(place.message)) : wanted;
-      const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
-      if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
-      // What is not a list, or not here, is written out.
-      const fields = new Map(changes.fields);
-      if (heldCount > 0) fields.set("previous_response_id", "null");
-      const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
-      return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
+    origin: "proxy",
+    // What is offered is decided once the conversation is measured.
+    tools: { kind: "none" },
+    request: {
+      compose: (wanted) => {
+        const changes = place ? withToolsInMessage(wanted, place, bytesAt(place.message)) : wanted;
+        const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
+        if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
+        // What is not a list, or not here, is written out.
+        const fields = new Map(changes.fields);
+        if (heldCount > 0) fields.set("previous_response_id", "null");
+        const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
+        return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
+      },
+      ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
+      ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
+      ...(request.maxOutputTokens === undefined || isOff
+        ? {}
+        : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
+      isHeld: heldCount > 0,
+      isForgotten: request.isForgotten === true,
+      hasLongMarks: wire.hasLongMarks(body),
     },
-    ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
-    ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
-    ...(request.maxOutputTokens === undefined || isOff
-      ? {}
-      : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
-    isHeld: heldCount > 0,
-    isForgotten: request.isForgotten === true,
-    hasLongMarks: wire.hasLongMarks(body),
   };
 }
 

@@ -14,6 +14,7 @@ import type { TurnRecord, Write } from "../../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/credentials.ts";
 import type { Answer } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
+import { offerIn } from "../draft/draft.ts";
 import { outputToSend, shortenedOutput } from "../fit/last-resort.ts";
 import { announceOverflow } from "../fit/refit-after-overflow.ts";
 import { noteTurn } from "../fit/when-to-compact.ts";
@@ -61,7 +62,7 @@ export async function endTurn(
 ): Promise<Saved> {
   const { placed, fitted, draft } = sent;
   const { log, branch } = placed;
-  const harmless = withoutSecrets(given, draft.credentials ?? (() => []));
+  const harmless = withoutSecrets(given, draft.request.credentials ?? (() => []));
   const { answerTokens, result } = await recordAnswer(context, sent, harmless);
   branch.inFlight--;
   context.sessions.noteAnswers(log);
@@ -176,7 +177,7 @@ function noteRefusal(
   { status, error = "", answer }: TurnResult,
 ): void {
   const { deferral } = fitted.target.wire;
-  const isNative = draft.offer?.catalogue?.isNative === true && fitted.tools.isWhole;
+  const isNative = offerIn(draft)?.catalogue?.isNative === true && fitted.tools.isWhole;
   if (status !== "failed" || deferral === undefined || !isNative) return;
   const said = `${error} ${answer?.error?.message ?? ""}`;
   if (!deferral.refusal.test(said)) return;

@@ -14,7 +14,7 @@ import type { Message, Part, ToolCallPart, Usage } from "../../message/message.t
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
-import type { Draft } from "../draft/draft.ts";
+import { type Draft, offerIn } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import type { ToolSearch } from "../fit/load-tools.ts";
@@ -94,7 +94,7 @@ export function openRounds(
   draft: Draft,
   acts: Pick<RoundsOf, "fitted" | "compact" | "findTools">,
 ): InnerRounds | undefined {
-  const { offer } = draft;
+  const offer = offerIn(draft);
   const { tools, isFinal } = acts.fitted();
   if (offer === undefined || tools.elements.length === 0 || isFinal) return undefined;
   if (offer.own.hasStepped) {
@@ -138,7 +138,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   };
 
   const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
-    const asked = await speak(spoken, draft.isForgotten ? wire.repeatable(heard) : heard);
+    const asked = await speak(spoken, draft.request.isForgotten ? wire.repeatable(heard) : heard);
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(context, turn, own, asked.tokens);
     const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
@@ -159,7 +159,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
     },
     get kept() {
       const { messages } = spoken;
-      const last = draft.isForgotten ? wire.repeatable(said) : said;
+      const last = draft.request.isForgotten ? wire.repeatable(said) : said;
       const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
       return {
         messages: whole,
