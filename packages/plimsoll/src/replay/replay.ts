@@ -4,10 +4,10 @@ import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
 import { answerTokensMin } from "../budget/output-room.ts";
 import type { Config, ProviderSettings } from "../config/schema.ts";
+import { type Engine, openEngine } from "../engine.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { type BilledTokens, costOf } from "../prompt/bill.ts";
 import {
   type CacheModel,
@@ -100,13 +100,13 @@ export async function replayAll(
     const runs = new Map<PolicyName, Run[]>(options.policies.map((policy) => [policy, []]));
     const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
     const clock = { seconds: 0 };
-    const plimsoll = isOurs ? await openFor(options.config, worlds, clock) : undefined;
+    const engine = isOurs ? await openFor(options.config, worlds, clock) : undefined;
     // Told in the background: only when the product is closed they are all there.
     const reasons = new Map<string, string>();
-    plimsoll?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
+    engine?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
     try {
       for (const [index, world] of worlds.entries()) {
-        const ours = plimsoll && (await runPlimsoll(plimsoll, world, clock));
+        const ours = engine && (await runPlimsoll(engine, world, clock));
         for (const [policy, done] of runs) {
           const run = await runOf(policy, world, ours ?? []);
           tell(options, policy, world, run);
@@ -115,7 +115,7 @@ export async function replayAll(
         options.onProgress?.(index + 1);
       }
     } finally {
-      await plimsoll?.close();
+      await engine?.close();
     }
     const isForced = ({ turn }: Sent): boolean => reasons.get(turn ?? "") === "forced";
     return [...runs].map(([policy, done]) => {
@@ -256,9 +256,9 @@ interface Clock {
   seconds: number;
 }
 
-function openFor(config: Config, worlds: readonly World[], clock: Clock): Promise<Plimsoll> {
+function openFor(config: Config, worlds: readonly World[], clock: Clock): Promise<Engine> {
   const providers = Object.fromEntries(worlds.map((one) => [one.provider, one.settings]));
-  return openPlimsoll({
+  return openEngine({
     store: "memory",
     config: { ...config, providers: { ...config.providers, ...providers } },
     parts: { now: () => beginning + clock.seconds * 1000 },
@@ -304,7 +304,7 @@ async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
 }
 
 /** The product itself: exactly what it would have sent. */
-async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Promise<Run> {
+async function runPlimsoll(engine: Engine, world: World, clock: Clock): Promise<Run> {
   const { script, provider } = world;
   const biller = new Biller(world);
   const run: (Sent | undefined)[] = [];
@@ -314,7 +314,7 @@ async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Prom
     said.push(...added);
     const body = new TextEncoder().encode(JSON.stringify(bodyOf(script, said)));
     said.push(...(answer ?? []));
-    const received = await plimsoll.receive({
+    const received = await engine.receive({
       tenant: "local",
       provider,
       wire: script.wire,
