@@ -6,10 +6,12 @@ import { type ChosenStrategies, type Engine, openEngine } from "./engine.ts";
 import type { TurnPoint } from "./message/api.ts";
 import { PlimsollError } from "./message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "./message/event.ts";
+import type { JsonObject } from "./message/json.ts";
+import type { Message } from "./message/message.ts";
 import type { SessionOptions } from "./open-session.ts";
 import type { CostOf, CostReport } from "./session/inspect/cost.ts";
 import type { Pictures } from "./session/inspect/window.ts";
-import type { OneOff, OneOffTask } from "./session/library/compact-messages.ts";
+import type { OneOff } from "./session/library/compact-messages.ts";
 import type { Session } from "./session/library/session.ts";
 import type { Steering } from "./session/steer/steer.ts";
 import type { WireName } from "./wire/format/wire.ts";
@@ -29,8 +31,17 @@ export interface PlimsollOptions {
 }
 
 /** Messages of one wire, and how many tokens may stay of them. */
-export interface CompactTask extends Omit<OneOffTask, "wire"> {
+export interface CompactTask {
   readonly wire: WireName;
+  readonly messages: readonly JsonObject[];
+  /** For the messages; a system prompt outside of them and tools are not counted. */
+  readonly budget: number;
+  readonly model?: string;
+  /** Another way to count than that of the model. */
+  readonly count?: {
+    readonly tokenizer: string;
+    readonly textsOf: (message: Message) => readonly string[];
+  };
 }
 
 export interface Plimsoll {
