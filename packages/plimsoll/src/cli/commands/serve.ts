@@ -13,6 +13,10 @@ import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { harmless } from "../console/terminal.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
 
+function warn(message: string): void {
+  console.error(harmless(`plimsoll: ${message}`));
+}
+
 export async function runServe(flags: Flags, version: string): Promise<void> {
   outliveReaders();
   growYoungHeap();
@@ -22,7 +26,6 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const token = settings.token ?? folder.token;
   const lock = takeService(settings.data);
   const engine = await openEngine({ data: settings.data, config, isService: true });
-  const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
   let isStopping = false;
   engine.on("store-error", ({ message }) =>
     warn(`not stored${isStopping ? "" : ", will be tried again"}: ${message}`),
@@ -30,8 +33,13 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
   engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
-  const upstreams = upstreamsOf(config);
-  const telemetry = await openTelemetry({ engine, upstreams, version, env: process.env, warn });
+  const telemetry = await openTelemetry({
+    engine,
+    upstreams: upstreamsOf(config),
+    version,
+    env: process.env,
+    warn,
+  });
   await engine.warmUp();
   // Reads the whole file, beside everything else.
   void engine.health.check();

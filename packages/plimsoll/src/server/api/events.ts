@@ -54,14 +54,7 @@ export async function serveEvents(
     else if (waiting.length < maxReplayed) waiting.push(emitted);
     else response.destroy();
   });
-  const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
-  const finish = (): void => void response.end();
-  closing.addEventListener("abort", finish, { once: true });
-  response.once("close", () => {
-    unsubscribe();
-    clearInterval(keepAlive);
-    closing.removeEventListener("abort", finish);
-  });
+  keepOpen(response, closing, unsubscribe);
 
   const lastSeen = Number(request.headers["last-event-id"] ?? Number.NaN);
   if (Number.isSafeInteger(lastSeen)) {
@@ -72,12 +65,24 @@ export async function serveEvents(
     });
     lastSent = replayed.last;
     // There is more than is sent at once: the reader asks again, from where it is then.
-    if (!replayed.isAll) finish();
+    if (!replayed.isAll) response.end();
   }
   for (const emitted of waiting) {
     if ((emitted.seq ?? Number.POSITIVE_INFINITY) > lastSent) send(emitted);
   }
   waiting = undefined;
+}
+
+/** Says something now and then, ends with the service, and tells when the reader is gone. */
+function keepOpen(response: ServerResponse, closing: AbortSignal, onGone: () => void): void {
+  const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
+  const finish = (): void => void response.end();
+  closing.addEventListener("abort", finish, { once: true });
+  response.once("close", () => {
+    onGone();
+    clearInterval(keepAlive);
+    closing.removeEventListener("abort", finish);
+  });
 }
 
 interface Replay {
