@@ -3,8 +3,8 @@
  * Arguments: way, messages, folder, session. Without a folder nothing is kept beyond the process.
  */
 
-import { openPlimsoll, type Plimsoll } from "plimsoll";
 import { loadTokenizer } from "../packages/plimsoll/src/budget/tokenizer.ts";
+import { type Engine, openEngine } from "../packages/plimsoll/src/engine.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import { validate } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
@@ -47,17 +47,16 @@ async function measure(): Promise<ColdFigures> {
   const messages = [...conversation.messages, conversation.result(resultCharacters)];
   if (way === "tail scan") return clock(await tailScan(messages), "scanned");
   const config = { providers: providerOf({ cold: limitTokens }) };
-  const plimsoll = await openPlimsoll(
+  const engine = await openEngine(
     folder === "" ? { store: "memory", config } : { data: folder, config },
   );
-  await plimsoll.warmUp();
+  await engine.warmUp();
   try {
-    if (way === "receive") return await clock(receive(plimsoll, messages), "compacted");
-    if (way === "prepare")
-      return await clock(prepare(plimsoll, conversation, messages), "compacted");
-    return await clock(resume(plimsoll, conversation, session), "edited");
+    if (way === "receive") return await clock(receive(engine, messages), "compacted");
+    if (way === "prepare") return await clock(prepare(engine, conversation, messages), "compacted");
+    return await clock(resume(engine, conversation, session), "edited");
   } finally {
-    await plimsoll.close();
+    await engine.close();
   }
 }
 
@@ -113,12 +112,12 @@ function textsOf({ content, tool_calls: calls }: JsonObject): readonly string[] 
 }
 
 function prepare(
-  plimsoll: Plimsoll,
+  engine: Engine,
   conversation: Conversation,
   messages: readonly JsonObject[],
 ): Work {
   return async () => {
-    const session = await plimsoll.session();
+    const session = await engine.session();
     for (const message of messages) await session.append(message);
     const { request, outcome, measurement } = await session.prepare({ target });
     // The list is made when it is read.
@@ -133,12 +132,12 @@ function prepare(
   };
 }
 
-function receive(plimsoll: Plimsoll, messages: readonly JsonObject[]): Work {
+function receive(engine: Engine, messages: readonly JsonObject[]): Work {
   const text = JSON.stringify({ model: "cold", max_completion_tokens: maxOutput, messages });
   const body = Buffer.from(text);
   return async () => {
     const incoming = { tenant: "local", provider: "bench", wire: wires["openai-chat"], body };
-    const turn = await plimsoll.receive({ ...incoming, hints: { isCompacted: false } });
+    const turn = await engine.receive({ ...incoming, hints: { isCompacted: false } });
     const sent = Buffer.from(turn.body ?? body);
     return {
       outcome: turn.fitted.outcome,
@@ -150,11 +149,11 @@ function receive(plimsoll: Plimsoll, messages: readonly JsonObject[]): Work {
 }
 
 /** A session that another process has compacted and stored. */
-function resume(plimsoll: Plimsoll, conversation: Conversation, id: string): Work {
+function resume(engine: Engine, conversation: Conversation, id: string): Work {
   conversation.call();
   const message = conversation.result(resultCharacters);
   return async () => {
-    const session = await plimsoll.session(id);
+    const session = await engine.session(id);
     await session.append(message);
     const { request, outcome, measurement } = await session.prepare({ target });
     const list = request["messages"] ?? [];

@@ -113,13 +113,16 @@ async function timeChain(name: string, config: Config, rounds: number): Promise<
   await plimsoll.warmUp();
   const [times, before, after]: [number[], number[], number[]] = [[], [], []];
   const strategies = new Set<string>();
-  const wire = wires["openai-chat"];
   for (let round = 0; round < rounds; round++) {
-    const messages = wire.encode(fiftyUnits(round + 1));
-    const whole = await plimsoll.compactMessages({ wire, messages, budget: 10_000_000 });
+    const messages = wires["openai-chat"].encode(fiftyUnits(round + 1));
+    const whole = await plimsoll.compactMessages({
+      wire: "openai-chat",
+      messages,
+      budget: 10_000_000,
+    });
     const budget = Math.floor(whole.tokensBefore * budgetShare);
     const begin = performance.now();
-    const done = await plimsoll.compactMessages({ wire, messages, budget });
+    const done = await plimsoll.compactMessages({ wire: "openai-chat", messages, budget });
     times.push(performance.now() - begin);
     before.push(done.tokensBefore);
     after.push(done.tokensAfter);

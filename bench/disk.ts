@@ -6,7 +6,7 @@
 
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openPlimsoll } from "../packages/plimsoll/src/plimsoll.ts";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import type { WireName } from "../packages/plimsoll/src/wire/format/wire.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { withFolder } from "./processes.ts";
@@ -67,7 +67,7 @@ async function talk(folder: string, { wire: name, head, turns }: TalkOptions): P
   const words = createWords(7);
   const system = words(headBytes);
   const wire = wires[name];
-  const plimsoll = await openPlimsoll({ data: folder });
+  const engine = await openEngine({ data: folder });
   const said: { role: "user" | "assistant"; text: string }[] = [];
   let bytes = 0;
   for (let turn = 0; turn < turns; turn++) {
@@ -84,7 +84,7 @@ async function talk(folder: string, { wire: name, head, turns }: TalkOptions): P
       messages,
       maxOutputTokens: 1000,
     });
-    const received = await plimsoll.receive({
+    const received = await engine.receive({
       tenant: "key:0123456789abcdefghijkl",
       provider: name === "anthropic" ? "anthropic" : "openai",
       wire,
@@ -101,8 +101,8 @@ async function talk(folder: string, { wire: name, head, turns }: TalkOptions): P
     });
     bytes += JSON.stringify(messages.at(-1)).length + JSON.stringify(answer).length;
   }
-  const sessions = (await plimsoll.store.figures()).sessions;
-  await plimsoll.close();
+  const sessions = (await engine.store.figures()).sessions;
+  await engine.close();
   const taken = readdirSync(folder).reduce(
     (sum, file) => sum + statSync(join(folder, file)).size,
     0,

@@ -1,7 +1,7 @@
 /** One recorded conversation, sent until it is compacted; then every large result is looked for, and read back. */
 
 import { createHash } from "node:crypto";
-import type { Plimsoll } from "plimsoll";
+import type { Engine } from "../packages/plimsoll/src/engine.ts";
 import type { Edit } from "../packages/plimsoll/src/message/edit.ts";
 import type { JsonObject, JsonValue } from "../packages/plimsoll/src/message/json.ts";
 import type { Message } from "../packages/plimsoll/src/message/message.ts";
@@ -25,7 +25,7 @@ export interface PlannedTrace {
 
 /** The first request that is half as long as the last, and has a large result in it that was answered. */
 export async function planTrace(
-  roomy: Plimsoll,
+  roomy: Engine,
   facts: FactsReader,
   form: WireForm,
   trace: Trace,
@@ -141,7 +141,7 @@ export function sumOf(all: readonly Offloaded[]): Offloaded {
 }
 
 export interface Offloading {
-  readonly plimsoll: Plimsoll;
+  readonly engine: Engine;
   readonly form: WireForm;
   readonly provider: string;
   readonly plan: PlannedTrace;
@@ -149,13 +149,13 @@ export interface Offloading {
 
 /** Up to the first compaction that had a large result to look at. */
 export async function offloadTrace(offloading: Offloading): Promise<Offloaded> {
-  const { plimsoll, form, provider, plan } = offloading;
+  const { engine, form, provider, plan } = offloading;
   const { trace } = plan;
   const wire = wires[form.wire];
   for (const { items, original, answer } of requestsOf(form, trace)) {
     const body = Buffer.from(JSON.stringify(original));
     const hints = { clientKey: `trace:${provider}`, isCompacted: false };
-    const turn = await plimsoll.receive({ tenant: "local", provider, wire, body, hints });
+    const turn = await engine.receive({ tenant: "local", provider, wire, body, hints });
     const { outcome, measured, tokensBefore } = turn.fitted;
     const sent = JSON.parse(Buffer.from(turn.body ?? body).toString()) as JsonObject;
     const usage = { inputTokens: measured.total, outputTokens: 50 };
@@ -165,7 +165,7 @@ export async function offloadTrace(offloading: Offloading): Promise<Offloaded> {
     );
     const large = largeIn(form, items);
     if (outcome !== "compacted" || large.length === 0) continue;
-    const edits = await plimsoll.store.edits(turn.session);
+    const edits = await engine.store.edits(turn.session);
     const isEnough = edits.every(
       ({ action, strategy }) => action.kind === "revert" || !lossy.test(strategy),
     );
@@ -190,7 +190,7 @@ interface Places {
 }
 
 async function lookAround(
-  { plimsoll, form }: Offloading,
+  { engine, form }: Offloading,
   edits: readonly Edit[],
   sent: JsonObject,
 ): Promise<Places> {
@@ -203,7 +203,7 @@ async function lookAround(
   const own = new Set<string>();
   const shared = new Set<string>();
   for (const [handle, strategy] of handles) {
-    const content = await readBack(plimsoll, handle);
+    const content = await readBack(engine, handle);
     if (strategy.startsWith("offload_")) own.add(hashOf(content));
     else for (const text of textsIn(wire, content)) shared.add(hashOf(Buffer.from(text)));
   }
@@ -255,12 +255,12 @@ function pageSize(): number {
   return page.least + (dice % (page.most - page.least));
 }
 
-async function readBack(plimsoll: Plimsoll, handle: string): Promise<Uint8Array> {
-  const record = await plimsoll.store.archived("local", handle);
+async function readBack(engine: Engine, handle: string): Promise<Uint8Array> {
+  const record = await engine.store.archived("local", handle);
   if (record === undefined) throw new Error(`${handle} opens nothing.`);
   const pages: Uint8Array[] = [];
   for (let offset: number | undefined = 0; offset !== undefined; ) {
-    const read = await readArchived(plimsoll.store, record, { offset, limit: pageSize() });
+    const read = await readArchived(engine.store, record, { offset, limit: pageSize() });
     pages.push(read.content);
     offset = read.nextOffset;
   }

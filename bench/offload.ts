@@ -7,7 +7,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { openPlimsoll } from "plimsoll";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import type { Strategy } from "../packages/plimsoll/src/message/strategy.ts";
 import { answeredResults } from "../packages/plimsoll/src/offload/answered-results.ts";
 import { createFactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
@@ -56,7 +56,7 @@ interface Run {
 async function runSet(set: string, form: WireForm, traces: readonly Trace[]): Promise<Run> {
   const counter = createTokenCounter();
   const facts = createFactsReader(counter);
-  const roomy = await openPlimsoll({
+  const roomy = await openEngine({
     store: "memory",
     config: { providers: { roomy: { wire: form.family, contextWindow: largeWindow } } },
   });
@@ -83,7 +83,7 @@ async function runAll(
     const settings = { wire: form.family, contextWindow, contextWindowBufferTokens: buffer };
     return [`trace-${index}`, settings] as const;
   });
-  const plimsoll = await openPlimsoll({
+  const engine = await openEngine({
     store: "memory",
     // A note would move the compaction to an earlier request.
     config: { providers: Object.fromEntries(providers), agent: { warning_note: false } },
@@ -91,8 +91,8 @@ async function runAll(
   });
   const results: Offloaded[] = [];
   for (const [index, plan] of planned.entries())
-    results.push(await offloadTrace({ plimsoll, form, provider: `trace-${index}`, plan }));
-  await plimsoll.close();
+    results.push(await offloadTrace({ engine, form, provider: `trace-${index}`, plan }));
+  await engine.close();
   return results;
 }
 

@@ -3,8 +3,8 @@
  * its way into the archive; and a search through a very large one.
  */
 
-import { openPlimsoll } from "plimsoll";
 import { Client } from "undici";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import { type Service, startService } from "../packages/plimsoll/test/harness/service.ts";
 import { startChild, withFolder } from "./processes.ts";
 import { type Benchmark, figure, type Outcome, type RunOptions, type Table } from "./report.ts";
@@ -234,8 +234,8 @@ const grepped = [
 async function measureGrep({ isQuick }: RunOptions): Promise<Table> {
   const megabytes = isQuick ? 5 : 50;
   const text = haystack(megabytes * 1024 * 1024);
-  const plimsoll = await openPlimsoll({ store: "memory" });
-  const session = await plimsoll.session();
+  const engine = await openEngine({ store: "memory" });
+  const session = await engine.session();
   await session.append({ role: "user", content: text });
   await session.prepare({ target: "anthropic/claude-sonnet-4-5" });
   await session.checkpoint();
@@ -247,7 +247,7 @@ async function measureGrep({ isQuick }: RunOptions): Promise<Table> {
     for (let round = 0; round < (isQuick ? 2 : 5); round++) {
       const begin = performance.now();
       const call = { kind: "read_result", refId: "#1", grep: pattern } as const;
-      const answer = await plimsoll.own.answer(asker, call);
+      const answer = await engine.own.answer(asker, call);
       own.push(performance.now() - begin);
       if (answer.isError) throw new Error(answer.text);
       split.push(timeOfSplit(text, pattern));
@@ -256,7 +256,7 @@ async function measureGrep({ isQuick }: RunOptions): Promise<Table> {
     const ratio = medianRatio(own, split);
     rows.push([name, figure(first), figure(median(later)), figure(median(split)), figure(ratio)]);
   }
-  await plimsoll.close();
+  await engine.close();
   return {
     title: `read_result with grep over ${megabytes} MB (ms; the first time it is read from the store, checked and unpacked)`,
     columns: ["looked for", "first time", "later (median)", "split and test in memory", "ratio"],

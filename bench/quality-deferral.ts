@@ -1,7 +1,7 @@
 /** What a request carries of a large catalogue of real tools, and what it carries after a search: on every wire. */
 
 import { readFileSync } from "node:fs";
-import { openPlimsoll } from "plimsoll";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import { isObject, type JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import type { ToolDefinition } from "../packages/plimsoll/src/message/tool.ts";
 import type { WireName } from "../packages/plimsoll/src/wire/format/wire.ts";
@@ -58,7 +58,7 @@ async function carriedOn(name: WireName, tools: readonly ToolDefinition[]): Prom
     models: { [model]: { contextWindow: windowTokens } },
   };
   const measured = async (threshold: number): Promise<{ tokens: number; told: number }> => {
-    const plimsoll = await openPlimsoll({
+    const engine = await openEngine({
       store: "memory",
       config: {
         agent: { tool_deferral_threshold: threshold },
@@ -73,11 +73,11 @@ async function carriedOn(name: WireName, tools: readonly ToolDefinition[]): Prom
     });
     const bytes = new TextEncoder().encode(JSON.stringify(body));
     const hints = { clientKey: "one", isCompacted: false };
-    const turn = await plimsoll.receive({ tenant: "t", provider, wire, body: bytes, hints });
+    const turn = await engine.receive({ tenant: "t", provider, wire, body: bytes, hints });
     const sent = JSON.parse(new TextDecoder().decode(turn.body ?? bytes)) as JsonObject;
     const { tools: tokens } = turn.fitted.measurement;
     await turn.end({ status: "aborted" });
-    await plimsoll.close();
+    await engine.close();
     return { tokens, told: Array.isArray(sent["tools"]) ? sent["tools"].length : 0 };
   };
   const [all, usual] = [await measured(1), await measured(0.1)];

@@ -10,7 +10,6 @@ import { jsonLines, writeLine } from "../packages/plimsoll/src/cli/console/json-
 import { PlimsollError } from "../packages/plimsoll/src/message/error.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import type { Proposal, Strategy } from "../packages/plimsoll/src/message/strategy.ts";
-import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 
 const tokenizer = "tiktoken:o200k_base";
 const handleCharacters = 22;
@@ -48,7 +47,7 @@ async function main(): Promise<void> {
     const { id, messages, budgetTokens } = item;
     handle = handleOf(String(id));
     const task = {
-      wire: wires["openai-chat"],
+      wire: "openai-chat" as const,
       messages: messages as readonly JsonObject[],
       budget: Number(budgetTokens),
       count: { tokenizer, textsOf: countedTexts },

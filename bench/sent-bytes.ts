@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { openPlimsoll } from "../packages/plimsoll/src/plimsoll.ts";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import { WIRES } from "../packages/plimsoll/test/generate/conversations.ts";
 import { libraryTraveller } from "../packages/plimsoll/test/generate/journey-library.ts";
 import { proxyTraveller } from "../packages/plimsoll/test/generate/journey-proxy.ts";
@@ -56,8 +56,8 @@ async function sentOn(journey: Journey, traveller: Traveller): Promise<readonly 
   fixRandom(journey.seed);
   const { now, tick } = createClock();
   const config = journeyConfig(journey);
-  const plimsoll = await openPlimsoll({ store: "memory", config, parts: { now } });
-  return travel(journey, traveller, plimsoll, (same) => {
+  const engine = await openEngine({ store: "memory", config, parts: { now } });
+  return travel(journey, traveller, engine, (same) => {
     tick();
     return Promise.resolve(same);
   });

@@ -3,7 +3,7 @@
  * a search. Arguments: kind of text, characters, window. Says how long the event loop was held in one piece meanwhile.
  */
 
-import { openPlimsoll } from "plimsoll";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { greet } from "./processes.ts";
@@ -124,9 +124,9 @@ async function held(work: () => Promise<unknown>): Promise<Held> {
 }
 
 const providers = { anthropic: { contextWindow: Number(window) } };
-const plimsoll = await openPlimsoll({ store: "memory", config: { providers } });
-await plimsoll.warmUp();
-const receipt = new Promise((resolve) => plimsoll.on("compaction-end", resolve));
+const engine = await openEngine({ store: "memory", config: { providers } });
+await engine.warmUp();
+const receipt = new Promise((resolve) => engine.on("compaction-end", resolve));
 const bash = {
   name: "bash",
   input_schema: { type: "object", properties: { command: { type: "string" } } },
@@ -142,7 +142,7 @@ look();
 let session = "";
 let outcome = "";
 const turn = await held(async () => {
-  const received = await plimsoll.receive({
+  const received = await engine.receive({
     tenant: "t",
     provider: "anthropic",
     wire: wires.anthropic,
@@ -159,9 +159,9 @@ const figures: StallFigures = {
   outcome,
   turn,
   receipt: await held(() => (hasReceipt ? receipt : Promise.resolve())),
-  picture: await held(() => plimsoll.picture(session, {})),
+  picture: await held(() => engine.inspect.picture(session, {})),
   search: await held(() =>
-    plimsoll.own.search("t", session, "the loader of cargo", { budgetTokens: 2000 }),
+    engine.own.search("t", session, "the loader of cargo", { budgetTokens: 2000 }),
   ),
 };
 greet(figures);

@@ -1,7 +1,7 @@
 /** Hostile texts: ten megabytes of what tokenizers are slow at, as one tool result. Others must not wait for it. */
 
 import { randomBytes } from "node:crypto";
-import { openPlimsoll, type Plimsoll } from "plimsoll";
+import { type Engine, openEngine } from "../packages/plimsoll/src/engine.ts";
 import { anthropicWire } from "../packages/plimsoll/src/wire/anthropic/anthropic.ts";
 import { atMost, type Benchmark, type Check, figure } from "./report.ts";
 import { median } from "./statistics.ts";
@@ -39,7 +39,7 @@ export const tokensBenchmark: Benchmark = {
   name: "tokens",
   title: "Tokens: 10 MB of hostile text in one tool result",
   run: async ({ isQuick }) => {
-    const plimsoll = await openPlimsoll({
+    const engine = await openEngine({
       store: "memory",
       config: {
         providers: {
@@ -52,24 +52,24 @@ export const tokensBenchmark: Benchmark = {
       },
     });
     try {
-      return outcomeOf(await measureAll(plimsoll, isQuick ? 1 : 3));
+      return outcomeOf(await measureAll(engine, isQuick ? 1 : 3));
     } finally {
-      await plimsoll.close();
+      await engine.close();
     }
   },
 };
 
-async function measureAll(plimsoll: Plimsoll, rounds: number): Promise<readonly Measured[]> {
+async function measureAll(engine: Engine, rounds: number): Promise<readonly Measured[]> {
   const all: Measured[] = [];
   for (const provider of Object.keys(providers)) {
     // Loads the tokenizer, here and in the counting thread.
-    await receive(plimsoll, provider, "word ".repeat(10_000));
+    await receive(engine, provider, "word ".repeat(10_000));
     for (const [name, make] of Object.entries(texts)) {
       const taken: Measured[] = [];
       for (let round = 0; round < rounds; round++) {
         // Begins in its own way, so that nothing of it is known.
         const text = `${provider} ${round} ${make()}`;
-        taken.push(await measureOne(plimsoll, provider, { name, text }));
+        taken.push(await measureOne(engine, provider, { name, text }));
       }
       all.push(middle(taken));
     }
@@ -88,14 +88,14 @@ function middle(rounds: readonly Measured[]): Measured {
 }
 
 async function measureOne(
-  plimsoll: Plimsoll,
+  engine: Engine,
   provider: string,
   { name, text }: { readonly name: string; readonly text: string },
 ): Promise<Measured> {
   const body = bodyOf(text);
   const gap = watchGaps();
   const begin = performance.now();
-  const { total, certainty } = await receiveBody(plimsoll, provider, body);
+  const { total, certainty } = await receiveBody(engine, provider, body);
   const seconds = (performance.now() - begin) / 1000;
   const gapMilliseconds = await gap.stop();
   return { text: name, provider, seconds, gapMilliseconds, tokens: total, certainty };
@@ -137,16 +137,16 @@ function bodyOf(text: string): Buffer {
 }
 
 type Total = Pick<
-  Awaited<ReturnType<Plimsoll["receive"]>>["fitted"]["measurement"],
+  Awaited<ReturnType<Engine["receive"]>>["fitted"]["measurement"],
   "total" | "certainty"
 >;
 
-function receive(plimsoll: Plimsoll, provider: string, text: string): Promise<Total> {
-  return receiveBody(plimsoll, provider, bodyOf(text));
+function receive(engine: Engine, provider: string, text: string): Promise<Total> {
+  return receiveBody(engine, provider, bodyOf(text));
 }
 
-async function receiveBody(plimsoll: Plimsoll, provider: string, body: Buffer): Promise<Total> {
-  const turn = await plimsoll.receive({
+async function receiveBody(engine: Engine, provider: string, body: Buffer): Promise<Total> {
+  const turn = await engine.receive({
     tenant: "local",
     provider,
     wire: anthropicWire,

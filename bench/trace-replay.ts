@@ -1,6 +1,6 @@
 /** One recorded conversation through `receive`, turn by turn; every request that goes out is counted and judged. */
 
-import type { Plimsoll } from "plimsoll";
+import type { Engine } from "../packages/plimsoll/src/engine.ts";
 import type { JsonObject } from "../packages/plimsoll/src/message/json.ts";
 import { answerOf, bodyOf, type ReplayTurn } from "../packages/plimsoll/src/replay/turns.ts";
 import type { FactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
@@ -13,12 +13,12 @@ import {
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
 import { scriptFor, type Trace, type WireForm } from "./trace-wires.ts";
 
-type Received = Awaited<ReturnType<Plimsoll["receive"]>>;
+type Received = Awaited<ReturnType<Engine["receive"]>>;
 
 export const maxOutput = 256;
 
 export interface Replay {
-  readonly plimsoll: Plimsoll;
+  readonly engine: Engine;
   readonly facts: FactsReader;
   readonly form: WireForm;
   /** In the configuration of `plimsoll`: what window this conversation has. */
@@ -112,7 +112,7 @@ interface Sending {
 }
 
 async function sendOne(
-  { plimsoll, facts, form, provider, trace }: Replay,
+  { engine, facts, form, provider, trace }: Replay,
   { original, answer, previous }: Sending,
   result: Replayed,
 ): Promise<Previous> {
@@ -120,7 +120,7 @@ async function sendOne(
   const originalText = JSON.stringify(original);
   const body = Buffer.from(originalText);
   const hints = { clientKey: `trace:${provider}`, isCompacted: false };
-  const turn = await plimsoll.receive({ tenant: "local", provider, wire, body, hints });
+  const turn = await engine.receive({ tenant: "local", provider, wire, body, hints });
   const { outcome, measured, limit, refusal } = turn.fitted;
   result.requests++;
   result.headTokens = measured.system + measured.tools;
@@ -142,7 +142,7 @@ async function sendOne(
   const { window } = turn.fitted.target.limit;
   if (tokens + maxOutput > window)
     result.overWindow.push(`${name} (${outcome}): ${tokens} + ${maxOutput} tokens of ${window}`);
-  const edits = (await plimsoll.store.edits(turn.session)).length;
+  const edits = (await engine.store.edits(turn.session)).length;
   const editedFrom = edits > previous.edits ? firstNew(turn, previous) : undefined;
   const findings = newViolations(judgedOf(form, sent, previous, editedFrom)).filter(
     ({ rule, message }) =>

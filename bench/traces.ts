@@ -5,7 +5,8 @@
  */
 
 import { parseArgs } from "node:util";
-import { type Config, openPlimsoll } from "plimsoll";
+import type { Config } from "plimsoll";
+import { openEngine } from "../packages/plimsoll/src/engine.ts";
 import {
   createFactsReader,
   type FactsReader,
@@ -73,23 +74,23 @@ interface Running {
 }
 
 async function runSet({ set, form, window, traces, facts, limits }: Running): Promise<Run> {
-  const plimsoll = await openPlimsoll({
+  const engine = await openEngine({
     store: "memory",
     config: { providers: providersOf(form, limits) },
   });
   const degraded: string[] = [];
-  plimsoll.on("degraded", ({ rung, reason }) => degraded.push(`${rung}: ${reason}`));
+  engine.on("degraded", ({ rung, reason }) => degraded.push(`${rung}: ${reason}`));
   const results: Replayed[] = [];
   const crashes: string[] = [];
   for (const [index, trace] of traces.entries()) {
     try {
-      results.push(await replay({ plimsoll, facts, form, provider: `trace-${index}`, trace }));
+      results.push(await replay({ engine, facts, form, provider: `trace-${index}`, trace }));
     } catch (error) {
       results.push(nothingYet());
       crashes.push(`${trace.meta.id}: ${error instanceof Error ? error.stack : String(error)}`);
     }
   }
-  await plimsoll.close();
+  await engine.close();
   return { set, form, window, results, degraded, crashes };
 }
 

@@ -22,6 +22,7 @@ const steps = {
     run("tsc", ["-p", "."]);
     run("tsc", ["-p", "apps/dashboard"]);
   },
+  api: () => run("node", ["scripts/api.mjs", "--check"]),
   unused: () => run("knip", ["--no-progress"]),
   vitest: () => run("vitest", ["run", "--config", "packages/plimsoll/vitest.config.ts"]),
 };

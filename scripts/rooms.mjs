@@ -113,7 +113,7 @@ export const rooms = [
   ["session/inspect", "window.ts", "What people are shown of a session"],
   ["session/steer", "steer.ts", "Undo, restore, pin, compact by hand"],
   ["session/library", "session.ts", "The Session of the library"],
-  [".", "plimsoll.ts", "The parts put together, and the public API"],
+  [".", "plimsoll.ts", "The parts put together: the engine, and the public API in front of it"],
   ["replay", "replay.ts", "The replay lab: recorded traffic under other policies"],
   ["server/http", "route.ts", "Requests and answers over HTTP: bodies, routes, checks"],
   ["server/proxy", "model-route.ts", "The way to the provider and back"],

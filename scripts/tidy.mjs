@@ -1,9 +1,10 @@
 // Checks what a linter cannot see: that every file is in a room and no room is full, that ARCHITECTURE.md names only files that
-// exist, that each file says what it is for, that names are not vague, that comments carry no filler, and that no error is
-// swallowed. Run from the repository root.
+// exist, that each file says what it is for, that names are not vague, that comments carry no filler, that no error is
+// swallowed, and that no function and no type is too wide. Run from the repository root.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { mostFiles, rooms, source } from "./rooms.mjs";
+import { exportedShapes, mostMembers, mostNames, readSources, topFunctions } from "./sizes.mjs";
 
 /** ARCHITECTURE.md is read in one sitting, or not at all. */
 const mostPageBytes = 16 * 1024;
@@ -55,6 +56,37 @@ for (const [, named] of map.matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g))
     problems.push(`ARCHITECTURE.md names ${named}, which does not exist`);
 if (Buffer.byteLength(map) > mostPageBytes)
   problems.push(`ARCHITECTURE.md has ${Buffer.byteLength(map)} bytes, more than ${mostPageBytes}`);
+
+/** The functions and types that are wider than allowed. This list only shrinks: what is on it and no longer too wide is a problem, too. */
+const exceptions = JSON.parse(readFileSync("scripts/too-wide.json", "utf8"));
+function checkWidth(kind, found) {
+  const excepted = new Set(exceptions[kind]);
+  for (const [place, problem] of found)
+    if (!excepted.delete(place)) problems.push(`${place}: ${problem}: split it by what it does`);
+  for (const place of excepted)
+    problems.push(`${place}: no longer too wide, or gone: take it off scripts/too-wide.json`);
+}
+const read = readSources(source);
+checkWidth(
+  "functions",
+  read
+    .flatMap(topFunctions)
+    .filter(({ names }) => names > mostNames)
+    .map(({ file, name, names }) => [
+      `${file} ${name}`,
+      `${names} parameters and locals, more than ${mostNames}`,
+    ]),
+);
+checkWidth(
+  "types",
+  read
+    .flatMap(exportedShapes)
+    .filter(({ members }) => members > mostMembers)
+    .map(({ file, name, members }) => [
+      `${file} ${name}`,
+      `${members} members, more than ${mostMembers}`,
+    ]),
+);
 for (const problem of problems) console.log(problem);
 console.log(`${problems.length} problems in ${files.length} files`);
 process.exit(problems.length > 0 ? 1 : 0);

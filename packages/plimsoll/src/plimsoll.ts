@@ -1,62 +1,20 @@
-/** The product as one object: a store, its sessions and its events. The proxy is a client of this. */
+/** The library: what a program of yours sees of Plimsoll. The engine behind it is the one of the proxy. */
 
-import { createHmac } from "node:crypto";
-import { checkConfig } from "./config/config.ts";
-import { openDataFolder } from "./config/data-folder.ts";
 import { retrying, retryPolicyOf } from "./config/retry.ts";
 import type { Config } from "./config/schema.ts";
+import { type ChosenStrategies, type Engine, openEngine } from "./engine.ts";
 import type { TurnPoint } from "./message/api.ts";
-import { errorMessage, PlimsollError } from "./message/error.ts";
-import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "./message/event.ts";
-import type { Sign } from "./message/handle.ts";
+import { PlimsollError } from "./message/error.ts";
+import type { PlimsollEvent, PlimsollEventType } from "./message/event.ts";
 import type { JsonObject } from "./message/json.ts";
-import type { Strategy } from "./message/strategy.ts";
-import type { WordVectors } from "./search/vectors.ts";
-import { decodeMessage } from "./session/draft/encode.ts";
-import { createBackground } from "./session/fit/background.ts";
-import { createDebug } from "./session/fit/debug.ts";
-import { createPhaseWatch } from "./session/fit/phases.ts";
-import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
-import { createSessionCache } from "./session/identify/find-session.ts";
-import { createPrefixMemory } from "./session/identify/last-request.ts";
-import { createReferences } from "./session/identify/provider-ids.ts";
-import { type CostOf, type CostReport, costOf } from "./session/inspect/cost.ts";
-import { pointOf } from "./session/inspect/turn-history.ts";
-import { createPictures, type Pictures } from "./session/inspect/window.ts";
-import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
-import {
-  createSession,
-  type Session,
-  type SessionContext,
-  type WireOfProvider,
-} from "./session/library/session.ts";
-import { createEventBus } from "./session/log/event-bus.ts";
-import { pathTo, type SessionLog } from "./session/log/log.ts";
-import type { Mender } from "./session/log/mend.ts";
-import { openStore } from "./session/log/open-store.ts";
-import { createLogSaver } from "./session/log/save.ts";
-import { createStoreHealth, type StoreHealth } from "./session/log/store-health.ts";
-import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
-import { createCalibrations } from "./session/measure/calibrations.ts";
-import { createHeadCounts } from "./session/measure/head-counts.ts";
-import { createFactsReader } from "./session/measure/message-facts.ts";
-import { createHeadReader } from "./session/measure/preamble.ts";
-import { createPrices } from "./session/measure/prices.ts";
-import { createTargets, type Targets } from "./session/measure/target.ts";
-import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
-import { createTokenCounter, type SessionTokenCounter } from "./session/measure/token-counter.ts";
-import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
-import { loadWordVectors } from "./session/models/word-vectors.ts";
-import { createSteering, type Steering } from "./session/steer/steer.ts";
-import { createCompactThreads } from "./session/threads/compact-thread.ts";
-import { createOfferReader } from "./session/tools/own-tools-offer.ts";
-import type { Incoming, TurnContext } from "./session/turn/context.ts";
-import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.ts";
-import { peekBody } from "./session/turn/peek.ts";
-import { type ReceivedTurn, receiveTurn } from "./session/turn/turn.ts";
-import type { Store } from "./store/store.ts";
-import type { Wire } from "./wire/format/wire.ts";
-import { newViolations } from "./wire/validate/validate.ts";
+import type { Message } from "./message/message.ts";
+import type { SessionOptions } from "./open-session.ts";
+import type { CostOf, CostReport } from "./session/inspect/cost.ts";
+import type { Pictures } from "./session/inspect/window.ts";
+import type { OneOff } from "./session/library/compact-messages.ts";
+import type { Session } from "./session/library/session.ts";
+import type { Steering } from "./session/steer/steer.ts";
+import type { WireName } from "./wire/format/wire.ts";
 import { wires } from "./wire/wires.ts";
 
 export interface PlimsollOptions {
@@ -64,401 +22,79 @@ export interface PlimsollOptions {
   readonly data?: string;
   /** Keep nothing beyond the process. */
   readonly store?: "memory";
-  /** It has the data folder to itself, by its lock. */
-  readonly isService?: boolean;
   readonly config?: Config;
-  /** Other parts than the usual ones, such as strategies of your own. */
-  readonly parts?: Partial<Omit<Parts, "strategies">> & {
+  /** Other parts than the usual ones. */
+  readonly parts?: {
     /** The whole chain, or what to make of the usual one. */
-    readonly strategies?:
-      | readonly Strategy[]
-      | ((usual: readonly Strategy[]) => readonly Strategy[]);
+    readonly strategies?: ChosenStrategies;
   };
 }
 
-/** What may be replaced by something of the caller's. */
-export interface Parts {
-  readonly strategies: readonly Strategy[];
-  readonly validate: TurnContext["validate"];
-  readonly store: Store;
-  readonly counter: SessionTokenCounter;
-  /** Milliseconds since 1970: how old a provider's cache is. */
-  readonly now: () => number;
-  /** More than these are read from the store again when they are asked for. */
-  readonly sessionsInMemory?: number;
-}
-
-export interface SessionOptions {
-  readonly agent?: string;
-  /** 1 is the highest: what it says is taken out last, and its limit is a fifth wider. */
-  readonly priority?: 1 | 2 | 3;
+/** Messages of one wire, and how many tokens may stay of them. */
+export interface CompactTask {
+  readonly wire: WireName;
+  readonly messages: readonly JsonObject[];
+  /** For the messages; a system prompt outside of them and tools are not counted. */
+  readonly budget: number;
+  readonly model?: string;
+  /** Another way to count than that of the model. */
+  readonly count?: {
+    readonly tokenizer: string;
+    readonly textsOf: (message: Message) => readonly string[];
+  };
 }
 
 export interface Plimsoll {
-  readonly store: Store;
-  /** What is wrong with the store right now. */
-  readonly health: Pick<StoreHealth, "problems" | "notices">;
-  readonly targets: Targets;
-  readonly sign: Sign;
   /** A new session, or an earlier one by its id. */
   session(options?: SessionOptions | string): Promise<Session>;
-  /** What the tools of our own answer, and the search of a session. */
-  readonly own: OwnAnswers;
-  /** Undo, restore, checkpoint, pin, compact. */
+  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
+  compactMessages(task: CompactTask): Promise<OneOff>;
+  /** Undo, restore, checkpoint, pin, compact: any session, by its id. */
   readonly steering: Steering;
   /** What fills the window of a session, in order. */
   readonly picture: Pictures;
   /** Its turns, newest first. */
   turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
-  config(): Config;
-  /** Limits and how progress is shown hold from the next turn on; the rest of a configuration is read when the product opens. */
-  configure(config: Config): void;
   /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
   cost(of: CostOf): Promise<CostReport>;
-  /** A request as a client sent it over the wire: the proxy's way in. */
-  receive(incoming: Incoming): Promise<ReceivedTurn>;
-  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
-  compactMessages(task: OneOffTask): Promise<OneOff>;
-  /** The bytes that would be sent of it, and nothing is recorded; undefined when they are the client's own. */
-  peek(incoming: Incoming): Promise<Uint8Array | undefined>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
   ): () => void;
-  /** All events with tenant and number, for those who serve them on. */
-  subscribe(handler: (event: EmittedEvent) => void): () => void;
   /** Runs a tool, or anything else that may fail for a while, under its retry policy. */
   retrying<T>(tool: string, work: (attempt: number) => Promise<T>): Promise<T>;
   /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
   warmUp(): Promise<void>;
-  /** Looks at the whole database, beside everything else: what is spoilt is put aside and announced. */
-  checkStore(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the library's own sessions belong to. */
-const libraryTenant = "library";
-/** Turns that are still running when the product closes get this long to end. */
-const closeTimeoutMs = 3000;
-
-function closedError(): PlimsollError {
-  const message = "Plimsoll was closed before this was sent: start it, and send it again.";
-  return new PlimsollError("CLOSED", message, { status: 503 });
-}
-
 export async function openPlimsoll(options: PlimsollOptions = {}): Promise<Plimsoll> {
-  const config = checkConfig(options.config ?? {}, "config");
-  const { context, counter, closing, mender, threads } = await openContext(options, config);
-  const { bus, store, sign, openTurns, saver, own } = context;
-
-  return {
-    store,
-    health: context.health,
-    targets: context.targets,
-    sign,
-    own,
-    steering: createSteering(context),
-    picture: context.picture,
-    turns: async (session, limit) =>
-      (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
-    config: () => context.config,
-    configure: (next) => {
-      context.config = withLimits(context.config, next);
-    },
-    cost: (of) => costOf(context, of),
-    compactMessages: (task) => compactOnce(context, task),
-    peek: (incoming) => peekBody(context, incoming),
-    receive: (incoming) => receiveTurn(context, incoming),
-    session: (wanted = {}) =>
-      typeof wanted === "string"
-        ? resumeSession(context, config, wanted)
-        : newSession(context, config, wanted),
-    on: (type, handler) =>
-      bus.subscribe(({ event }) => {
-        if (event.type === type) handler(event as Parameters<typeof handler>[0]);
-      }),
-    subscribe: bus.subscribe,
-    retrying: (tool, work) => retrying(retryPolicyOf(config, tool), work),
-    warmUp: () => counter.prepare(usualTokenizer),
-    checkStore: mender.check,
-    close: async () => {
-      closing.abort(closedError());
-      await mender.idle();
-      await openTurns.close(closeTimeoutMs);
-      await context.background.idle();
-      await own.close();
-      await threads.close();
-      await saver.close();
-      await counter.close();
-      await store.close();
-    },
+  const engine = await openEngine(options);
+  const plimsoll: Plimsoll = {
+    session: engine.session,
+    compactMessages: (task) => engine.compactMessages({ ...task, wire: wires[task.wire] }),
+    steering: engine.steering,
+    picture: engine.inspect.picture,
+    turns: engine.inspect.turns,
+    cost: engine.inspect.cost,
+    on: engine.on,
+    retrying: (tool, work) => retrying(retryPolicyOf(engine.settings.now(), tool), work),
+    warmUp: engine.warmUp,
+    close: engine.close,
   };
+  engines.set(plimsoll, engine);
+  return plimsoll;
 }
 
-interface OpenedContext {
-  readonly context: Assembled;
-  readonly counter: SessionTokenCounter;
-  readonly mender: Mender;
-  readonly threads: ReturnType<typeof createCompactThreads>;
-  readonly closing: AbortController;
-}
+/** The engine behind each object that was given out: it lives as long as that object. */
+const engines = new WeakMap<Plimsoll, Engine>();
 
-async function openContext(options: PlimsollOptions, config: Config): Promise<OpenedContext> {
-  const folder =
-    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
-  const key = folder?.key ?? crypto.getRandomValues(new Uint8Array(32));
-  const counter = options.parts?.counter ?? createTokenCounter();
-  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
-  const vectors = await loadWordVectors();
-  const count = countWith(counter);
-  const threads = createCompactThreads();
-  const usual = usualChain(config, { count, vectors, excerpt: threads.excerpt });
-  const closing = new AbortController();
-  const bus = createEventBus();
-  const health = createStoreHealth();
-  const now = options.parts?.now ?? Date.now;
-  const {
-    store: opened,
-    mender,
-    onLost,
-  } = await openStore({
-    config,
-    folder,
-    given: options.parts?.store,
-    isService: options.isService === true,
-    bus,
-    health,
-    now,
-  });
-  // Without what was remembered the product works all the same.
-  const stored = await opened.memories("").catch(() => new Map<string, object>());
-  const context = assemble({
-    config,
-    targetMemories: createTargetMemories(stored),
-    closing: closing.signal,
-    store: opened,
-    own: createOwnAnswers({
-      store: opened,
-      count,
-      ready: () => counter.prepare(usualTokenizer),
-      ...(vectors === undefined ? {} : { vectors }),
-    }),
-    counter,
-    count,
-    vectors,
-    sign: (text) => createHmac("sha256", key).update(text).digest(),
-    strategies: chainOf(options.parts?.strategies, usual),
-    makeReceipt: threads.makeReceipt,
-    validate: options.parts?.validate ?? newViolations,
-    ...(options.parts?.validate === undefined ? { validateAside: threads.validate } : {}),
-    now,
-    bus,
-    health,
-    mender,
-    ...(options.parts?.sessionsInMemory === undefined
-      ? {}
-      : { sessionsInMemory: options.parts.sessionsInMemory }),
-  });
-  onLost(context.sessions.abandon);
-  return { context, counter, mender, threads, closing };
-}
-
-function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
-  const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
-  return {
-    ...config,
-    context_config: {
-      ...config.context_config,
-      min_limit,
-      default_limit,
-      warning_threshold,
-      per_agent,
-      per_llm,
-    },
-    progress,
-  };
-}
-
-function chainOf(
-  wanted: NonNullable<PlimsollOptions["parts"]>["strategies"],
-  usual: readonly Strategy[],
-): readonly Strategy[] {
-  return typeof wanted === "function" ? wanted(usual) : (wanted ?? usual);
-}
-
-type Assembly = Parts &
-  Pick<
-    TurnContext,
-    "config" | "sign" | "count" | "closing" | "own" | "bus" | "makeReceipt" | "validateAside"
-  > & {
-    readonly health: StoreHealth;
-    readonly mender: Mender;
-    readonly vectors?: WordVectors | undefined;
-    readonly targetMemories: TargetMemories;
-  };
-
-type Assembled = Omit<SessionContext, "config"> & {
-  /** Limits may change while the product is open. */
-  config: Config;
-  readonly openTurns: ClosableTurns;
-  readonly health: StoreHealth;
-};
-
-function assemble(parts: Assembly): Assembled {
-  const { config, store, counter, sign, bus, now } = parts;
-  const facts = createFactsReader(counter);
-  const sessions = createSessionCache(store, now, parts.sessionsInMemory);
-  const { targetMemories } = parts;
-  const targets = createTargets(config, now, targetMemories);
-  const areas = config.priority_areas ?? [];
-  const calibrations = createCalibrations(targetMemories);
-  return {
-    ...parts,
-    facts,
-    sessions,
-    targets,
-    areas,
-    picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
-    sign,
-    saver: createLogSaver({
-      health: parts.health,
-      store,
-      bus,
-      now,
-      forget: sessions.forget,
-      onConflict: parts.mender.noteConflict,
-      targetMemories,
-    }),
-    openTurns: createOpenTurns(),
-    tokenizers: tokenizersOf(config),
-    heads: createHeadReader(facts),
-    offers: createOfferReader(facts, config, parts.vectors),
-    prefixes: createPrefixMemory(),
-    watch: createPhaseWatch(bus, now),
-    references: createReferences(store),
-    exclusively: createQueues(),
-    calibrations,
-    headCounts: createHeadCounts(calibrations),
-    pricesOf: createPrices(config),
-    background: createBackground((error) =>
-      process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
-    ),
-    ...summariserOf(config, now),
-    debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
-      process.stderr.write(line),
-    ),
-  };
-}
-
-function summariserOf(config: Config, now: () => number): Pick<TurnContext, "summariser"> {
-  const { summariser } = config;
-  if (summariser === undefined) return {};
-  return { summariser: createSummariser(withoutAbsent(summariser), { now, env: process.env }) };
-}
-
-function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
-  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as unknown as SummariserSettings;
-}
-
-/** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */
-function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
-  const settings = Object.values(providers).flatMap((provider) => [
-    provider,
-    ...Object.values(provider.models ?? {}),
-  ]);
-  return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
-}
-
-/** One after the other for each name; a name without work is forgotten. */
-function createQueues(): TurnContext["exclusively"] {
-  const last = new Map<string, Promise<unknown>>();
-  return async (name, work) => {
-    const before = last.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    last.set(name, mine);
-    try {
-      return await mine;
-    } finally {
-      if (last.get(name) === mine) last.delete(name);
-    }
-  };
-}
-
-/** The first is what a provider of this family speaks unless it is asked otherwise. */
-const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
-  ["anthropic", [wires.anthropic]],
-  ["openai", [wires["openai-chat"], wires["openai-responses"]]],
-]);
-
-function wireOfProvider(config: Config): WireOfProvider {
-  return (provider, wanted) => {
-    const settings = new Map(Object.entries(config.providers ?? {})).get(provider);
-    const spoken = wiresByFamily.get(settings?.wire ?? provider);
-    if (spoken === undefined)
-      throw new PlimsollError(
-        "CONFIG_INVALID",
-        `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
-      );
-    const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
-    if (wire !== undefined) return wire;
-    throw new PlimsollError(
-      "USAGE",
-      `${provider} does not speak ${wanted}: use ${spoken.map(({ name }) => name).join(" or ")}.`,
-    );
-  };
-}
-
-async function newSession(
-  context: SessionContext,
-  config: Config,
-  { agent, priority }: SessionOptions,
-): Promise<Session> {
-  const named = agent === undefined ? {} : { agent };
-  const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
-  return createSession(context, wireOfProvider(config), {
-    log,
-    said: [],
-    ...named,
-    ...(priority === undefined ? {} : { priority }),
-  });
-}
-
-async function resumeSession(
-  context: SessionContext,
-  config: Config,
-  id: string,
-): Promise<Session> {
-  const log = await context.sessions.byId(id).catch(async (error: unknown) => {
-    // What is spoilt is put aside, and not there then.
-    if (await context.mender.mend(error)) return undefined;
-    throw error;
-  });
-  if (log === undefined) {
-    throw new PlimsollError(
-      "SESSION_UNKNOWN",
-      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
-      { status: 404 },
-    );
-  }
-  const { agent } = log.record;
-  return createSession(context, wireOfProvider(config), {
-    log,
-    said: await readSaid(context.store, log),
-    ...(agent === undefined ? {} : { agent }),
-  });
-}
-
-/** The messages of the session's first branch, as they came. */
-async function readSaid(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
-  const [branch] = log.branches.values();
-  const path = pathTo(log, branch?.record.tipSeq ?? null);
-  const bodies = await store.bodies(
-    log.record.id,
-    path.map(({ seq }) => seq),
+/** For other entries of the package that take such an object, as `plimsoll/mcp` does. */
+export function engineOf(plimsoll: Plimsoll): Engine {
+  const engine = engines.get(plimsoll);
+  if (engine !== undefined) return engine;
+  throw new PlimsollError(
+    "USAGE",
+    "This object did not come from openPlimsoll: give the one that did.",
   );
-  return path.flatMap(({ seq }) => {
-    const body = bodies.get(seq);
-    return body === undefined ? [] : [decodeMessage(body)];
-  });
 }

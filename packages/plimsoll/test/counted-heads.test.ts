@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { openPlimsoll } from "../src/plimsoll.ts";
+import { openEngine } from "../src/engine.ts";
 import { countTokensAt } from "../src/server/proxy/count-tokens.ts";
 import { createUpstreamAgent } from "../src/server/proxy/relay.ts";
 import { type AskedHead, createHeadCounts } from "../src/session/measure/head-counts.ts";
@@ -135,7 +135,7 @@ test("a count that cannot be meant is not believed, and an endless one is not re
 
 test("a tool that comes and goes moves what is projected by no more than itself", async () => {
   const settings = { contextWindow: 60_000, tokenizer: "approximate", count_tokens: true };
-  const plimsoll = await openPlimsoll({
+  const engine = await openEngine({
     store: "memory",
     config: { providers: { anthropic: settings } },
   });
@@ -148,7 +148,7 @@ test("a tool that comes and goes moves what is projected by no more than itself"
     const given = [tool("anthropic", tokensOfText(50_000)), ...(turn % 4 >= 2 ? [extra] : [])];
     const head = { system: tokensOfText(10_000), tools: given, max_tokens: 8_000 };
     const { body: asked } = requestOf("anthropic", messages, head);
-    const received = await plimsoll.receive({
+    const received = await engine.receive({
       ...{ tenant: "t", provider: "anthropic", wire: wires.anthropic, body: asked },
       hints: { clientKey: "test:tools", isCompacted: false },
       countTokens: async (_path, counted) => {
@@ -169,5 +169,5 @@ test("a tool that comes and goes moves what is projected by no more than itself"
     messages.push(call, result("anthropic", `c${turn}`, tokensOfText(1_000)));
   }
   expect(counts).toBe(1);
-  await plimsoll.close();
+  await engine.close();
 });

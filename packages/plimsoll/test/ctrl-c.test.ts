@@ -9,7 +9,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openPlimsoll } from "../src/index.ts";
+import { openEngine } from "../src/engine.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { type PseudoTerminal, runInTerminal } from "./harness/pseudo-terminal.ts";
@@ -85,14 +85,14 @@ async function beginTurn(
 
 /** What was said and answered, from the store alone. */
 async function stored(data: string): Promise<readonly string[]> {
-  const plimsoll = await openPlimsoll({ data });
+  const engine = await openEngine({ data });
   try {
-    const [session] = await plimsoll.store.sessions({ limit: 1 });
+    const [session] = await engine.store.sessions({ limit: 1 });
     if (session === undefined) return [];
-    const bodies = await plimsoll.store.bodies(session.id, [1, 2]);
+    const bodies = await engine.store.bodies(session.id, [1, 2]);
     return [...bodies.values()].map((bytes) => new TextDecoder().decode(bytes));
   } finally {
-    await plimsoll.close();
+    await engine.close();
   }
 }
 
@@ -231,15 +231,15 @@ async function compacting(url: string): Promise<void> {
 
 /** How many messages there are, and what became of the turns. */
 async function storedTurns(data: string): Promise<readonly [number, ...string[]]> {
-  const plimsoll = await openPlimsoll({ data });
+  const engine = await openEngine({ data });
   try {
-    const [session] = await plimsoll.store.sessions({ limit: 1 });
+    const [session] = await engine.store.sessions({ limit: 1 });
     const id = session?.id ?? "";
-    const nodes = (await plimsoll.store.snapshot(id))?.nodes ?? [];
+    const nodes = (await engine.store.snapshot(id))?.nodes ?? [];
     const said = nodes.filter(({ source }) => source === "request");
-    return [said.length, ...(await plimsoll.store.turns(id, 10)).map(({ status }) => status)];
+    return [said.length, ...(await engine.store.turns(id, 10)).map(({ status }) => status)];
   } finally {
-    await plimsoll.close();
+    await engine.close();
   }
 }
 

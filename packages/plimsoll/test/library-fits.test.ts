@@ -6,6 +6,7 @@ import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
 import { openPlimsoll, type Plimsoll, type Strategy } from "../src/index.ts";
+import { engineOf } from "../src/plimsoll.ts";
 import { reply, text } from "./harness/answer.ts";
 import { startUpstream } from "./harness/upstream.ts";
 import { prose, seededRandom } from "./harness/words.ts";
@@ -128,9 +129,9 @@ test("a turn that leaves no room for an answer is the last: one tool is left, an
   expect(outcome.kind).toBe("final");
   expect(request.tools?.map(({ name }) => name)).toEqual(["agent__final_report"]);
   expect(JSON.stringify(request.messages.at(-1))).toContain("final answer now");
-  const errors = await plimsoll.store.errors({ limit: 5 });
+  const errors = await engineOf(plimsoll).store.errors({ limit: 5 });
   await session.commit(answer);
-  expect([...errors, ...(await plimsoll.store.errors({ limit: 5 }))]).toContainEqual(
+  expect([...errors, ...(await engineOf(plimsoll).store.errors({ limit: 5 }))]).toContainEqual(
     expect.objectContaining({ code: "RECOVERY_TRIGGERED" }),
   );
 });
@@ -222,7 +223,7 @@ test("a strategy of one's own is one value, and a bad one does no harm", async (
   expect(heard).toContain("broken: not today");
   // What a compaction did is said while the next things happen.
   await vi.waitFor(() => expect(heard.join("\n")).toContain("drop_plans"), 10_000);
-  const texts = (await plimsoll.store.edits(session.id))
+  const texts = (await engineOf(plimsoll).store.edits(session.id))
     .filter(({ strategy }) => strategy === "drop_plans")
     .flatMap(({ action }) => ("handle" in action && "text" in action ? [action] : []));
   expect(texts.length).toBeGreaterThan(0);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { openPlimsoll, type Plimsoll, type Session, type ToolCallPart } from "../src/index.ts";
+import { engineOf } from "../src/plimsoll.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { AnswerPart } from "./harness/answer-parts.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
@@ -134,8 +135,8 @@ describe.each(stores)("%s", (_name, where) => {
     expect(await session.answer(ownCall("read_result", { ref_id: "pl_nothing" }))).toMatchObject({
       isError: true,
     });
-    const bodies = (await plimsoll.store.messages(session.id, { limit: 9 })).map(({ body }) =>
-      new TextDecoder().decode(body),
+    const bodies = (await engineOf(plimsoll).store.messages(session.id, { limit: 9 })).map(
+      ({ body }) => new TextDecoder().decode(body),
     );
     expect(bodies[2]).toContain(JSON.stringify(whole));
     expect(upstream.refusals.invalid).toEqual([]);
@@ -169,7 +170,7 @@ describe.each(stores)("%s", (_name, where) => {
     const next = await session.prepare({ target, tools });
     expect(next.outcome.tokensAfter).toBeLessThanOrEqual(next.limit.limit);
     await session.commit(await anthropic.messages.create(next.request));
-    const made = (await plimsoll.store.edits(session.id)).filter(
+    const made = (await engineOf(plimsoll).store.edits(session.id)).filter(
       ({ strategy }) => strategy === "tool_budget",
     );
     expect(made).toHaveLength(grants.filter(({ kind }) => kind === "handle").length);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { runAgent } from "../../../examples/agent.ts";
 import { openPlimsoll, type Plimsoll, type PlimsollEvent } from "../src/index.ts";
+import { engineOf } from "../src/plimsoll.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 
@@ -68,7 +69,7 @@ test("the example agent reads a file through its tool and says what is in it", a
   expect(await runAgent("What does the note say?", data)).toBe("It says forty-two.");
   expect(upstream.requests.map(({ status }) => status)).toEqual([200, 200]);
   const plimsoll = await fresh({ data });
-  const [session] = await plimsoll.store.sessions({ limit: 5 });
+  const [session] = await engineOf(plimsoll).store.sessions({ limit: 5 });
   expect(session).toMatchObject({
     agent: "reader",
     wire: "anthropic",
@@ -97,7 +98,7 @@ test("a session goes on after the process has ended, with everything that was sa
     { role: "user", content: "which number?" },
   ]);
   await resumed.commit(anthropicAnswer([{ type: "text", text: "7" }]));
-  const records = await after.store.messages(session.id, { limit: 10 });
+  const records = await engineOf(after).store.messages(session.id, { limit: 10 });
   expect(records.map(({ seq, parent, source }) => [seq, parent, source])).toEqual([
     [1, null, "request"],
     [2, 1, "answer"],
@@ -227,7 +228,7 @@ test("a stream that breaks is recorded as far as it came, and the error is hande
     throw new Error("the line is dead");
   };
   await expect(session.commit(broken())).rejects.toThrowError(/the line is dead/);
-  const records = await plimsoll.store.messages(session.id, { limit: 9 });
+  const records = await engineOf(plimsoll).store.messages(session.id, { limit: 9 });
   expect(records.map(({ isComplete }) => isComplete)).toEqual([true, false]);
   const { request } = await session.prepare({ target: "openai/gpt-4o" });
   expect(request["messages"]).toEqual([{ role: "user", content: "stream" }]);
@@ -241,8 +242,8 @@ test("a turn that nobody committed is stored when Plimsoll closes", async () => 
   await session.prepare({ target: "anthropic/claude-x" });
   await before.close();
   const after = await fresh({ data });
-  expect(await after.store.messages(session.id, { limit: 9 })).toHaveLength(1);
-  expect(await after.store.turns(session.id, 1)).toMatchObject([{ status: "aborted" }]);
+  expect(await engineOf(after).store.messages(session.id, { limit: 9 })).toHaveLength(1);
+  expect(await engineOf(after).store.turns(session.id, 1)).toMatchObject([{ status: "aborted" }]);
 });
 
 test("two processes that write to one session both keep what they said", async () => {
@@ -263,7 +264,7 @@ test("two processes that write to one session both keep what they said", async (
   await first.append({ role: "user", content: "and again" });
   await first.prepare({ target: "anthropic/claude-x" });
   expect(await first.commit(anthropicAnswer([{ type: "text", text: "4" }]))).toBe("stored");
-  const texts = (await one.store.messages(first.id, { limit: 20 })).map(({ body }) =>
+  const texts = (await engineOf(one).store.messages(first.id, { limit: 20 })).map(({ body }) =>
     new TextDecoder().decode(body),
   );
   for (const words of ["from one", "from the other", "from one again", "and again", '"3"', '"4"']) {
@@ -279,7 +280,9 @@ test("commit without prepare says so, and a second prepare ends the first as abo
   await session.prepare({ target: "anthropic/claude-x" });
   await session.prepare({ target: "anthropic/claude-x" });
   await session.commit(anthropicAnswer([{ type: "text", text: "y" }]));
-  const statuses = (await plimsoll.store.turns(session.id, 5)).map(({ status }) => status).sort();
+  const statuses = (await engineOf(plimsoll).store.turns(session.id, 5))
+    .map(({ status }) => status)
+    .sort();
   expect(statuses).toEqual(["aborted", "complete"]);
-  expect((await plimsoll.store.messages(session.id, { limit: 9 })).length).toBe(2);
+  expect((await engineOf(plimsoll).store.messages(session.id, { limit: 9 })).length).toBe(2);
 });

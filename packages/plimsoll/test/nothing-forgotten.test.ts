@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll } from "../src/plimsoll.ts";
+import { type Engine, openEngine } from "../src/engine.ts";
 import { WIRES } from "./generate/conversations.ts";
 import { libraryTraveller } from "./generate/journey-library.ts";
 import { proxyTraveller } from "./generate/journey-proxy.ts";
@@ -46,8 +46,8 @@ async function sent(
   const config = journeyConfig(journey);
   const sessionsInMemory = before === "eviction" ? { sessionsInMemory: 0 } : {};
   const random = seededRandom(journey.seed);
-  const open = (): Promise<Plimsoll> =>
-    openPlimsoll({ data, config, parts: { now, ...sessionsInMemory } });
+  const open = (): Promise<Engine> =>
+    openEngine({ data, config, parts: { now, ...sessionsInMemory } });
   return travel(journey, traveller, await open(), async (plimsoll) => {
     tick();
     if (before !== "restart" || random() >= RESTARTS) return plimsoll;

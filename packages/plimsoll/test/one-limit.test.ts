@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { runInspect } from "../src/cli/commands/inspect.ts";
+import { openEngine } from "../src/engine.ts";
 import { openPlimsoll } from "../src/index.ts";
 import { priceListOf } from "../src/prompt/prices.ts";
 import { recordingOf } from "../src/replay/recording.ts";
@@ -40,16 +41,16 @@ let watched: RowState;
 beforeAll(async () => {
   writeFileSync(configFile, JSON.stringify(config));
   writeFileSync(requestFile, body);
-  const plimsoll = await openPlimsoll({ data, config });
-  const turn = await receive(plimsoll, "anthropic", body);
+  const engine = await openEngine({ data, config });
+  const turn = await receive(engine, "anthropic", body);
   guarded = turn.fitted.limit;
   session = turn.session;
   await turn.end({ status: "complete" });
-  const [lastTurn] = await plimsoll.turns(session, 1);
+  const [lastTurn] = await engine.inspect.turns(session, 1);
   const counts = { branches: 1, messages: 3, turns: 1, createdAt: 0, updatedAt: 0 };
   const row = { id: session, tenant: "t", wire: "anthropic", ...counts };
   watched = listedRow({ ...row, ...(lastTurn && { lastTurn }) }, undefined, usualSettings);
-  await plimsoll.close();
+  await engine.close();
   expect(guarded).toBeGreaterThan(turn.fitted.target.limit.limit);
 });
 

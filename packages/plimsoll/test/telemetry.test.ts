@@ -513,16 +513,16 @@ describe("where nobody asks for telemetry", () => {
         },
       };
     });
-    const plimsoll = await openWith(1_500);
+    const engine = await openWith(1_500);
     const warnings: string[] = [];
     const warn = (message: string): void => void warnings.push(message);
-    const options = { plimsoll, upstreams: new Map(), version: "0", warn };
+    const options = { engine, upstreams: new Map(), version: "0", warn };
     expect(await (await openTelemetry({ ...options, env: {} })).close()).toBe("sent");
     expect([loads, warnings]).toEqual([0, []]);
     await openTelemetry({ ...options, env: endpoint });
     expect(loads).toBe(1);
     expect(warnings).toEqual(["no telemetry is exported: there is no exporter"]);
-    await plimsoll.close();
+    await engine.close();
     vi.doUnmock("../src/server/telemetry/export.ts");
   });
 });
@@ -530,16 +530,15 @@ describe("where nobody asks for telemetry", () => {
 describe("failures of ours in Prometheus", () => {
   test("a view that the validator refuses is counted by its rule, and the turn that went as it came by why", async () => {
     const findings: readonly Finding[] = [{ rule: "A1", message: "no rule A2 would be broken" }];
-    const plimsoll = await openWith(1_500, {
+    const engine = await openWith(1_500, {
       parts: { validate: ({ original }) => (original === undefined ? [] : findings) },
       config: { context_config: { warning_threshold: 1, recovery_mode: "error" } },
     });
-    const metrics = createMetrics(plimsoll, new Set(["openai"]));
+    const metrics = createMetrics(engine, new Set(["openai"]));
     const script = plainScript({ rounds: 20, steps: 2, characters: 300 });
-    for (const request of requestsOf("anthropic", script))
-      await pass(plimsoll, "anthropic", request);
+    for (const request of requestsOf("anthropic", script)) await pass(engine, "anthropic", request);
     const page = await metrics.render();
-    await plimsoll.close();
+    await engine.close();
     expect(figure(page, 'plimsoll_validator_rejections_total{rule="A1"}')).toBeGreaterThan(0);
     expect(page).not.toContain('rule="A2"');
     expect(figure(page, 'plimsoll_passthrough_total{reason="failed"}')).toBeGreaterThan(0);

@@ -38,6 +38,11 @@ export function fitOutput(
   const isDoubtful = input.isGuess || left < answerTokensMin / 2;
   const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;
   const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible, outputTokensMin));
+  return shortened(wish, maxTokens);
+}
+
+/** The answer at this length; what it may think is halved until it fits into that. */
+function shortened(wish: OutputSize, maxTokens: number): OutputSize {
   const { thinkingTokens } = wish;
   // A budget over the answer's length is for thinking between calls, and has no part in it.
   if (thinkingTokens === undefined || thinkingTokens >= wish.maxTokens)

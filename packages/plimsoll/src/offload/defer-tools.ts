@@ -63,17 +63,11 @@ export function withLoaded(
   const grown: ToldTools = { ...told, loaded: [...told.loaded, ...added] };
   const all = new Set([...shown, ...added]);
   const isTold = (tool: WeighedTool): boolean => mayBeDeferred(tool) && all.has(tool.name ?? "");
-  let left = taken(room, tools.filter(isTold));
-  const gone = new Set<string>();
   const candidates = inOrder
     .toReversed()
     .flatMap((kind) => byUse(namedOf(tools, kind), lastUse).toReversed())
     .filter(({ name }) => all.has(name) && !names.includes(name) && !stays.includes(name));
-  for (const { name, tokens, count } of candidates) {
-    if (left.tokens >= 0 && left.count >= 0) break;
-    gone.add(name);
-    left = { tokens: left.tokens + tokens, count: left.count + count };
-  }
+  const gone = firstToGo(candidates, taken(room, tools.filter(isTold)));
   const isLeft = (name: string): boolean => !gone.has(name);
   return { kept: grown.kept.filter(isLeft), loaded: grown.loaded.filter(isLeft) };
 }
@@ -83,6 +77,18 @@ export interface LoadedTools {
   readonly stays?: readonly string[];
   readonly room: ToolRoom;
   readonly lastUse: LastUse;
+}
+
+/** So many of these, from the first on, that the room is no longer overdrawn. */
+function firstToGo(candidates: readonly NamedTools[], room: ToolRoom): ReadonlySet<string> {
+  const gone = new Set<string>();
+  let left = room;
+  for (const { name, tokens, count } of candidates) {
+    if (left.tokens >= 0 && left.count >= 0) break;
+    gone.add(name);
+    left = { tokens: left.tokens + tokens, count: left.count + count };
+  }
+  return gone;
 }
 
 function taken(room: ToolRoom, tools: readonly WeighedTool[]): ToolRoom {

@@ -68,12 +68,14 @@ export async function readMatches(
   room: PageRoom,
   matchLines: MatchLines,
 ): Promise<Page> {
-  const { bytes, title, firstLine } = chosen;
+  const { bytes, title } = chosen;
   const start = startOfCharacter(bytes, request.offset);
   // All of its first line, however far behind its beginning: how long a line is and what it matches is a matter of the whole line.
   const first = lineStart(bytes, start);
-  const window = { from: start - first, most: shownMax + 1 };
-  const found = await matchLines(bytes.subarray(first), request.pattern, window);
+  const found = await matchLines(bytes.subarray(first), request.pattern, {
+    from: start - first,
+    most: shownMax + 1,
+  });
   const name = `/${oneLine(request.pattern, 80)}/`;
   if (found.kind === "too-slow")
     return {
@@ -88,17 +90,35 @@ export async function readMatches(
   const as = found.isLiteral ? " (taken literally: it is no valid regular expression)" : "";
   if (found.matches.length === 0)
     return { kind: "page", text: `[${title}: nothing matches ${name}${as}]` };
+  const matches = placed(found.matches, chosen, first);
+  const since = start === 0 ? "" : ` from byte ${start} on`;
+  const head = `${title}: ${countText(found)} of ${name}${as}${since}`;
+  return fitting({ bytes, matches, head, limit: request.limit, total: found.total }, room);
+}
+
+/** Matches that were counted from `first` on, where they stand in the whole. */
+function placed(
+  matches: readonly LineMatch[],
+  { bytes, firstLine }: Chosen,
+  first: number,
+): readonly LineMatch[] {
   const line = firstLine + countFeeds(bytes, 0, first);
-  const matches = found.matches.map((match) => ({
+  return matches.map((match) => ({
     line: line + match.line,
     start: first + match.start,
     end: first + match.end,
     from: first + match.from,
   }));
-  const count = `${found.isMore ? "more than " : ""}${grouped(found.total)} ${found.total === 1 ? "match" : "matches"}`;
-  const since = start === 0 ? "" : ` from byte ${start} on`;
-  const head = `${title}: ${count} of ${name}${as}${since}`;
-  return fitting({ bytes, matches, head, limit: request.limit, total: found.total }, room);
+}
+
+function countText({
+  total,
+  isMore,
+}: {
+  readonly total: number;
+  readonly isMore: boolean;
+}): string {
+  return `${isMore ? "more than " : ""}${grouped(total)} ${total === 1 ? "match" : "matches"}`;
 }
 
 interface Answer {

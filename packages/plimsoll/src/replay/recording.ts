@@ -22,9 +22,13 @@ export function recordingOf(value: unknown, place: string): Recording {
   const messages = Array.isArray(list) ? list : [];
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
   const named = isObject(meta) && typeof meta["id"] === "string" ? meta["id"] : undefined;
-  const id = named ?? place;
+  const given = { id: named ?? place, wire, head, messages };
   // A body that names its model was sent; one without was written down.
-  if (head["model"] !== undefined) return { id, wire, head, messages };
+  return head["model"] === undefined ? asSent(given) : given;
+}
+
+/** A conversation that was written down, as a client would send it: nothing in it that is not the wire's, and tools for its calls. */
+function asSent({ id, wire, head, messages }: Recording): Recording {
   const { tools, system, instructions } = head;
   const bare: Recording = {
     id,

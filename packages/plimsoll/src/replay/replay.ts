@@ -4,10 +4,10 @@ import { effectiveLimit } from "../budget/guard.ts";
 import { windowFor } from "../budget/limit.ts";
 import { answerTokensMin } from "../budget/output-room.ts";
 import type { Config, ProviderSettings } from "../config/schema.ts";
+import { type Engine, openEngine } from "../engine.ts";
 import { PlimsollError } from "../message/error.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Usage } from "../message/message.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { type BilledTokens, costOf } from "../prompt/bill.ts";
 import {
   type CacheModel,
@@ -97,26 +97,7 @@ export async function replayAll(
     const worlds: World[] = [];
     for (const [index, script] of scripts.entries())
       worlds.push(await worldOf(facts, options, script, index));
-    const runs = new Map<PolicyName, Run[]>(options.policies.map((policy) => [policy, []]));
-    const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
-    const clock = { seconds: 0 };
-    const plimsoll = isOurs ? await openFor(options.config, worlds, clock) : undefined;
-    // Told in the background: only when the product is closed they are all there.
-    const reasons = new Map<string, string>();
-    plimsoll?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
-    try {
-      for (const [index, world] of worlds.entries()) {
-        const ours = plimsoll && (await runPlimsoll(plimsoll, world, clock));
-        for (const [policy, done] of runs) {
-          const run = await runOf(policy, world, ours ?? []);
-          tell(options, policy, world, run);
-          done.push(run.map(withoutBody));
-        }
-        options.onProgress?.(index + 1);
-      }
-    } finally {
-      await plimsoll?.close();
-    }
+    const { runs, reasons } = await runPolicies(worlds, options);
     const isForced = ({ turn }: Sent): boolean => reasons.get(turn ?? "") === "forced";
     return [...runs].map(([policy, done]) => {
       const run = done.flat();
@@ -126,6 +107,37 @@ export async function replayAll(
   } finally {
     await counter.close();
   }
+}
+
+interface PolicyRuns {
+  readonly runs: ReadonlyMap<PolicyName, readonly Run[]>;
+  /** Why Plimsoll compacted, by turn. */
+  readonly reasons: ReadonlyMap<string, string>;
+}
+
+/** Every conversation under every policy; Plimsoll holds each once, also for the policy that follows it. */
+async function runPolicies(worlds: readonly World[], options: ReplayOptions): Promise<PolicyRuns> {
+  const runs = new Map<PolicyName, Run[]>(options.policies.map((policy) => [policy, []]));
+  const isOurs = options.policies.some((policy) => policy === "plimsoll" || policy === "ideal");
+  const clock = { seconds: 0 };
+  const engine = isOurs ? await openFor(options.config, worlds, clock) : undefined;
+  // Told in the background: only when the engine is closed they are all there.
+  const reasons = new Map<string, string>();
+  engine?.on("compaction-end", ({ turn, reason }) => reasons.set(turn, reason));
+  try {
+    for (const [index, world] of worlds.entries()) {
+      const ours = engine && (await runPlimsoll(engine, world, clock));
+      for (const [policy, done] of runs) {
+        const run = await runOf(policy, world, ours ?? []);
+        tell(options, policy, world, run);
+        done.push(run.map(withoutBody));
+      }
+      options.onProgress?.(index + 1);
+    }
+  } finally {
+    await engine?.close();
+  }
+  return { runs, reasons };
 }
 
 /** Only figures are kept of a run: bodies of all turns of all conversations would fill the memory. */
@@ -179,15 +191,20 @@ interface World {
   readonly secondsPerTurn: number;
 }
 
+/** What the configuration says of the provider that the conversation was held with. */
+function settingsFor({ providers }: Config, { wire }: Script): ProviderSettings {
+  const family = wire.name === "anthropic" ? "anthropic" : "openai";
+  return { ...providers?.[family], wire: family };
+}
+
 async function worldOf(
   facts: FactsReader,
   { config, window, prices, secondsPerTurn }: ReplayOptions,
   script: Script,
   index: number,
 ): Promise<World> {
-  const family = script.wire.name === "anthropic" ? "anthropic" : "openai";
   const provider = `replay-${index}`;
-  const known: ProviderSettings = { ...config.providers?.[family], wire: family };
+  const known = settingsFor(config, script);
   const resolve = (settings: ProviderSettings): Target =>
     createTargets({ ...config, providers: { [provider]: settings } }, () => 0).resolve(
       provider,
@@ -256,9 +273,9 @@ interface Clock {
   seconds: number;
 }
 
-function openFor(config: Config, worlds: readonly World[], clock: Clock): Promise<Plimsoll> {
+function openFor(config: Config, worlds: readonly World[], clock: Clock): Promise<Engine> {
   const providers = Object.fromEntries(worlds.map((one) => [one.provider, one.settings]));
-  return openPlimsoll({
+  return openEngine({
     store: "memory",
     config: { ...config, providers: { ...config.providers, ...providers } },
     parts: { now: () => beginning + clock.seconds * 1000 },
@@ -266,6 +283,12 @@ function openFor(config: Config, worlds: readonly World[], clock: Clock): Promis
 }
 
 const beginning = Date.UTC(2026, 0, 1);
+
+/** Beside a large head the answer gets what is left. */
+function keptForAnswer({ target, limit }: World): number {
+  const { reserve, limit: usual } = target.limit;
+  return limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
+}
 
 /** Bills one request after the other, and remembers the one before. */
 class Biller {
@@ -279,7 +302,7 @@ class Biller {
   }
 
   async take(body: JsonObject, turn: number, isLimited = true): Promise<Sent> {
-    const { reader, script, secondsPerTurn, target, limit } = this.#world;
+    const { reader, script, secondsPerTurn, target } = this.#world;
     const request = await reader.read(body);
     const billed = this.#model.take(withMarks(request, this.#previous), turn * secondsPerTurn);
     const prefixTokens =
@@ -287,10 +310,8 @@ class Biller {
     this.#previous = request;
     const answer = script.turns[turn]?.answer ?? [];
     const output = (await reader.weigh(answer)).reduce((sum, one) => sum + one, 0);
-    const { window, reserve, limit: usual } = target.limit;
-    // Beside a large head the answer gets what is left.
-    const kept = limit > usual ? Math.min(reserve, answerTokensMin) : reserve;
-    const isOverWindow = isLimited && request.tokens + kept > window;
+    const isOverWindow =
+      isLimited && request.tokens + keptForAnswer(this.#world) > target.limit.window;
     return { request, billed, prefixTokens, output, isCompacted: false, isOverWindow, body };
   }
 }
@@ -304,8 +325,8 @@ async function runSimple(policy: SimplePolicy, world: World): Promise<Run> {
 }
 
 /** The product itself: exactly what it would have sent. */
-async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Promise<Run> {
-  const { script, provider } = world;
+async function runPlimsoll(engine: Engine, world: World, clock: Clock): Promise<Run> {
+  const { script } = world;
   const biller = new Biller(world);
   const run: (Sent | undefined)[] = [];
   const said: JsonObject[] = [];
@@ -314,15 +335,8 @@ async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Prom
     said.push(...added);
     const body = new TextEncoder().encode(JSON.stringify(bodyOf(script, said)));
     said.push(...(answer ?? []));
-    const received = await plimsoll.receive({
-      tenant: "local",
-      provider,
-      wire: script.wire,
-      body,
-      hints: { clientKey: provider, isCompacted: false },
-    });
-    const { refusal, outcome } = received.fitted;
-    if (refusal !== undefined) {
+    const received = await receiveFrom(engine, world, body);
+    if (received.fitted.refusal !== undefined) {
       await received.end({ status: "aborted" });
       run.push(undefined);
       continue;
@@ -333,10 +347,25 @@ async function runPlimsoll(plimsoll: Plimsoll, world: World, clock: Clock): Prom
         ? { status: "aborted" }
         : { status: "complete", answer: answerOf(answer, usageOf(sent)) },
     );
+    const { outcome } = received.fitted;
     const isCompacted = outcome === "compacted" || outcome === "recovered";
     run.push({ ...sent, turn: received.id, isCompacted });
   }
   return run;
+}
+
+function receiveFrom(
+  engine: Engine,
+  { script, provider }: World,
+  body: Uint8Array,
+): ReturnType<Engine["receive"]> {
+  return engine.receive({
+    tenant: "local",
+    provider,
+    wire: script.wire,
+    body,
+    hints: { clientKey: provider, isCompacted: false },
+  });
 }
 
 function usageOf({ request, billed, output }: Sent): Usage {

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { type Engine, openEngine } from "../engine.ts";
 import type { WireName } from "../wire/format/wire.ts";
 import { type RunningServer, startServer } from "./server.ts";
 
@@ -15,7 +15,7 @@ type Script = (request: IncomingMessage, response: ServerResponse) => void;
 let upstream: Server;
 let script: Script;
 let folder: string;
-let plimsoll: Plimsoll;
+let engine: Engine;
 let service: RunningServer;
 let events: unknown[];
 let warnings: string[];
@@ -31,12 +31,12 @@ beforeEach(async () => {
   const config = {
     providers: { anthropic: { baseUrl }, openai: { baseUrl: `${baseUrl}/v1` } },
   };
-  plimsoll = await openPlimsoll({ data: folder, config });
+  engine = await openEngine({ data: folder, config });
   events = [];
   warnings = [];
-  plimsoll.subscribe((event) => events.push(event));
+  engine.subscribe((event) => events.push(event));
   service = await startServer({
-    plimsoll,
+    engine,
     config,
     host: "127.0.0.1",
     port: 0,
@@ -50,7 +50,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await service.close();
-  await plimsoll.close();
+  await engine.close();
   upstream.closeAllConnections();
   await new Promise((resolve) => upstream.close(resolve));
   rmSync(folder, { recursive: true, force: true });

@@ -3,8 +3,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Config } from "../config/schema.ts";
+import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { Plimsoll } from "../plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import { answerApi } from "./api/api.ts";
 import { answerConfig } from "./api/config.ts";
@@ -27,7 +27,7 @@ import { createUpstreamAgent } from "./proxy/relay.ts";
 import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
 
 export interface ServerOptions {
-  readonly plimsoll: Plimsoll;
+  readonly engine: Engine;
   readonly config: Config;
   readonly host: string;
   readonly port: number;
@@ -74,7 +74,7 @@ interface Service extends ServerOptions {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const agent = createUpstreamAgent();
   const upstreams = upstreamsOf(options.config);
-  const metrics = createMetrics(options.plimsoll, new Set(upstreams.keys()));
+  const metrics = createMetrics(options.engine, new Set(upstreams.keys()));
   const mcp = openMcp(options);
   const closing = new AbortController();
   const service: Service = {
@@ -93,7 +93,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     closing: closing.signal,
     providers: new Map([...upstreams].map(([name, { wire }]) => [name, wire])),
     gateway: {
-      plimsoll: options.plimsoll,
+      engine: options.engine,
       agent,
       warn: options.warn,
       observeOverhead: metrics.observeOverhead,
@@ -127,13 +127,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 }
 
 /** Loaded with its first request: most services are never asked. */
-function openMcp({ plimsoll, version, warn }: ServerOptions): {
+function openMcp({ engine, version, warn }: ServerOptions): {
   readonly route: () => Promise<McpRoute>;
   readonly close: () => Promise<void>;
 } {
   let opening: Promise<McpRoute> | undefined;
   const open = async (): Promise<McpRoute> =>
-    (await import("./mcp/route.ts")).createMcpRoute(plimsoll, { version, warn });
+    (await import("./mcp/route.ts")).createMcpRoute(engine, { version, warn });
   return {
     route: () => {
       opening ??= open();
@@ -226,8 +226,8 @@ function checkReading(request: IncomingMessage): void {
 }
 
 /** Requests are answered all the same; what is said is not stored while it is not ok. */
-function sendHealth({ plimsoll, version }: Service, response: ServerResponse): void {
-  const { problems, notices } = plimsoll.health;
+function sendHealth({ engine, version }: Service, response: ServerResponse): void {
+  const { problems, notices } = engine.health;
   const said = { version, ...(notices.length === 0 ? {} : { notices }) };
   if (problems.length === 0) sendJson(response, 200, { status: "ok", ...said });
   else sendJson(response, 503, { status: "failing", ...said, problems });
@@ -238,7 +238,7 @@ async function answer(
   { route, query, pathToken }: Routed,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
-  const { plimsoll, access, metrics, gateway } = service;
+  const { engine, access, metrics, gateway } = service;
   const mayWrite = ["model", "count", "relay", "unknown", "api", "mcp"].includes(route.kind);
   if (!mayWrite) checkReading(request);
   switch (route.kind) {
@@ -269,7 +269,7 @@ async function answer(
       return sendText(response, await metrics.render(), metrics.contentType);
     case "events":
       return serveEvents(
-        plimsoll,
+        engine,
         { request, response, caller: checkBearer(request, access), closing: service.closing },
         query,
       );
@@ -286,17 +286,17 @@ async function answer(
         return sendJson(
           response,
           200,
-          await answerConfig(plimsoll, { request, caller, file: service.configFile }),
+          await answerConfig(engine, { request, caller, file: service.configFile }),
         );
       if (request.method === "POST") {
-        const answer = await steerSession(plimsoll, { request, segments: route.segments, caller });
+        const answer = await steerSession(engine, { request, segments: route.segments, caller });
         return sendJson(response, 200, answer);
       }
       checkReading(request);
       return sendJson(
         response,
         200,
-        await answerApi(plimsoll, { segments: route.segments, query, caller }),
+        await answerApi(engine, { segments: route.segments, query, caller }),
       );
     }
     case "page":

@@ -1,8 +1,8 @@
 /** Nobody reads another's words: conversations that begin alike under one key, and what each of them may look up. */
 
 import { expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
 import type { Draft } from "./draft/draft.ts";
@@ -23,7 +23,7 @@ interface Asked {
 
 /** Sends a request; the model answers with `answer`, or the turn fails. */
 async function say(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   messages: readonly JsonObject[],
   answer: string | undefined,
   { system, clientKey, agent, wire = "anthropic" }: Asked = {},
@@ -53,7 +53,7 @@ async function say(
 }
 
 /** What the model of a session finds, by words and by number. */
-async function lookups(plimsoll: Plimsoll, session: string, query: string): Promise<string> {
+async function lookups(plimsoll: Engine, session: string, query: string): Promise<string> {
   const scope = await lastScope(plimsoll.store, session);
   const asker = { tenant: "shared-key", session, scope, roomTokens: 20_000 };
   const texts = [await plimsoll.own.answer(asker, { kind: "recall", query })];
@@ -70,7 +70,7 @@ const fewShots = [
 ];
 
 test("conversations that begin with the same examples are sessions of their own", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const a = await say(plimsoll, [...fewShots, user("Classify: A salary of 91,000")], "neutral");
   const b = await say(plimsoll, [...fewShots, user("Classify: B salary of 47,000")], "neutral");
   expect(b.session).not.toBe(a.session);
@@ -80,7 +80,7 @@ test("conversations that begin with the same examples are sessions of their own"
 });
 
 test("nine thousand classifications are as many sessions, and each looks at no more of them than the first", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const asked: number[] = [];
   const { answers } = plimsoll.store;
   Object.assign(plimsoll.store, {
@@ -101,7 +101,7 @@ test("nine thousand classifications are as many sessions, and each looks at no m
 });
 
 test("a greeting that everybody is given proves nothing, and each goes on alone", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const greeted = [user("hi"), assistant("Hello! How can I help?")];
   for (let person = 0; person < 3; person++)
     await say(plimsoll, [user("hi")], "Hello! How can I help?");
@@ -120,7 +120,7 @@ test("a greeting that everybody is given proves nothing, and each goes on alone"
 });
 
 test("whoever goes back in a conversation with answers of its own finds what it left behind", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const talk: JsonObject[] = [];
   let session = "";
   for (const [question, answer] of [
@@ -141,7 +141,7 @@ test("whoever goes back in a conversation with answers of its own finds what it 
 });
 
 test("sub-agents under one name do not read the main agent's words, nor each other's", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const named = { clientKey: "claude-code:1" };
   const main = await say(plimsoll, [user("the main secret is walrus")], "ok", named);
   const one = await say(plimsoll, [user("first task: otter")], "ok", { ...named, agent: "one" });
@@ -162,7 +162,7 @@ test("lookups see their own conversation, unless the configuration gives them th
 });
 
 test("a system prompt that changes with every turn is still the same conversation, stored once", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const talk: JsonObject[] = [];
   const sessions = new Set<string>();
   for (let turn = 0; turn < 12; turn++) {
@@ -185,7 +185,7 @@ test("a system prompt that changes with every turn is still the same conversatio
 });
 
 test("two people whose system prompts differ do not see each other's", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const wire = "openai-chat";
   await say(plimsoll, [user("hi")], "Hello!", {
     system: "The customer is Ada, balance 311.",
@@ -202,7 +202,7 @@ test("two people whose system prompts differ do not see each other's", async () 
 });
 
 test("a first request that comes again proves nothing, whatever became of it", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const failed = await say(plimsoll, [user("hi")], undefined);
   const again = await say(plimsoll, [user("hi")], "Hello!");
   expect(again.session).not.toBe(failed.session);
@@ -210,7 +210,7 @@ test("a first request that comes again proves nothing, whatever became of it", a
 });
 
 test("nobody is put into a session whose id another client holds", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const ada = await say(plimsoll, [user("hi")], "Hello!");
   const bob = await say(plimsoll, [user("hi")], "Hello!");
   const greeted = [user("hi"), assistant("Hello!")];
@@ -223,7 +223,7 @@ test("nobody is put into a session whose id another client holds", async () => {
 test("an opening that two people were given leads nobody to the other, also when one of them is put aside or was cut off", async () => {
   const opening = [user("hi"), assistant("Hello!"), user("what can you do?"), assistant("Much.")];
   for (const isCut of [false, true]) {
-    const plimsoll = await openPlimsoll({ store: "memory" });
+    const plimsoll = await openEngine({ store: "memory" });
     const walk = async (last: string | undefined): Promise<ReceivedTurn> => {
       await say(plimsoll, opening.slice(0, 1), "Hello!");
       return say(plimsoll, opening.slice(0, 3), last);
@@ -241,7 +241,7 @@ test("an opening that two people were given leads nobody to the other, also when
 });
 
 test("one answer is too little to be shown what else a branch has, such as another choice", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const turn = await plimsoll.receive({
     tenant: "shared-key",
     provider: "openai",
@@ -267,7 +267,7 @@ const thinking = (text: string): JsonObject => ({
 
 test("a client that drops the reasoning, or trims what was said, is still recognised", async () => {
   for (const isTrimmed of [false, true]) {
-    const plimsoll = await openPlimsoll({ store: "memory" });
+    const plimsoll = await openEngine({ store: "memory" });
     const talk: JsonObject[] = [];
     const sessions = new Set<string>();
     for (let number = 0; number < 6; number++) {
@@ -293,7 +293,7 @@ test("a client that drops the reasoning, or trims what was said, is still recogn
 
 test("a session is found by its own answers after a restart, however many began with the same greeting", async () => {
   const store = createMemoryStore();
-  const open = (): Promise<Plimsoll> => openPlimsoll({ parts: { store }, store: "memory" });
+  const open = (): Promise<Engine> => openEngine({ parts: { store }, store: "memory" });
   const first = await open();
   const ada = await say(first, [user("hi")], "Hello!");
   const talk = [user("hi"), assistant("Hello!"), user("the port?")];

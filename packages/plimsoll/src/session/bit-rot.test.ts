@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { schemaVersion } from "../store/migrations.ts";
 import { packRecord, unpackRecord } from "../store/record.ts";
 import { wires } from "../wire/wires.ts";
@@ -38,7 +38,7 @@ interface Talk {
 const system = "You keep the ship's log. ".repeat(12);
 
 /** One turn of a talk: a question, and the model's answer. Gives what was sent. */
-async function speak(plimsoll: Plimsoll, talk: Talk): Promise<{ sent: string; tokens: number }> {
+async function speak(plimsoll: Engine, talk: Talk): Promise<{ sent: string; tokens: number }> {
   const number = talk.messages.length / 2;
   const text = `Entry ${number} of ${talk.name}: the port is ${4000 + number}, wind ${number} knots. `;
   talk.messages.push({ role: "user", content: text.repeat(6) });
@@ -64,7 +64,7 @@ const origin = mkdtempSync(join(tmpdir(), "plimsoll-rot-"));
 let talks: readonly Talk[] = [];
 
 beforeAll(async () => {
-  const plimsoll = await openPlimsoll({ data: origin, config });
+  const plimsoll = await openEngine({ data: origin, config });
   talks = ["ada", "bob"].map((name) => ({ name, messages: [], session: "" }));
   for (const talk of talks) for (let turn = 0; turn < 24; turn++) await speak(plimsoll, talk);
   await plimsoll.close();
@@ -89,7 +89,7 @@ function stage(): Stage {
 }
 
 /** Two more turns: nothing rotten is sent, and the second of them fits. */
-async function goesOn(plimsoll: Plimsoll, talk: Talk): Promise<string> {
+async function goesOn(plimsoll: Engine, talk: Talk): Promise<string> {
   const before = talk.session;
   const first = await speak(plimsoll, talk);
   const second = await speak(plimsoll, talk);
@@ -144,7 +144,7 @@ const rows: readonly (readonly [kind: string, sql: string, becomes: "same" | "ne
 test.each(rows)("%s that flips over a restart is not used", async (_kind, sql, becomes) => {
   const { data, ada, bob } = stage();
   expect(change(data, sql, ada.session)).toBeGreaterThan(0);
-  const plimsoll = await openPlimsoll({ data, config });
+  const plimsoll = await openEngine({ data, config });
   const said: string[] = [];
   plimsoll.on("store-spoilt", ({ message }) => said.push(message));
   const old = ada.session;
@@ -169,7 +169,7 @@ test.each(rows)("%s that flips over a restart is not used", async (_kind, sql, b
 
 test("what flips while Plimsoll runs is noticed when it is read, and the next turn begins anew", async () => {
   const { data, ada, bob } = stage();
-  const plimsoll = await openPlimsoll({ data, config });
+  const plimsoll = await openEngine({ data, config });
   await speak(plimsoll, ada);
   change(data, "UPDATE messages SET body = x'00' WHERE session = ? AND seq = 4", ada.session);
   await expect(plimsoll.store.bodies(ada.session, [4])).rejects.toMatchObject({
@@ -201,8 +201,8 @@ test.each(Array.from({ length: flips }, (_, seed) => seed))(
     const at = place(bytes, seed);
     bytes[at] = (bytes[at] ?? 0) ^ 0xff;
     writeFileSync(file, bytes);
-    const plimsoll = await openPlimsoll({ data, config });
-    await plimsoll.checkStore();
+    const plimsoll = await openEngine({ data, config });
+    await plimsoll.health.check();
     for (const talk of [ada, bob, ada]) await goesOn(plimsoll, talk);
     await plimsoll.close();
     rmSync(data, { recursive: true, force: true });
@@ -226,7 +226,7 @@ test("a whole page of any kind that is lost ends no conversation, and those that
     const bytes = readFileSync(file);
     bytes.fill(0xa5, (page - 1) * pageBytes, page * pageBytes);
     writeFileSync(file, bytes);
-    const plimsoll = await openPlimsoll({ data: folder, config });
+    const plimsoll = await openEngine({ data: folder, config });
     for (const talk of [ada, bob]) await goesOn(plimsoll, talk);
     await plimsoll.close();
     rmSync(folder, { recursive: true, force: true });

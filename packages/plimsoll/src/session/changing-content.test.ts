@@ -14,7 +14,7 @@ import {
 } from "../../test/generate/bodies.ts";
 import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
-import { openPlimsoll } from "../plimsoll.ts";
+import { openEngine } from "../engine.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
 const TURNS = 26;
@@ -84,7 +84,7 @@ test.each(scenes)(
     const { window, kinds } = scene;
     const settings = { contextWindow: window, tokenizer: "approximate" };
     const config = { providers: { anthropic: settings } };
-    const plimsoll = await openPlimsoll({ store: "memory", config });
+    const plimsoll = await openEngine({ store: "memory", config });
     const opening = withSystem("anthropic", tokensOfText(Math.round(window * 0.12)), [
       { role: "user", content: "Look at everything." },
     ]);

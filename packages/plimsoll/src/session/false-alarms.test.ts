@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
 const folders: string[] = [];
-const opened: Plimsoll[] = [];
+const opened: Engine[] = [];
 
 afterEach(async () => {
   for (const plimsoll of opened.splice(0)) await plimsoll.close();
@@ -24,15 +24,15 @@ function folder(): string {
   return path;
 }
 
-async function open(data: string, said: string[]): Promise<Plimsoll> {
-  const plimsoll = await openPlimsoll({ data });
+async function open(data: string, said: string[]): Promise<Engine> {
+  const plimsoll = await openEngine({ data });
   opened.push(plimsoll);
   plimsoll.on("store-spoilt", ({ message }) => said.push(message));
   return plimsoll;
 }
 
 function receive(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   messages: readonly JsonObject[],
   clientKey?: string,
 ): Promise<ReceivedTurn> {
@@ -67,7 +67,7 @@ test("two processes that take turns of one session at the same moment overtake e
     session ||= turns[0]?.session ?? "";
     messages.push({ role: "assistant", content: `answer ${number}` });
   }
-  await one.checkStore();
+  await one.health.check();
   expect(said).toEqual([]);
   expect(await one.store.session(session)).toMatchObject({ id: session });
   expect(readdirSync(data).filter((name) => /aside|spoilt/.test(name))).toEqual([]);
@@ -89,7 +89,7 @@ test.each([
   database.exec(sql);
   database.close();
   const second = await open(data, said);
-  await second.checkStore();
+  await second.health.check();
   expect(said).toEqual([]);
   expect((await second.store.figures()).sessions).toBe(1);
 });

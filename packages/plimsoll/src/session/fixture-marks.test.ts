@@ -1,8 +1,8 @@
 /** Marks that real clients set, as the recorded bodies have them: they survive whatever is done to a request. */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
 
@@ -13,7 +13,7 @@ const fixtures = readFileSync(file, "utf8")
   .map((line) => JSON.parse(line) as { readonly id: string; readonly body: JsonObject })
   .filter(({ body }) => isObject(body) && Array.isArray(body["messages"]));
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
@@ -22,7 +22,7 @@ afterEach(async () => {
 async function sent(body: JsonObject, contextWindow: number): Promise<JsonObject> {
   const model = typeof body["model"] === "string" ? body["model"] : "";
   const settings = { contextWindow, contextWindowBufferTokens: 0, maxOutputTokens: 500 };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { anthropic: { models: { [model]: settings } } } },
   });

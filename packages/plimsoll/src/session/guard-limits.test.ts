@@ -32,7 +32,7 @@ import type { JsonObject } from "../../test/harness/json.ts";
 import { handlesIn, messageTexts } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
 import type { Config } from "../config/schema.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../plimsoll.ts";
+import { type Engine, type EngineOptions, openEngine } from "../engine.ts";
 import { recognizeOverflow } from "../wire/overflow.ts";
 import { newViolations } from "../wire/validate/validate.ts";
 import { wires } from "../wire/wires.ts";
@@ -40,13 +40,13 @@ import { wires } from "../wire/wires.ts";
 const LIMIT = 1500;
 const WINDOW = LIMIT + BUFFER_TOKENS + MAX_OUTPUT_TOKENS;
 
-function opened(about: (plimsoll: Plimsoll) => Promise<void>, config: Config = {}): Promise<void> {
+function opened(about: (plimsoll: Engine) => Promise<void>, config: Config = {}): Promise<void> {
   return openedWith({ config }, about);
 }
 
 async function openedWith(
-  options: PlimsollOptions,
-  about: (plimsoll: Plimsoll) => Promise<void>,
+  options: EngineOptions,
+  about: (plimsoll: Engine) => Promise<void>,
 ): Promise<void> {
   const plimsoll = await openWith(LIMIT, options);
   try {
@@ -124,7 +124,7 @@ describe.each(WIRES)("%s: what cannot fit", (wire) => {
 
   test("a window of nothing takes nothing", async () => {
     const providers = { [providerOf(wire)]: { contextWindow: 0, tokenizer: "approximate" } };
-    const plimsoll = await openPlimsoll({ store: "memory", config: { providers } });
+    const plimsoll = await openEngine({ store: "memory", config: { providers } });
     const { turn } = await pass(plimsoll, wire, requestOf(wire, [said("hi")]));
     expect(turn.fitted).toMatchObject({ outcome: "refused", limit: 0 });
     expect(turn.fitted.refusal).toMatchObject({ limitTokens: 0 });
@@ -151,7 +151,7 @@ describe.each(WIRES)("%s: the last turn", (wire) => {
   const LAST = LIMIT + BUFFER_TOKENS + 50;
 
   /** A provider that takes no reference in the place of a result. */
-  const validate: NonNullable<PlimsollOptions["parts"]>["validate"] = (judged) =>
+  const validate: NonNullable<EngineOptions["parts"]>["validate"] = (judged) =>
     judged.bodyText?.includes("result of look") === true
       ? [{ rule: "X0", message: "the result must stay", place: "" }]
       : newViolations(judged);

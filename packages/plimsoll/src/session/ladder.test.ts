@@ -12,9 +12,9 @@ import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { handlesIn } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
+import type { Engine, Parts } from "../engine.ts";
 import type { Rung } from "../message/event.ts";
 import type { Proposal, SeenConversation, Strategy, TakenOut } from "../message/strategy.ts";
-import type { Parts, Plimsoll } from "../plimsoll.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
@@ -30,12 +30,12 @@ interface Fault {
 
 /** A conversation under way, in which something can be broken. */
 class Talk {
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   readonly #wire: Wire;
   readonly #requests: Request[];
   readonly passed: Passed[] = [];
 
-  constructor(plimsoll: Plimsoll, wire: Wire) {
+  constructor(plimsoll: Engine, wire: Wire) {
     this.plimsoll = plimsoll;
     this.#wire = wire;
     this.#requests = [...requestsOf(wire, SCRIPT)];

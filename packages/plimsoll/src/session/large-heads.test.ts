@@ -17,7 +17,7 @@ import {
 import { providerOf, receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import type { Config } from "../config/schema.ts";
-import { openPlimsoll } from "../plimsoll.ts";
+import { openEngine } from "../engine.ts";
 
 interface Scene {
   readonly wire: Wire;
@@ -151,7 +151,7 @@ interface Seen {
 
 async function talk(scene: Scene): Promise<readonly Seen[]> {
   const { wire, window, factor, paste = 0 } = scene;
-  const plimsoll = await openPlimsoll({ store: "memory", config: configOf(scene) });
+  const plimsoll = await openEngine({ store: "memory", config: configOf(scene) });
   const first = said(`Look at everything. ${lines("paste", paste)}`);
   const messages = [...withSystem(wire, tokensOfText(scene.system), [first]).messages];
   const seen: Seen[] = [];

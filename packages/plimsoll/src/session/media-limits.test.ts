@@ -7,7 +7,7 @@ import { imageData } from "../../test/generate/texts.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { handlesIn } from "../../test/harness/kept.ts";
-import type { Plimsoll } from "../plimsoll.ts";
+import type { Engine } from "../engine.ts";
 
 /** Far more than any of these conversations. */
 const LIMIT = 700_000;
@@ -49,7 +49,7 @@ const imagesIn = (text: string): number =>
 async function sending(
   wire: Wire,
   messages: readonly JsonObject[],
-  about: (passed: Passed, plimsoll: Plimsoll) => Promise<void>,
+  about: (passed: Passed, plimsoll: Engine) => Promise<void>,
 ): Promise<void> {
   const plimsoll = await openWith(LIMIT);
   try {

@@ -25,13 +25,13 @@ import {
 import { plainScript, scripts } from "../../test/generate/script.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
+import { type Engine, openEngine } from "../engine.ts";
 import type { PlimsollError } from "../message/error.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const WORDS = tokensOfText(100);
 
-async function opened(about: (plimsoll: Plimsoll) => Promise<void>): Promise<void> {
+async function opened(about: (plimsoll: Engine) => Promise<void>): Promise<void> {
   const plimsoll = await openWith(LIMIT);
   try {
     await about(plimsoll);
@@ -42,7 +42,7 @@ async function opened(about: (plimsoll: Plimsoll) => Promise<void>): Promise<voi
 
 /** Sends a conversation that grows by some messages each time; whatever they are, each request must be answered. */
 async function sendGrowing(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   wire: Wire,
   steps: readonly (readonly JsonObject[])[],
   head: JsonObject = {},
@@ -151,7 +151,7 @@ describe("points and messages that do not exist", () => {
   const refusals: readonly (readonly [
     string,
     string,
-    (p: Plimsoll, session: string) => Promise<unknown>,
+    (p: Engine, session: string) => Promise<unknown>,
   ])[] = [
     ["an edit", "POINT_UNKNOWN", (p, s) => p.steering.undo(s, { edit: 4711 })],
     ["a checkpoint", "POINT_UNKNOWN", (p, s) => p.steering.restore(s, { checkpoint: "cp_4711" })],
@@ -314,7 +314,7 @@ test.each(["mistral", "deepseek"])(
     };
     await fc.assert(
       fc.asyncProperty(scripts({ roundsMin: 8, roundsMax: 12 }), async (script) => {
-        const plimsoll = await openPlimsoll({ store: "memory", config });
+        const plimsoll = await openEngine({ store: "memory", config });
         const requests = requestsOf("openai-chat", script);
         for (const one of await passAll(plimsoll, "openai-chat", requests, {
           wishes: { provider },

@@ -9,16 +9,16 @@ import { archivedText, readPages } from "../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { handlesIn, lostMessages, messageTexts } from "../../test/harness/kept.ts";
 import type { Config } from "../config/schema.ts";
-import type { Plimsoll, PlimsollOptions } from "../plimsoll.ts";
+import type { Engine, EngineOptions } from "../engine.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import { wires } from "../wire/wires.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
 
-async function opened(limit: number, options: PlimsollOptions = {}): Promise<Plimsoll> {
+async function opened(limit: number, options: EngineOptions = {}): Promise<Engine> {
   const plimsoll = await openWith(limit, options);
   open.push(plimsoll);
   return plimsoll;
@@ -45,14 +45,14 @@ function talk(wire: Wire, all: readonly number[] = sizes): readonly JsonObject[]
   ];
 }
 
-const send = (plimsoll: Plimsoll, wire: Wire, messages: readonly JsonObject[]): Promise<Passed> =>
+const send = (plimsoll: Engine, wire: Wire, messages: readonly JsonObject[]): Promise<Passed> =>
   pass(plimsoll, wire, requestOf(wire, messages, { tools: [tool(wire)] }));
 
 function strategiesIn({ newEdits }: Passed): ReadonlySet<string> {
   return new Set(newEdits.map(({ strategy }) => strategy));
 }
 
-async function contentsOf(plimsoll: Plimsoll, { sentText }: Passed): Promise<readonly string[]> {
+async function contentsOf(plimsoll: Engine, { sentText }: Passed): Promise<readonly string[]> {
   return Promise.all(handlesIn(sentText).map((handle) => archivedText(plimsoll, handle)));
 }
 
@@ -134,7 +134,7 @@ describe.each(WIRES)("%s: where references are enough", (wire) => {
 describe("where references are not enough", () => {
   const wire = "openai-chat";
 
-  const sentWith = async (seed: number, options: PlimsollOptions): Promise<Passed> => {
+  const sentWith = async (seed: number, options: EngineOptions): Promise<Passed> => {
     const messages = wires[wire].encode(
       simulateConversation({ tokens: 40_000, seed, toolCalls: 0.9, types: ["code", "log"] }),
     );
@@ -147,7 +147,7 @@ describe("where references are not enough", () => {
       const passed = await sentWith(seed, {});
       expect(violationsOf(passed)).toEqual([]);
       expect(strategiesIn(passed)).toContain("excerpt");
-      const strategies: NonNullable<PlimsollOptions["parts"]>["strategies"] = (usual) =>
+      const strategies: NonNullable<EngineOptions["parts"]>["strategies"] = (usual) =>
         usual.filter(({ name }) => name !== "offload_results");
       const without = await sentWith(seed, { parts: { strategies } });
       const plain = ({ sentText }: Passed): string =>

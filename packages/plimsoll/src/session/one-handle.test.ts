@@ -1,14 +1,14 @@
 /** One handle for one step: what it covers, where it is shown, and that earlier steps stay within reach. */
 
 import { afterEach, describe, expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Proposal, SeenConversation, Strategy } from "../message/strategy.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { wires } from "../wire/wires.ts";
 import type { Session } from "./library/session.ts";
 import { readArchived } from "./log/archive.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
@@ -26,7 +26,7 @@ class Script implements Strategy {
 }
 
 interface Stage {
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   readonly session: Session;
   readonly script: Script;
 }
@@ -34,7 +34,7 @@ interface Stage {
 async function stage(): Promise<Stage> {
   const small = { contextWindow: 100_000, tokenizer: "approximate" };
   const script = new Script();
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { openai: { models: { small } } } },
     parts: { strategies: [script] },
@@ -208,7 +208,7 @@ test("an answer that the client sends back in other words is kept in those words
   };
   const script = new Script();
   script.next = () => [summary(), removal(2, 5)];
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { openai: { models: { small } } } },
     parts: { strategies: [script] },

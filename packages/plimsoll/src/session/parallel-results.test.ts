@@ -14,7 +14,7 @@ import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import type { Config } from "../config/schema.ts";
-import { openPlimsoll } from "../plimsoll.ts";
+import { openEngine } from "../engine.ts";
 
 interface Scene {
   readonly window: number;
@@ -61,7 +61,7 @@ test.each(cases)("%s: %s", async (wire, _, scene) => {
   const { window, agent = {} } = scene;
   const settings = { contextWindow: window, tokenizer: "approximate" };
   const config = { agent, providers: { [providerOf(wire)]: settings } };
-  const plimsoll = await openPlimsoll({ store: "memory", config });
+  const plimsoll = await openEngine({ store: "memory", config });
   const { messages: opening, head } = withSystem(wire, tokensOfText(scene.system), [said("Look.")]);
   const messages = [...opening];
   let overflows = 0;
@@ -141,7 +141,7 @@ test.each(Object.entries(SEEN))("no more is hidden than must be: %s", async (_, 
   const { window, head, factor, count, tokens } = scene;
   const wire = "anthropic";
   const settings = { contextWindow: window, tokenizer: "approximate" };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { [wire]: settings } },
   });

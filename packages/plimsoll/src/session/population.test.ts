@@ -6,9 +6,9 @@
  */
 
 import { expect, test } from "vitest";
+import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
 import { mcpTools } from "../server/mcp/tools.ts";
 import { sha256 } from "../store/body.ts";
 import type { WireName } from "../wire/format/wire.ts";
@@ -82,9 +82,9 @@ class World {
   readonly conversations: Conversation[] = [];
   readonly sent = new Set<string>();
   readonly wire: (typeof wires)[WireName];
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
 
-  constructor(wire: WireName, plimsoll: Plimsoll) {
+  constructor(wire: WireName, plimsoll: Engine) {
     this.wire = wires[wire];
     this.plimsoll = plimsoll;
   }
@@ -255,7 +255,7 @@ class World {
 test.each(["anthropic", "openai-chat", "openai-responses"] as const)(
   "on %s nobody reads another's words, and everything that was said is kept",
   async (wire) => {
-    const plimsoll = await openPlimsoll({ store: "memory", config });
+    const plimsoll = await openEngine({ store: "memory", config });
     const world = new World(wire, plimsoll);
     for (let turn = 0; turn < turnsPerWire; turn++) await world.turn();
     const kept = new Set<string>();

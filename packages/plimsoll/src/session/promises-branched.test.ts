@@ -14,7 +14,7 @@ import {
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
-import type { Plimsoll } from "../plimsoll.ts";
+import type { Engine } from "../engine.ts";
 import { validate } from "../wire/validate/validate.ts";
 
 const LIMIT = 1500;
@@ -22,7 +22,7 @@ const seed = 20261115;
 const script = scripts({ roundsMin: 8, roundsMax: 10 });
 
 async function holds(
-  property: (plimsoll: Plimsoll, one: Script, other: Script) => Promise<void>,
+  property: (plimsoll: Engine, one: Script, other: Script) => Promise<void>,
 ): Promise<void> {
   await fc.assert(
     fc.asyncProperty(script, script, async (one, other) => {
@@ -38,7 +38,7 @@ async function holds(
 }
 
 /** It fits, it is valid, and nothing is lost. */
-async function expectPromises(plimsoll: Plimsoll, passed: Passed): Promise<void> {
+async function expectPromises(plimsoll: Engine, passed: Passed): Promise<void> {
   const { wire, turn, sentText, request } = passed;
   expect(violationsOf(passed)).toEqual([]);
   const { tokensAfter, measurement, refusal, isFinal } = turn.fitted;

@@ -15,8 +15,8 @@ import {
 import { scripts } from "../../test/generate/script.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
+import type { Engine } from "../engine.ts";
 import type { PlimsollError } from "../message/error.ts";
-import type { Plimsoll } from "../plimsoll.ts";
 import type { Steered } from "./steer/steer.ts";
 
 const LIMIT = 1500;
@@ -31,7 +31,7 @@ const script = scripts({ roundsMin: 8, roundsMax: 12 }).map((generated) => ({
 
 /** A conversation that was cut, and its last request, which goes to a model with room for all of it. */
 interface CutTalk {
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   readonly wire: Wire;
   readonly session: string;
   readonly passed: readonly Passed[];
@@ -160,7 +160,7 @@ function toleranceFor({ edits }: Passed): number {
 }
 
 /** What the last request would take if its newest step were undone. */
-async function tokensUndone(plimsoll: Plimsoll, passed: readonly Passed[]): Promise<number> {
+async function tokensUndone(plimsoll: Engine, passed: readonly Passed[]): Promise<number> {
   const last = passed.at(-1);
   const step = passed.findLastIndex(({ newEdits }) => newEdits.length > 0);
   const then = passed[step - 1];

@@ -19,7 +19,7 @@ import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf, plain, readPages } from "../../test/generate/whole.ts";
 import { isObject, type JsonObject, type Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
-import type { Plimsoll } from "../plimsoll.ts";
+import type { Engine } from "../engine.ts";
 import type { Fitted } from "./fit/last-resort.ts";
 
 const LIMIT = 1500;
@@ -30,7 +30,7 @@ const script = scripts({ roundsMin: 8, roundsMax: 14 });
 /** Holds for every generated conversation: each with a product of its own, and so that something is cut. */
 async function holds(
   wire: Wire,
-  property: (plimsoll: Plimsoll, requests: readonly Request[], script: Script) => Promise<void>,
+  property: (plimsoll: Engine, requests: readonly Request[], script: Script) => Promise<void>,
 ): Promise<void> {
   await fc.assert(
     fc.asyncProperty(script, async (generated) => {
@@ -57,7 +57,7 @@ function withoutLetGo({ tokensAfter, measurement, target }: Fitted): number {
 const NOTICE_TOKENS = 80;
 
 /** What no strategy may take: instructions, the first and the last words of the user, what is newest. */
-async function leastTokens(plimsoll: Plimsoll, { wire, request, clientText }: Passed) {
+async function leastTokens(plimsoll: Engine, { wire, request, clientText }: Passed) {
   const messages = request.messages.map((text) => JSON.parse(text) as JsonObject);
   const isInstruction = ({ role }: JsonObject): boolean =>
     role === "system" || role === "developer";
@@ -175,7 +175,7 @@ function expectMarksOfClient({ clientText, sentText }: Passed): void {
   expect(system).toBe(marksIn(clientText).filter((mark) => mark.includes("1h")).length);
 }
 
-async function expectHandles(plimsoll: Plimsoll, { newEdits, sentText }: Passed): Promise<void> {
+async function expectHandles(plimsoll: Engine, { newEdits, sentText }: Passed): Promise<void> {
   for (const { action, seq } of newEdits) {
     if (!("handle" in action) || action.handle === undefined) continue;
     expect(sentText).toContain(action.handle);
@@ -184,7 +184,7 @@ async function expectHandles(plimsoll: Plimsoll, { newEdits, sentText }: Passed)
   }
 }
 
-async function expectPagesOf(plimsoll: Plimsoll, handle: string): Promise<void> {
+async function expectPagesOf(plimsoll: Engine, handle: string): Promise<void> {
   const record = await plimsoll.store.archived("t", handle);
   if (record === undefined) throw new Error(`${handle} opens nothing.`);
   const whole = await readPages(plimsoll, record, 1_000_000);
@@ -195,7 +195,7 @@ async function expectPagesOf(plimsoll: Plimsoll, handle: string): Promise<void> 
 
 /** Every message of the client is there whole, or behind a handle in the very words in which it was once sent. */
 async function expectWhole(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   { wire, sentText, request }: Passed,
   said: readonly ReadonlySet<string>[],
 ): Promise<void> {

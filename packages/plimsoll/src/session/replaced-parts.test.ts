@@ -15,9 +15,9 @@ import { openWith, type Passed, pass, violationsOf } from "../../test/generate/r
 import { scripts } from "../../test/generate/script.ts";
 import { archivedText } from "../../test/generate/whole.ts";
 import type { Json, JsonObject, Wire } from "../../test/harness/json.ts";
+import type { Engine } from "../engine.ts";
 import type { Part } from "../message/message.ts";
 import type { Proposal, Strategy } from "../message/strategy.ts";
-import type { Plimsoll } from "../plimsoll.ts";
 
 const LIMIT = 1500;
 const LONG = 100;
@@ -46,7 +46,7 @@ function hidden(
   return [{ kind: "replace", ...place, place: "undefined", reason: "Long.", textFor }];
 }
 
-async function hidingIn(about: (plimsoll: Plimsoll) => Promise<void>): Promise<void> {
+async function hidingIn(about: (plimsoll: Engine) => Promise<void>): Promise<void> {
   const plimsoll = await openWith(LIMIT, { parts: { strategies: [hiding] } });
   try {
     await about(plimsoll);
@@ -57,7 +57,7 @@ async function hidingIn(about: (plimsoll: Plimsoll) => Promise<void>): Promise<v
 
 /** Of each part that was just replaced, its handle and what it opens. */
 async function openedBy(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   { newEdits, sentText }: Passed,
 ): Promise<readonly string[]> {
   const texts: string[] = [];
@@ -80,7 +80,7 @@ function stringsIn(value: Json | undefined): readonly string[] {
 
 /** A question, what is asked about, and enough behind it that something must go. */
 async function hideOne(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   wire: Wire,
   turns: readonly (readonly JsonObject[])[],
   answers: readonly JsonObject[],

@@ -43,7 +43,7 @@ async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
         };
         expect(Object.entries(findings).filter(([, found]) => found.length > 0)).toEqual([]);
       } finally {
-        await run.plimsoll.close();
+        await run.engine.close();
       }
     }),
     { numRuns: RUNS, seed, endOnFailure: true },

@@ -3,9 +3,9 @@
 import { afterEach, expect, test } from "vitest";
 import { openWith, receive } from "../../test/generate/rehearsal.ts";
 import { wordsOf } from "../../test/generate/texts.ts";
-import type { Plimsoll } from "../plimsoll.ts";
+import type { Engine } from "../engine.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
@@ -26,7 +26,7 @@ function user(text: string) {
   return { type: "message", role: "user", content: [{ type: "input_text", text }] };
 }
 
-async function send(plimsoll: Plimsoll, turns: number) {
+async function send(plimsoll: Engine, turns: number) {
   const input: object[] = [bringing, { role: "developer", content: "Be brief." }];
   for (let turn = 0; ; turn++) {
     input.push(user(wordsOf(turn, 600)));
@@ -42,7 +42,7 @@ async function send(plimsoll: Plimsoll, turns: number) {
   }
 }
 
-async function fresh(): Promise<Plimsoll> {
+async function fresh(): Promise<Engine> {
   const plimsoll = await openWith(60_000);
   open.push(plimsoll);
   return plimsoll;
@@ -58,7 +58,7 @@ test("a turn measures them as tools, and not as what the developer says", async 
 test("the picture shows them once, where they stand", async () => {
   const plimsoll = await fresh();
   const { session, fitted } = await send(plimsoll, 3);
-  const { units, tokens } = await plimsoll.picture(session);
+  const { units, tokens } = await plimsoll.inspect.picture(session);
   const segments = units.flatMap((unit) => unit.segments).filter(({ kind }) => kind === "tools");
   expect(segments).toEqual([{ kind: "tools", tokens: fitted.measurement.tools }]);
   // What is more than the request had is the answer to it.

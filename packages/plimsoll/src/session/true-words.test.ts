@@ -5,16 +5,16 @@ import { called, requestOf, result, said, tokensOfText, tool } from "../../test/
 import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
 import { prose, seededRandom } from "../../test/harness/words.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { type Engine, openEngine } from "../engine.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close();
 });
 
-async function opened(): Promise<Plimsoll> {
+async function opened(): Promise<Engine> {
   const anthropic = { tokenizer: "approximate", contextWindow: 40_000 };
-  const plimsoll = await openPlimsoll({ store: "memory", config: { providers: { anthropic } } });
+  const plimsoll = await openEngine({ store: "memory", config: { providers: { anthropic } } });
   open.push(plimsoll);
   return plimsoll;
 }

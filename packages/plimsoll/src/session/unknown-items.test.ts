@@ -15,8 +15,8 @@ import { write } from "../../test/generate/texts.ts";
 import { isObject, type Json, type JsonObject, type Wire } from "../../test/harness/json.ts";
 import { truncate, truncateKeeping } from "../compact/strategies/truncate.ts";
 import type { Config } from "../config/schema.ts";
+import type { Engine, EngineOptions } from "../engine.ts";
 import type { Strategy } from "../message/strategy.ts";
-import type { Plimsoll, PlimsollOptions } from "../plimsoll.ts";
 import { sha256 } from "../store/body.ts";
 
 const LIMIT = 2500;
@@ -38,7 +38,7 @@ const greedy: Strategy = {
     })),
 };
 
-type Opening = Omit<PlimsollOptions, "store">;
+type Opening = Omit<EngineOptions, "store">;
 type Order = NonNullable<NonNullable<Config["context_config"]>["breaking_strategy"]>["chain_order"];
 const chain = (...order: NonNullable<Order>): Opening => ({
   config: { context_config: { breaking_strategy: { chain_order: order } } },
@@ -141,7 +141,7 @@ function itemFor(wire: Wire, hash: string): JsonObject | undefined {
   }
 }
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });

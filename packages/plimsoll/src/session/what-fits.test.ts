@@ -19,7 +19,7 @@ import {
 import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
-import { openPlimsoll, type Plimsoll } from "../plimsoll.ts";
+import { type Engine, openEngine } from "../engine.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
@@ -139,16 +139,16 @@ function headOf(
   };
 }
 
-async function open(wire: Wire, { window }: Scene): Promise<Plimsoll> {
+async function open(wire: Wire, { window }: Scene): Promise<Engine> {
   const settings = { contextWindow: window, tokenizer: "approximate" };
-  return openPlimsoll({ store: "memory", config: { providers: { [providerOf(wire)]: settings } } });
+  return openEngine({ store: "memory", config: { providers: { [providerOf(wire)]: settings } } });
 }
 
 interface Turned {
   readonly scene: Scene;
   readonly wire: Wire;
   readonly provider: Provider;
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   readonly messages: readonly JsonObject[];
   /** Of the newest results, and of those before. */
   readonly fresh: readonly string[];
@@ -263,7 +263,7 @@ test.each(WIRES)(
 
 test("usage that jumps up and down: nothing is refused, and every request stays within what we count", async () => {
   const wire = "anthropic";
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { anthropic: { contextWindow: 20_000, tokenizer: "approximate" } } },
   });

@@ -49,8 +49,23 @@ export function waitBefore(attempt: number, random: number = 0.5): number {
 
 type Outcome = { readonly kind: "ended" } | Extract<Connection, { readonly kind: "refused" }>;
 
+function ask(
+  { token, fetch: send }: EventStreamOptions,
+  place: string,
+  { lastId, signal }: { readonly lastId: string | undefined; readonly signal: AbortSignal },
+): Promise<Response> {
+  return send(`${place}/events`, {
+    headers: {
+      authorization: `Bearer ${token()}`,
+      accept: "text/event-stream",
+      ...(lastId === undefined ? {} : { "last-event-id": lastId }),
+    },
+    signal,
+  });
+}
+
 export function openEvents(options: EventStreamOptions): EventStream {
-  const { locate, token, fetch: send, later, random, whenRefused } = options;
+  const { locate, later, random, whenRefused } = options;
   let closing = new AbortController();
   let isClosed = false;
   let lastId: string | undefined;
@@ -71,14 +86,7 @@ export function openEvents(options: EventStreamOptions): EventStream {
   const listen = async (): Promise<Outcome> => {
     const place = await locate();
     if (place === undefined) return { kind: "ended" };
-    const response = await send(`${place}/events`, {
-      headers: {
-        authorization: `Bearer ${token()}`,
-        accept: "text/event-stream",
-        ...(lastId === undefined ? {} : { "last-event-id": lastId }),
-      },
-      signal: closing.signal,
-    });
+    const response = await ask(options, place, { lastId, signal: closing.signal });
     if (response.status === 401 || response.status === 403)
       return { kind: "refused", sentence: sentenceIn(await response.text()) };
     if (!response.ok || response.body === null) return { kind: "ended" };

@@ -1,7 +1,7 @@
 /** A journey of an agent that uses the library: it appends what is new, and sends what it is given. */
 
+import type { Engine } from "../../src/engine.ts";
 import type { ToolCallPart } from "../../src/message/message.ts";
-import type { Plimsoll } from "../../src/plimsoll.ts";
 import type { PrepareOptions } from "../../src/session/library/prepared-request.ts";
 import type { Session } from "../../src/session/library/session.ts";
 import type { PreparedTurn } from "../../src/session/library/state.ts";
@@ -41,10 +41,10 @@ export function libraryTraveller(journey: Journey): Traveller {
     maxOutputTokens: OUTPUT_TOKENS,
   };
   let waiting: readonly JsonObject[] = [];
-  return async (plimsoll, turn) => {
+  return async (engine, turn) => {
     const whim = whimOf(turn);
-    const session = await sessionIn(plimsoll);
-    if (turn > 0) await steer(plimsoll, session.id, whim, turn);
+    const session = await sessionIn(engine);
+    if (turn > 0) await steer(engine, session.id, whim, turn);
     const added = waiting.length > 0 ? waiting : [said(whim.asked)];
     waiting = [];
     for (const message of added) await session.append(message);
@@ -89,11 +89,11 @@ async function send(
 }
 
 /** Of each product the session that goes on. */
-function sessionsOf(): (plimsoll: Plimsoll) => Promise<Session> {
-  let current: { readonly plimsoll: Plimsoll; readonly session: Session } | undefined;
-  return async (plimsoll) => {
-    if (current?.plimsoll !== plimsoll)
-      current = { plimsoll, session: await plimsoll.session(current?.session.id) };
+function sessionsOf(): (engine: Engine) => Promise<Session> {
+  let current: { readonly engine: Engine; readonly session: Session } | undefined;
+  return async (engine) => {
+    if (current?.engine !== engine)
+      current = { engine, session: await engine.session(current?.session.id) };
     return current.session;
   };
 }

@@ -4,7 +4,7 @@
  * The same seed gives the same conversation, so that everything that is sent can be compared byte by byte.
  */
 
-import type { Plimsoll, PlimsollOptions } from "../../src/plimsoll.ts";
+import type { Engine, EngineOptions } from "../../src/engine.ts";
 import type { Overflow } from "../../src/wire/overflow.ts";
 import type { JsonObject, Wire } from "../harness/json.ts";
 import { handlesIn } from "../harness/kept.ts";
@@ -24,25 +24,25 @@ export interface Journey {
 }
 
 /** Sends one turn, and gives everything that went to the provider. */
-export type Traveller = (plimsoll: Plimsoll, turn: number) => Promise<readonly string[]>;
+export type Traveller = (engine: Engine, turn: number) => Promise<readonly string[]>;
 
 /** Before every turn: the product to go on with. */
-export type Pause = (plimsoll: Plimsoll, turn: number) => Promise<Plimsoll>;
+export type Pause = (engine: Engine, turn: number) => Promise<Engine>;
 
 /** Everything that was sent, in order. Closes the product. */
 export async function travel(
   { turns }: Journey,
   traveller: Traveller,
-  start: Plimsoll,
+  start: Engine,
   pause: Pause,
 ): Promise<readonly string[]> {
   const sent: string[] = [];
-  let plimsoll = start;
+  let engine = start;
   for (let turn = 0; turn < turns; turn++) {
-    plimsoll = await pause(plimsoll, turn);
-    sent.push(...(await traveller(plimsoll, turn)));
+    engine = await pause(engine, turn);
+    sent.push(...(await traveller(engine, turn)));
   }
-  await plimsoll.close();
+  await engine.close();
   return withPlainHandles(sent);
 }
 
@@ -99,7 +99,7 @@ const STEERINGS = ["undo", "checkpoint", "restore", "pin", "milestone", "compact
 
 /** What people do beside the turns. What is not possible just then, such as an undo of nothing, is no part of the journey. */
 export async function steer(
-  { steering }: Plimsoll,
+  { steering }: Engine,
   session: string,
   { steering: wish }: Whim,
   turn: number,
@@ -212,7 +212,7 @@ export function createClock(): Clock {
   };
 }
 
-export function journeyConfig({ windowTokens }: Journey): NonNullable<PlimsollOptions["config"]> {
+export function journeyConfig({ windowTokens }: Journey): NonNullable<EngineOptions["config"]> {
   const settings = {
     contextWindow: windowTokens,
     contextWindowBufferTokens: Math.ceil(windowTokens / 20),

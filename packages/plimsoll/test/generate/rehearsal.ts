@@ -1,8 +1,8 @@
 /** Conversations held with the product in one process: each request received, answered and ended, and what went out. */
 
 import type { Config } from "../../src/config/schema.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../src/engine.ts";
 import type { Edit } from "../../src/message/edit.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../src/plimsoll.ts";
 import type { Incoming } from "../../src/session/turn/context.ts";
 import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
 import { newViolations } from "../../src/wire/validate/validate.ts";
@@ -42,9 +42,9 @@ function configWith(limitTokens: number, config: Config = {}): Config {
 
 export function openWith(
   limitTokens: number,
-  { config, ...options }: Omit<PlimsollOptions, "store"> = {},
-): Promise<Plimsoll> {
-  return openPlimsoll({
+  { config, ...options }: Omit<EngineOptions, "store"> = {},
+): Promise<Engine> {
+  return openEngine({
     ...(options.data === undefined ? { store: "memory" } : {}),
     ...options,
     config: configWith(limitTokens, config),
@@ -63,12 +63,12 @@ export type Wishes = Partial<
 >;
 
 export function receive(
-  plimsoll: Plimsoll,
+  engine: Engine,
   wire: Wire,
   body: Uint8Array,
   wishes: Wishes = {},
 ): Promise<ReceivedTurn> {
-  return plimsoll.receive({
+  return engine.receive({
     tenant: "t",
     provider: providerOf(wire),
     wire: wires[wire],
@@ -101,14 +101,14 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Sends one request, and answers it. */
 export async function pass(
-  plimsoll: Plimsoll,
+  engine: Engine,
   wire: Wire,
   request: Request,
   { reportedFactor, wishes = {} }: Ending = {},
 ): Promise<Passed> {
-  const turn = await receive(plimsoll, wire, request.body, wishes);
+  const turn = await receive(engine, wire, request.body, wishes);
   const sent = turn.body ?? request.body;
-  const edits = await plimsoll.store.edits(turn.session);
+  const edits = await engine.store.edits(turn.session);
   const { total } = turn.fitted.measured;
   const usage =
     reportedFactor === undefined
@@ -135,14 +135,14 @@ export async function pass(
 
 /** Sends one request after the other. A refused request is what ends a conversation. */
 export async function passAll(
-  plimsoll: Plimsoll,
+  engine: Engine,
   wire: Wire,
   requests: readonly Request[],
   ending: Ending = {},
 ): Promise<readonly Passed[]> {
   const passed: Passed[] = [];
   for (const request of requests) {
-    const next = await pass(plimsoll, wire, request, ending);
+    const next = await pass(engine, wire, request, ending);
     passed.push(next);
     if (next.turn.fitted.refusal !== undefined) break;
   }
@@ -170,8 +170,8 @@ export function violationsOf({
 }
 
 /** How large a body is when it is counted as a whole, by somebody who knows nothing of it. */
-export async function recount(plimsoll: Plimsoll, wire: Wire, body: string): Promise<number> {
-  const turn = await receive(plimsoll, wire, new TextEncoder().encode(body), {
+export async function recount(engine: Engine, wire: Wire, body: string): Promise<number> {
+  const turn = await receive(engine, wire, new TextEncoder().encode(body), {
     tenant: "somebody else",
     hints: { clientKey: `test:${body.length}`, isCompacted: false },
     isOff: true,

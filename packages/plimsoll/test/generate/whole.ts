@@ -1,6 +1,6 @@
 /** Is the client's conversation still to be had: each message whole in the request, or whole behind a handle that stands in it? */
 
-import type { Plimsoll } from "../../src/plimsoll.ts";
+import type { Engine } from "../../src/engine.ts";
 import { readArchived } from "../../src/session/log/archive.ts";
 import type { ArchiveRecord } from "../../src/store/store.ts";
 import { elements, isObject, type Json, type JsonObject, type Wire } from "../harness/json.ts";
@@ -14,24 +14,24 @@ const PAGES_MAX = 100_000;
 
 /** Everything under a handle, read in pages of so many bytes. */
 export async function readPages(
-  plimsoll: Plimsoll,
+  engine: Engine,
   record: ArchiveRecord,
   limit: number,
 ): Promise<string> {
   const pages: Uint8Array[] = [];
   let offset: number | undefined = 0;
   while (offset !== undefined && pages.length < PAGES_MAX) {
-    const page = await readArchived(plimsoll.store, record, { offset, limit });
+    const page = await readArchived(engine.store, record, { offset, limit });
     pages.push(page.content);
     offset = page.nextOffset;
   }
   return Buffer.concat(pages).toString();
 }
 
-export async function archivedText(plimsoll: Plimsoll, handle: string): Promise<string> {
-  const record = await plimsoll.store.archived("t", handle);
+export async function archivedText(engine: Engine, handle: string): Promise<string> {
+  const record = await engine.store.archived("t", handle);
   if (record === undefined) throw new Error(`Nothing is archived under ${handle}.`);
-  return readPages(plimsoll, record, 1_000_000);
+  return readPages(engine, record, 1_000_000);
 }
 
 /** What a request still has of a conversation. */
@@ -42,17 +42,16 @@ export interface Had {
   readonly archived: readonly string[];
 }
 
-export async function hadIn(plimsoll: Plimsoll, wire: Wire, body: string): Promise<Had> {
+export async function hadIn(engine: Engine, wire: Wire, body: string): Promise<Had> {
   const shown: string[] = [];
   const handles = new Set<string>();
   for (const text of messageTexts(wire, body)) {
-    const { own, opened } = await withoutOurs(plimsoll, text);
+    const { own, opened } = await withoutOurs(engine, text);
     if (own !== undefined) shown.push(own);
     for (const handle of opened) handles.add(handle);
   }
   const archived: string[] = [];
-  for (const handle of handles)
-    archived.push(...elementTexts(await archivedText(plimsoll, handle)));
+  for (const handle of handles) archived.push(...elementTexts(await archivedText(engine, handle)));
   return { shown, archived };
 }
 
@@ -83,10 +82,10 @@ interface Taken {
   readonly own: string | undefined;
 }
 
-async function withoutOurs(plimsoll: Plimsoll, text: string): Promise<Taken> {
+async function withoutOurs(engine: Engine, text: string): Promise<Taken> {
   const message = JSON.parse(text) as JsonObject;
   const parts = partsOf(message["content"]);
-  const ours = await Promise.all(parts.map((part) => ourHandles(plimsoll, part)));
+  const ours = await Promise.all(parts.map((part) => ourHandles(engine, part)));
   if (message["role"] !== "user" || ours.every((handles) => handles === undefined))
     return { opened: [], own: text };
   const content = parts.filter((_, index) => ours[index] === undefined);
@@ -103,11 +102,11 @@ function partsOf(content: Json | undefined): readonly Json[] {
 }
 
 /** The handles in a text of ours; undefined for what the client said. */
-async function ourHandles(plimsoll: Plimsoll, part: Json): Promise<readonly string[] | undefined> {
+async function ourHandles(engine: Engine, part: Json): Promise<readonly string[] | undefined> {
   const text = isObject(part) ? part["text"] : undefined;
   if (typeof text !== "string" || !OWN_TEXT.test(text)) return undefined;
   const handles = text.match(HANDLE) ?? [];
-  const records = await Promise.all(handles.map((handle) => plimsoll.store.archived("t", handle)));
+  const records = await Promise.all(handles.map((handle) => engine.store.archived("t", handle)));
   return records.includes(undefined) ? undefined : handles;
 }
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
-import { openPlimsoll } from "../../src/index.ts";
+import { openEngine } from "../../src/engine.ts";
 import { makeOldFolder, OLD_KEY, oldRows, rowsOf } from "./old-store.ts";
 import type { Opened } from "./store-opener.ts";
 import { within } from "./waiting.ts";
@@ -116,12 +116,12 @@ async function inspect(
     if (one !== other) problems.push(`${what}: ${one?.slice(0, 200)}`);
   };
   try {
-    const plimsoll = await openPlimsoll({ data });
-    const signature = Buffer.from(plimsoll.sign("text")).toString("hex");
+    const engine = await openEngine({ data });
+    const signature = Buffer.from(engine.sign("text")).toString("hex");
     // A start that came up has signed handles with its key.
     const before = broken.startsWith("{") ? (JSON.parse(broken) as Opened).signature : undefined;
     if (before !== undefined) expectSame("another key", signature, before);
-    await plimsoll.close();
+    await engine.close();
   } catch (error) {
     problems.push(`it does not start again: ${error instanceof Error ? error.message : error}`);
     return problems;

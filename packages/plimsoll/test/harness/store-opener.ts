@@ -5,7 +5,7 @@
 
 import { argv, stdin, stdout } from "node:process";
 import { createInterface } from "node:readline";
-import { openPlimsoll } from "../../src/index.ts";
+import { openEngine } from "../../src/engine.ts";
 
 /** What it says of each folder. */
 export interface Opened {
@@ -20,9 +20,9 @@ const say = (line: string): void => void stdout.write(`${line}\n`);
 
 async function open(data: string): Promise<Opened> {
   try {
-    const plimsoll = await openPlimsoll({ data });
-    const signature = Buffer.from(plimsoll.sign("text")).toString("hex");
-    await plimsoll.close();
+    const engine = await openEngine({ data });
+    const signature = Buffer.from(engine.sign("text")).toString("hex");
+    await engine.close();
     return { data, signature };
   } catch (error) {
     return { data, error: error instanceof Error ? error.message : String(error) };
@@ -34,7 +34,7 @@ if (program === import.meta.filename && folder !== undefined) {
   say(JSON.stringify(await open(folder)));
 } else if (program === import.meta.filename) {
   // Everything is loaded before the first folder, so that several of them open it at the same moment.
-  await (await openPlimsoll({ store: "memory" })).close();
+  await (await openEngine({ store: "memory" })).close();
   say("ready");
   for await (const data of createInterface({ input: stdin })) say(JSON.stringify(await open(data)));
 }

@@ -184,7 +184,7 @@ export async function lostEdits({ store, turns }: Run): Promise<readonly string[
 
 /** Each passage that was ever said is found once. */
 export async function notFoundOnce(run: Run): Promise<readonly string[]> {
-  const { plimsoll, store, turns } = run;
+  const { engine, store, turns } = run;
   const [first] = turns;
   const session = first?.turn.session ?? "";
   const { tenant = "" } = (await store.session(session)) ?? {};
@@ -195,7 +195,7 @@ export async function notFoundOnce(run: Run): Promise<readonly string[]> {
   const findings: string[] = [];
   for (const passage of told.slice(-6)) {
     const name = passage.slice(0, passage.indexOf(":") + 1);
-    const passages = await plimsoll.own.search(tenant, session, passage.slice(0, 60), {
+    const passages = await engine.own.search(tenant, session, passage.slice(0, 60), {
       budgetTokens: 100_000,
       scope,
     });

@@ -1,6 +1,7 @@
 /** A client at work with the product in one process, which is closed and opened again in between. */
+
+import type { Engine } from "../../src/engine.ts";
 import type { Edit } from "../../src/message/edit.ts";
-import type { Plimsoll } from "../../src/plimsoll.ts";
 import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
 import { createMemoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -32,30 +33,30 @@ export interface Run {
   readonly wire: Wire;
   readonly client: Client;
   readonly turns: readonly TakenTurn[];
-  readonly plimsoll: Plimsoll;
+  readonly engine: Engine;
   readonly store: Store;
 }
 
 /** The same store for as many products as are opened on it. */
-export function openOn(store: Store): Promise<Plimsoll> {
+export function openOn(store: Store): Promise<Engine> {
   const kept = { ...store, close: (): Promise<void> => Promise.resolve() };
   return openWith(LIMIT, { parts: { store: kept }, config: { own_tools: "first-request" } });
 }
 
 export async function runClient(wire: Wire, client: Client): Promise<Run> {
   const store = createMemoryStore();
-  let plimsoll = await openOn(store);
+  let engine = await openOn(store);
   const turns: TakenTurn[] = [];
   for (const exchange of client.exchanges) {
     if (client.restarts.includes(exchange.number)) {
-      await plimsoll.close();
-      plimsoll = await openOn(store);
+      await engine.close();
+      engine = await openOn(store);
     }
-    const taken = await takeTurn({ wire, client, turns, plimsoll, store }, exchange);
+    const taken = await takeTurn({ wire, client, turns, engine, store }, exchange);
     turns.push(taken);
     if (taken.turn.fitted.refusal !== undefined || taken.turn.fitted.isFinal) break;
   }
-  return { wire, client, turns, plimsoll, store };
+  return { wire, client, turns, engine, store };
 }
 
 function wishesOf({ name, keyTurns }: Habits, turn: number) {
@@ -78,7 +79,7 @@ export function bodyText(wire: Wire, texts: readonly string[]): string {
 }
 
 async function takeTurn(
-  { wire, client, turns, plimsoll, store }: Run,
+  { wire, client, turns, engine, store }: Run,
   exchange: Exchange,
 ): Promise<TakenTurn> {
   const { number } = exchange;
@@ -86,7 +87,7 @@ async function takeTurn(
   const texts = pieces.map(({ json }) => JSON.stringify(json));
   const body = bodyText(wire, texts);
   const turn = await receive(
-    plimsoll,
+    engine,
     wire,
     new TextEncoder().encode(body),
     wishesOf(client.habits, number),

@@ -1,6 +1,6 @@
 /** A client of a store that says what it likes, message by message. */
 
-import type { Plimsoll } from "../../src/plimsoll.ts";
+import type { Engine } from "../../src/engine.ts";
 import { lastScope } from "../../src/session/lookup/scope.ts";
 import type { ReceivedTurn } from "../../src/session/turn/turn.ts";
 import { createMemoryStore } from "../../src/store/memory.ts";
@@ -35,10 +35,10 @@ export interface Asked {
   readonly agent?: string;
 }
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 
 export async function closeTalks(): Promise<void> {
-  for (const plimsoll of open.splice(0)) await plimsoll.close();
+  for (const engine of open.splice(0)) await engine.close();
 }
 
 /** One client of a store, which says what it likes. */
@@ -46,7 +46,7 @@ export class Talk {
   readonly store: Store = createMemoryStore();
   readonly wire: Wire;
   readonly asked: Asked;
-  #plimsoll: Promise<Plimsoll> | undefined;
+  #engine: Promise<Engine> | undefined;
 
   constructor(wire: Wire, asked: Asked = {}) {
     this.wire = wire;
@@ -65,25 +65,25 @@ export class Talk {
     return SPELLERS[this.wire].results(calls);
   }
 
-  async #opened(): Promise<Plimsoll> {
-    this.#plimsoll ??= openOn(this.store);
-    const plimsoll = await this.#plimsoll;
-    if (!open.includes(plimsoll)) open.push(plimsoll);
-    return plimsoll;
+  async #opened(): Promise<Engine> {
+    this.#engine ??= openOn(this.store);
+    const engine = await this.#engine;
+    if (!open.includes(engine)) open.push(engine);
+    return engine;
   }
 
   /** The next request meets a Plimsoll that has only what is stored. */
   async restart(): Promise<void> {
     await (await this.#opened()).close();
-    this.#plimsoll = undefined;
+    this.#engine = undefined;
   }
 
   /** Numbers of the messages in which a search of the last branch finds a text. */
   async found(session: string, text: string): Promise<readonly number[]> {
     const { tenant = "" } = (await this.store.session(session)) ?? {};
     const scope = await lastScope(this.store, session);
-    const plimsoll = await this.#opened();
-    const passages = await plimsoll.own.search(tenant, session, text, {
+    const engine = await this.#opened();
+    const passages = await engine.own.search(tenant, session, text, {
       budgetTokens: 100_000,
       scope,
     });
@@ -96,12 +96,12 @@ export class Talk {
     given: { readonly words: string; readonly calls?: readonly Call[] } | undefined,
     asked: Asked = {},
   ): Promise<ReceivedTurn> {
-    const plimsoll = await this.#opened();
+    const engine = await this.#opened();
     const all = [...SPELLERS[this.wire].opening.map(({ json }) => json), ...messages];
     const wished = { tenant: "key:0", clientKey: "test:talk", ...this.asked, ...asked };
     const { tenant, clientKey, agent, isRefreshable } = wished;
     const turn = await receive(
-      plimsoll,
+      engine,
       this.wire,
       new TextEncoder().encode(
         bodyText(

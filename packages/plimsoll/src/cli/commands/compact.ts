@@ -89,7 +89,7 @@ async function answer(
 ): Promise<JsonObject> {
   try {
     const done = await plimsoll.compactMessages({
-      wire: wires["openai-chat"],
+      wire: "openai-chat",
       messages,
       budget,
       count: { tokenizer: "tiktoken:o200k_base", textsOf: countedTexts },
@@ -111,9 +111,9 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
   const { budget } = flags;
   if (budget === undefined)
     throw new PlimsollError("USAGE", "Say how many tokens may stay: --budget 20000.");
-  const { body, wire: name } = readTranscript(file, flags.format);
-  const wire = wires[name];
-  const messages = messagesOf(body, wire.messagesField);
+  const { body, wire } = readTranscript(file, flags.format);
+  const { messagesField } = wires[wire];
+  const messages = messagesOf(body, messagesField);
   const plimsoll = await openOnce(flags);
   try {
     const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
@@ -121,7 +121,7 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
       plimsoll.compactMessages({ wire, messages, budget, ...model }),
     );
     const isList = Array.isArray(readJsonFile(file));
-    const result = isList ? done.messages : { ...body, [wire.messagesField]: done.messages };
+    const result = isList ? done.messages : { ...body, [messagesField]: done.messages };
     console.log(JSON.stringify(result));
     const receipt = await withProgress("Writing the receipt", { json: flags.json }, () =>
       done.receipt(),

@@ -7,7 +7,7 @@ import { ownLimitsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
-import { messageText } from "../../message/message.ts";
+import { type Message, messageText } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { decodeMessage } from "../../session/draft/encode.ts";
 import { asGuarded } from "../../session/draft/projection.ts";
@@ -16,7 +16,7 @@ import { loadInner } from "../../session/log/inner-messages.ts";
 import { pathTo, restoreLog } from "../../session/log/log.ts";
 import { indexOn, pathOfNodes } from "../../session/log/path.ts";
 import { foldView } from "../../session/log/view.ts";
-import { createFactsReader } from "../../session/measure/message-facts.ts";
+import { createFactsReader, type FactsReader } from "../../session/measure/message-facts.ts";
 import { createHeadReader } from "../../session/measure/preamble.ts";
 import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
 import { createTargets } from "../../session/measure/target.ts";
@@ -169,57 +169,81 @@ async function viewOfSnapshot(
 }
 
 async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {
+  const counter = createTokenCounter();
+  try {
+    return await inspectWith(createFactsReader(counter), given, config);
+  } finally {
+    await counter.close();
+  }
+}
+
+async function inspectWith(
+  facts: FactsReader,
+  given: JsonObject,
+  config: Config,
+): Promise<Inspection> {
   const body = { model: "unknown", ...given };
   const wire = wires[wireOfBody(body)];
   const provider = wire.name === "anthropic" ? "anthropic" : "openai";
   const bytes = new TextEncoder().encode(JSON.stringify(body));
   const request = wire.readRequest(bytes, readSlices(bytes));
   const target = createTargets(config, Date.now).resolve(provider, wire, request);
-  const counter = createTokenCounter();
-  const facts = createFactsReader(counter);
-  try {
-    const slices = request.messages.map(({ start, end }) => bytes.subarray(start, end));
-    const messages = await facts.learn(wire, slices, target.ruler);
-    const head = await createHeadReader(facts).read(bytes, request, target);
-    const { system, skills, tools, conversation, total, certainty } = measureRequest(
-      head,
-      messages,
-      request.toolsInMessage,
-    );
-    const decoded = request.messages.map((slice) =>
-      wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
-    );
-    const first = decoded.findIndex(({ role }) => role === "user");
-    const headTokens = total - conversation + (messages[first]?.tokens ?? 0);
-    const own = ownLimitsOf(config, { provider, model: request.model });
-    return {
-      model: request.model,
-      window: target.limit.window,
-      ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
-      limit: effectiveLimit(asGuarded(target), own, headTokens),
-      used: total,
-      certainty,
-      components: { system, skills, tools, conversation },
-      units: splitUnits(decoded, config.priority_areas ?? []).map((unit) => ({
-        messages: unit.first === unit.last ? `${unit.first}` : `${unit.first}–${unit.last}`,
-        type: unit.type,
-        isExchange: unit.isExchange,
-        priority: unit.priority,
-        tokens: messages
-          .slice(unit.first, unit.last + 1)
-          .reduce((sum, { tokens }) => sum + tokens, 0),
-        begins: oneLine(
-          decoded
-            .slice(unit.first, unit.last + 1)
-            .map(messageText)
-            .join(" "),
-          60,
-        ),
-      })),
-    };
-  } finally {
-    await counter.close();
-  }
+  const messages = await facts.learn(
+    wire,
+    request.messages.map(({ start, end }) => bytes.subarray(start, end)),
+    target.ruler,
+  );
+  const head = await createHeadReader(facts).read(bytes, request, target);
+  const measured = measureRequest(head, messages, request.toolsInMessage);
+  const decoded = request.messages.map((slice) =>
+    wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
+  );
+  const firstSaid = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
+  const headTokens = measured.total - measured.conversation + firstSaid;
+  return {
+    model: request.model,
+    window: target.limit.window,
+    ...(target.limit.windowSource === "fallback" ? { isWindowGuess: true } : {}),
+    limit: effectiveLimit(
+      asGuarded(target),
+      ownLimitsOf(config, { provider, model: request.model }),
+      headTokens,
+    ),
+    used: measured.total,
+    certainty: measured.certainty,
+    components: componentsOf(measured),
+    units: unitsOf(decoded, messages, config.priority_areas ?? []),
+  };
+}
+
+function componentsOf({
+  system,
+  skills,
+  tools,
+  conversation,
+}: ReturnType<typeof measureRequest>): Inspection["components"] {
+  return { system, skills, tools, conversation };
+}
+
+function unitsOf(
+  messages: readonly Message[],
+  counted: readonly { readonly tokens: number }[],
+  areas: Parameters<typeof splitUnits>[1],
+): readonly InspectedUnit[] {
+  return splitUnits(messages, areas).map(({ first, last, type, isExchange, priority }) => ({
+    messages: first === last ? `${first}` : `${first}–${last}`,
+    type,
+    isExchange,
+    priority,
+    tokens: counted.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
+    begins: oneLine(
+      messages
+        .slice(first, last + 1)
+        .map(messageText)
+        .join(" "),
+      60,
+    ),
+  }));
 }
 
 function render(inspection: Inspection): string {

@@ -7,8 +7,8 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, it, test, vi } from "vitest";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { plainScript } from "../../../test/generate/script.ts";
+import { openEngine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
-import { openPlimsoll } from "../../plimsoll.ts";
 import { answerOf } from "../../replay/turns.ts";
 import { wires } from "../../wire/wires.ts";
 import { type ReplayFlags, runReplay } from "./replay.ts";
@@ -91,10 +91,10 @@ describe("what can be replayed", () => {
   });
 
   it("is a session of the store, as its client sent it", async () => {
-    const plimsoll = await openPlimsoll({ data: folder });
+    const engine = await openEngine({ data: folder });
     let session = "";
     for (const { body, answer } of requestsOf("anthropic", script)) {
-      const turn = await plimsoll.receive({
+      const turn = await engine.receive({
         tenant: "local",
         provider: "anthropic",
         wire: wires.anthropic,
@@ -104,7 +104,7 @@ describe("what can be replayed", () => {
       await turn.end({ status: "complete", answer: answerOf(answer, undefined) });
       session = turn.session;
     }
-    await plimsoll.close();
+    await engine.close();
     const printed = await runJson([session], { window: 100_000, policy: ["none"] });
     expect(printed.wire).toBe("anthropic");
     expect(printed.policies[0]?.requests).toBe(requestsOf("anthropic", script).length);

@@ -75,8 +75,7 @@ export async function runReplay(traces: readonly string[], flags: ReplayFlags): 
         onProgress: (done) => progress.step(sumOf(sizes.slice(0, done))),
       }),
   );
-  const conversations = scripts.length;
-  const setting = { conversations, model, wire, window, secondsPerTurn, prices };
+  const setting = { conversations: scripts.length, model, wire, window, secondsPerTurn, prices };
   console.log(
     flags.json === true
       ? harmlessJson({ ...setting, policies: figures.map(withShare) })

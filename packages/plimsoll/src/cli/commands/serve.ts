@@ -4,14 +4,18 @@ import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
 import { openDataFolder } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { openEngine } from "../../engine.ts";
 import { errorMessage } from "../../message/error.ts";
-import { openPlimsoll } from "../../plimsoll.ts";
 import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
 import { harmless } from "../console/terminal.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
+
+function warn(message: string): void {
+  console.error(harmless(`plimsoll: ${message}`));
+}
 
 export async function runServe(flags: Flags, version: string): Promise<void> {
   outliveReaders();
@@ -21,22 +25,26 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   const { config, host, port } = settings;
   const token = settings.token ?? folder.token;
   const lock = takeService(settings.data);
-  const plimsoll = await openPlimsoll({ data: settings.data, config, isService: true });
-  const warn = (message: string): void => console.error(harmless(`plimsoll: ${message}`));
+  const engine = await openEngine({ data: settings.data, config, isService: true });
   let isStopping = false;
-  plimsoll.on("store-error", ({ message }) =>
+  engine.on("store-error", ({ message }) =>
     warn(`not stored${isStopping ? "" : ", will be tried again"}: ${message}`),
   );
-  plimsoll.on("store-spoilt", ({ message }) => warn(message));
+  engine.on("store-spoilt", ({ message }) => warn(message));
   for (const sentence of [...raisedLimits(config), ...folder.notices]) warn(sentence);
-  plimsoll.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
-  const upstreams = upstreamsOf(config);
-  const telemetry = await openTelemetry({ plimsoll, upstreams, version, env: process.env, warn });
-  await plimsoll.warmUp();
+  engine.on("degraded", ({ reason, session }) => warn(`${session}: ${reason}`));
+  const telemetry = await openTelemetry({
+    engine,
+    upstreams: upstreamsOf(config),
+    version,
+    env: process.env,
+    warn,
+  });
+  await engine.warmUp();
   // Reads the whole file, beside everything else.
-  void plimsoll.checkStore();
+  void engine.health.check();
   const server = await startServer({
-    plimsoll,
+    engine,
     config,
     host,
     port,
@@ -53,7 +61,7 @@ export async function runServe(flags: Flags, version: string): Promise<void> {
   removeServiceFile(settings.data);
   await server.close();
   isStopping = true;
-  await plimsoll.close();
+  await engine.close();
   lock.release();
   // An exporter that still tries to reach its collector must not hold the process.
   if ((await telemetry.close()) === "unsent") process.exit();

@@ -87,9 +87,8 @@ export async function gatherReport(world: ReportWorld, id: string): Promise<Repo
   onStep?.("receipts");
   const receipts = await receiptsOf(store, id);
   const edits = await store.edits(id);
-  const { wire, agent, createdAt, updatedAt } = record;
   return {
-    session: { id, wire, ...(agent === undefined ? {} : { agent }), createdAt, updatedAt },
+    session: shownOf(record),
     madeAt: now(),
     models: modelsOf(cost),
     figures: figuresOf(records, cost, receipts.length),
@@ -99,6 +98,10 @@ export async function gatherReport(world: ReportWorld, id: string): Promise<Repo
     edits: holdingOf(edits),
     errors: await store.errors({ session: id, limit: errorsMost }),
   };
+}
+
+function shownOf({ id, wire, agent, createdAt, updatedAt }: SessionRecord): Report["session"] {
+  return { id, wire, ...(agent === undefined ? {} : { agent }), createdAt, updatedAt };
 }
 
 /** Undefined where nothing was said yet. */

@@ -9,13 +9,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requestsOf } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
+import type { Engine } from "../../engine.ts";
 import { gatherReport, type Report } from "./data.ts";
 
 const limit = 1500;
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-report-"));
 const program = fileURLToPath(new URL("../../../bin/plimsoll.mjs", import.meta.url));
-let plimsoll: Plimsoll;
+let engine: Engine;
 let session: string;
 
 interface Ran {
@@ -37,16 +37,16 @@ function run(...words: string[]): Promise<Ran> {
 }
 
 beforeAll(async () => {
-  plimsoll = await openWith(limit, { data: folder });
+  engine = await openWith(limit, { data: folder });
   const script = plainScript({ rounds: 14, steps: 1, characters: 500 });
-  const passed = await passAll(plimsoll, "anthropic", requestsOf("anthropic", script), {
+  const passed = await passAll(engine, "anthropic", requestsOf("anthropic", script), {
     reportedFactor: 1.1,
   });
   session = passed[0]?.turn.session ?? "";
   expect(passed.some(({ turn }) => turn.fitted.outcome === "compacted")).toBe(true);
 });
 afterAll(async () => {
-  await plimsoll.close();
+  await engine.close();
   rmSync(folder, { recursive: true });
 });
 
@@ -54,7 +54,7 @@ describe("what is told", () => {
   let report: Report;
   beforeAll(async () => {
     report = await gatherReport(
-      { store: plimsoll.store, config: {}, now: () => 1_800_000_000_000 },
+      { store: engine.store, config: {}, now: () => 1_800_000_000_000 },
       session,
     );
   });
@@ -76,7 +76,7 @@ describe("what is told", () => {
   });
 
   test("the window is the one that the service shows", async () => {
-    expect(report.picture).toEqual(await plimsoll.picture(session));
+    expect(report.picture).toEqual(await engine.inspect.picture(session));
   });
 
   test("there is a receipt for each compaction, and only edits that hold", async () => {
@@ -84,7 +84,7 @@ describe("what is told", () => {
     expect(figures.compactions).toBe(receipts.length);
     const known = new Set(turns.map(({ id }) => id));
     for (const { turn } of receipts) expect(known).toContain(turn);
-    const all = await plimsoll.store.edits(session);
+    const all = await engine.store.edits(session);
     const undone = all.flatMap(({ action }) => (action.kind === "revert" ? [action.edit] : []));
     expect(edits.length).toBeGreaterThan(0);
     expect(edits.filter(({ seq }) => undone.includes(seq))).toEqual([]);
@@ -110,7 +110,7 @@ describe("the command", () => {
   test("gives the same as data", async () => {
     const data = JSON.parse((await run("report", session, "--json")).stdout) as Report;
     const { figures, picture, receipts } = await gatherReport(
-      { store: plimsoll.store, config: {}, now: Date.now },
+      { store: engine.store, config: {}, now: Date.now },
       session,
     );
     expect({ ...data.figures, picture: undefined }).toEqual({ ...figures, picture: undefined });
@@ -125,7 +125,7 @@ describe("the command", () => {
     expect(stdout).toMatch(/report\.html: a report of ses_\w+, \d+ KB/);
     const page = readFileSync(file, "utf8");
     const { figures } = await gatherReport(
-      { store: plimsoll.store, config: {}, now: Date.now },
+      { store: engine.store, config: {}, now: Date.now },
       session,
     );
     expect(page).toContain(`${figures.clientTokens.toLocaleString("en-US")} tokens`);

@@ -5,7 +5,7 @@
 
 import type { Connection } from "../../watch/event-stream.ts";
 import { brief, grouped } from "../../watch/figures.ts";
-import { keyOf, nameOf, type RowState } from "../../watch/row-state.ts";
+import { keyOf, nameOf, type RowSettings, type RowState } from "../../watch/row-state.ts";
 import { fillBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn } from "./cells.ts";
 import { apart, dotted, type Line, percent, type Size, span, stateName } from "./lines.ts";
@@ -120,19 +120,22 @@ export function scrolled(chosen: number, count: number, room: number): number {
   return Math.max(0, Math.min(chosen - Math.floor(room / 2), count - room));
 }
 
+function activityMark({ running, phase }: RowState, { progress }: RowSettings): string {
+  if (phase !== undefined && progress.show) return phaseIcon(phase);
+  return running === undefined ? " " : "•";
+}
+
 function sessionLine({ selected, settings }: TopState, known: RowState, columns: number): Line {
-  const { row, running, phase, tokens, limit, state: tone } = known;
+  const { row, running, tokens, limit, state: tone } = known;
   const widths = columnsFor(columns);
   const isSelected = row.id === selected;
-  const isInPhase = phase !== undefined && settings.progress.show;
-  const activity = isInPhase ? phaseIcon(phase) : running === undefined ? " " : "•";
   const isKnown = limit > 0;
   const bar = isKnown ? fillBar(known, tone, widths.bar) : [span("·".repeat(widths.bar), "dim")];
   const size = isKnown ? `${grouped(tokens)} / ${grouped(limit)}` : "—";
   const model = running?.model ?? row.lastTurn?.model ?? "";
   return [
     span(isSelected ? " ►" : "  ", "strong"),
-    span(`${activity} `, tone),
+    span(`${activityMark(known, settings)} `, tone),
     ...bar,
     span(rightIn(isKnown ? percent(known.fill) : "—", 6)),
     span("  "),

@@ -2,10 +2,10 @@
 
 import { render } from "ink";
 import { createElement as h } from "react";
-import { openEvents } from "../../watch/event-stream.ts";
+import { type EventStream, openEvents } from "../../watch/event-stream.ts";
 import { findService } from "../console/running.ts";
 import type { TopClient } from "./client.ts";
-import { createLive } from "./live.ts";
+import { createLive, type Live } from "./live.ts";
 import type { TopState } from "./state.ts";
 import { timing } from "./timing.ts";
 import { TopView } from "./view.ts";
@@ -24,7 +24,7 @@ const signals = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /** Contract: when it settles the terminal is as it was. */
 export async function watchSessions(watching: Watching): Promise<void> {
-  const { data, token, place, client, start, hasColour } = watching;
+  const { client, start, hasColour } = watching;
   const closing = new AbortController();
   const live = createLive({ start, client, quit: () => closing.abort() });
   const { read, subscribe, press } = live;
@@ -39,7 +39,20 @@ export async function watchSessions(watching: Watching): Promise<void> {
     closing.abort();
   };
   for (const signal of Object.keys(signals)) process.on(signal, end);
-  const stream = openEvents({
+  const stream = hearService(watching, live);
+  try {
+    await screen.waitUntilExit();
+  } finally {
+    closing.abort();
+    stream.close();
+    live.close();
+    for (const signal of Object.keys(signals)) process.off(signal, end);
+  }
+}
+
+/** Events of the service, also when it comes back at another port. */
+function hearService({ data, token, place }: Watching, live: Live): EventStream {
+  return openEvents({
     token: () => token,
     fetch,
     later: timing.later,
@@ -57,12 +70,4 @@ export async function watchSessions(watching: Watching): Promise<void> {
       return found?.url;
     },
   });
-  try {
-    await screen.waitUntilExit();
-  } finally {
-    closing.abort();
-    stream.close();
-    live.close();
-    for (const signal of Object.keys(signals)) process.off(signal, end);
-  }
 }

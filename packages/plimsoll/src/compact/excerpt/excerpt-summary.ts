@@ -56,25 +56,36 @@ export async function writeSummary(
   scales: Scales,
   choice: Choice,
   shown: Shown,
-  { conversation, slots, room, reserve, tokens }: SummaryTask,
+  task: SummaryTask,
 ): Promise<string> {
-  const { notice, rules, summary } = reserve;
+  const { conversation, slots, room, tokens } = task;
+  const { notice } = task.reserve;
   // Where there is no handle to show, nothing need be said when there is no room for it.
   if (!conversation.hasArchive && tokens < notice.tokens) return "";
   const isSaid = (atom: number): boolean => choice.isSaid(atom);
   const dangling = room.tokens < roomForNames ? [] : danglingIn(choice, slots);
-  const first = unsaidRules(rules, shown, room.tokens);
-  const body =
-    summary === 0 ? "" : summaryOf(conversation, shown, { room, tokens: summary, first });
-  const left = tokens - estimateTokens(body);
-  for (let size = left; size > notice.tokens; size = Math.floor(size * 0.9) - 2) {
-    const names = digestText(notice, slots.ledger, { isSaid, dangling }, size);
-    const text = [names, body].join("\n").trim();
+  const body = summaryLines(task, shown);
+  for (const size of sizesFrom(tokens - estimateTokens(body), notice.tokens)) {
+    const text = above(body, digestText(notice, slots.ledger, { isSaid, dangling }, size));
     if ((await scales.weighText(text)) <= tokens) return text;
   }
   const bare = digestText(notice, slots.ledger, { isSaid, dangling: [] }, 0);
-  const text = [bare, body].join("\n").trim();
+  const text = above(body, bare);
   return (await scales.weighText(text)) <= tokens ? text : bare;
+}
+
+const above = (body: string, digest: string): string => [digest, body].join("\n").trim();
+
+/** Smaller and smaller, each a tenth less than the one before. */
+function* sizesFrom(most: number, least: number): Generator<number> {
+  for (let size = most; size > least; size = Math.floor(size * 0.9) - 2) yield size;
+}
+
+function summaryLines({ conversation, room, reserve }: SummaryTask, shown: Shown): string {
+  const { rules, summary: tokens } = reserve;
+  if (tokens === 0) return "";
+  const first = unsaidRules(rules, shown, room.tokens);
+  return summaryOf(conversation, shown, { room, tokens, first });
 }
 
 /** Atoms whose first mention that is shown is not the first there was. */

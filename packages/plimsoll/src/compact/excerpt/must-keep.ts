@@ -3,7 +3,7 @@
 import type { SeenConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
 import type { Choice } from "./greedy-choice.ts";
-import type { PlacedSlot, Slots } from "./texts-to-cut.ts";
+import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
 
 /** usual: with a margin. least: only what must be, for a room that the usual duties would overfill. */
 export type Strictness = "usual" | "least";
@@ -77,36 +77,45 @@ export function keepDuties(
   { slots, units }: Slots,
   room: StrictRoom,
 ): void {
-  const { strictness } = room;
   const isOnlyTalk = isTalk(conversation);
-  const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
-  const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
-  const unitOf: number[] = [];
-  for (const [unit, { first, last }] of conversation.units.entries())
-    for (let message = first; message <= last; message++) unitOf[message] = unit;
+  const unitOf = unitIndex(conversation);
   const byMessage = new Map<number, number[]>();
   for (const [index, { place }] of slots.entries())
     byMessage.set(place.message, [...(byMessage.get(place.message) ?? []), index]);
   const open = (message: number): readonly number[] => {
-    const own = byMessage.get(message) ?? [];
     choice.open(unitOf[message] ?? -1);
-    return own;
+    return byMessage.get(message) ?? [];
   };
-  const share = isOnlyTalk ? talk.users : usersShare[strictness];
+  const share = isOnlyTalk ? talk.users : usersShare[room.strictness];
   const own = (message: number): readonly number[] =>
     (byMessage.get(message) ?? []).filter((slot) => slots[slot]?.voice === "user");
   keepUsers(choice, conversation, { slots, room, open, share, own });
-  for (let message = recentFrom; message < conversation.messages.length; message++)
-    for (const slot of open(message)) keepRecent(choice, slots, slot, room);
-  const wholeFrom = startOfRecent(
-    conversation,
-    room,
-    { ofHistory: 1, ofRoom: wholeTail[strictness] },
-    0,
-  );
-  for (let message = wholeFrom; message < conversation.messages.length; message++)
-    for (const slot of open(message)) choice.keepWhole(slot);
+  const ofRoom = isOnlyTalk ? talk.recentOfRoom : recent.ofRoom;
+  keepNewest(choice, conversation, { slots, room, open, ofRoom });
   keepImportant(choice, conversation, { slots, units, room });
+}
+
+interface NewestTask {
+  readonly slots: readonly PlacedSlot[];
+  readonly room: StrictRoom;
+  readonly open: (message: number) => readonly number[];
+  /** Share of the room for the newest exchanges. */
+  readonly ofRoom: number;
+}
+
+/** The newest exchanges as far as it is their duty, and the very newest whole. */
+function keepNewest(
+  choice: Choice,
+  conversation: SeenConversation,
+  { slots, room, open, ofRoom }: NewestTask,
+): void {
+  const end = conversation.messages.length;
+  const recentFrom = startOfRecent(conversation, room, { ...recent, ofRoom });
+  for (let message = recentFrom; message < end; message++)
+    for (const slot of open(message)) keepRecent(choice, slots, slot, room);
+  const whole = { ofHistory: 1, ofRoom: wholeTail[room.strictness] };
+  for (let message = startOfRecent(conversation, room, whole, 0); message < end; message++)
+    for (const slot of open(message)) choice.keepWhole(slot);
 }
 
 function startOfRecent(
@@ -141,27 +150,40 @@ interface UsersTask {
 
 /** The user's own words, newest first, as far as their share of the room goes; the newest always. */
 function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTask): void {
-  const { slots, room, open, share, own: wordsOf } = task;
-  const due = (slot: number): void => keepDue(choice, slots, slot, room);
+  const { slots, room, open, share } = task;
   let taken = 0;
   let count = 0;
-  const said = new Set<string>();
-  for (let index = conversation.messages.length - 1; index >= room.headLength; index--) {
-    if (conversation.messages[index]?.message.role !== "user") continue;
-    const own = wordsOf(index);
-    // The same words, as from a harness that repeats itself, are kept once.
-    const words = own.map((slot) => slots[slot]?.sheet.text.trim()).join("\n");
-    if (words.trim() === "" || said.has(words)) continue;
-    said.add(words);
+  for (const { message, own, words } of saidByUser(conversation, task)) {
     taken += 4 + own.reduce((sum, slot) => sum + dueTokens(slots[slot], room), 0);
     if (count > 0 && taken > room.tokens * share) return;
     const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
     const isLast =
       count === 0 && (words.length <= shortestLastWords || tokens <= room.tokens * lastWords);
     count++;
-    open(index);
-    const keep = isLast ? choice.keepWhole.bind(choice) : due;
-    for (const slot of own) keep(slot);
+    open(message);
+    for (const slot of own)
+      if (isLast) choice.keepWhole(slot);
+      else keepDue(choice, slots, slot, room);
+  }
+}
+
+/** What the user said, newest first; the same words, as from a harness that repeats itself, once. */
+function* saidByUser(
+  { messages }: SeenConversation,
+  { slots, room, own: wordsOf }: UsersTask,
+): Generator<{
+  readonly message: number;
+  readonly own: readonly number[];
+  readonly words: string;
+}> {
+  const said = new Set<string>();
+  for (let message = messages.length - 1; message >= room.headLength; message--) {
+    if (messages[message]?.message.role !== "user") continue;
+    const own = wordsOf(message);
+    const words = own.map((slot) => slots[slot]?.sheet.text.trim()).join("\n");
+    if (words.trim() === "" || said.has(words)) continue;
+    said.add(words);
+    yield { message, own, words };
   }
 }
 

@@ -50,20 +50,7 @@ const surely = 1.2;
 
 export function readSlots(conversation: SeenConversation, reading: SlotReading): Slots {
   const texts = conversation.messages.flatMap((seen, index) => textsOf(seen, index, reading));
-  const utterances: Utterance[] = [];
-  const spans: (readonly [number, number])[] = [];
-  for (const { sheet, place, voice } of texts) {
-    const from = utterances.length;
-    for (const { text, frames } of sheet.pieces) {
-      const around = frames.map((frame) => frame.text).join(" ");
-      utterances.push({
-        message: place.message,
-        voice,
-        text: around === "" ? text : `${text}\n${around}`,
-      });
-    }
-    spans.push([from, utterances.length]);
-  }
+  const { utterances, spans } = utterancesOf(texts);
   const startOf = [0];
   for (const { tokens, original } of conversation.messages)
     startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
@@ -80,7 +67,30 @@ export function readSlots(conversation: SeenConversation, reading: SlotReading):
   return { slots, ledger, units: unitsOf(conversation, slots) };
 }
 
-function unitIndex({ units, messages }: SeenConversation): readonly number[] {
+/** The pieces of all texts in one row, each with the frames around it, and which stretch of the row each text has. */
+function utterancesOf(texts: readonly PlacedText[]): {
+  readonly utterances: readonly Utterance[];
+  readonly spans: readonly (readonly [number, number])[];
+} {
+  const utterances: Utterance[] = [];
+  const spans: (readonly [number, number])[] = [];
+  for (const { sheet, place, voice } of texts) {
+    const from = utterances.length;
+    for (const { text, frames } of sheet.pieces) {
+      const around = frames.map((frame) => frame.text).join(" ");
+      utterances.push({
+        message: place.message,
+        voice,
+        text: around === "" ? text : `${text}\n${around}`,
+      });
+    }
+    spans.push([from, utterances.length]);
+  }
+  return { utterances, spans };
+}
+
+/** The unit of each message; -1: it is in none. */
+export function unitIndex({ units, messages }: SeenConversation): readonly number[] {
   const of = messages.map(() => -1);
   for (const [unit, { first, last }] of units.entries()) of.fill(unit, first, last + 1);
   return of;

@@ -86,24 +86,36 @@ function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readon
   const { messages, units } = conversation;
   const all = messages.map(({ message }) => message);
   const calls = readCalls(all);
-  const { isFixed } = fixedUnits(conversation);
-  const exchanges = units.filter(({ isExchange }) => isExchange);
-  const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
-  const recentFrom = startOfRecent(messages);
+  const stays = staysIn(conversation);
   const copies: Copy[] = [];
-  for (const [unit, { first, last, priority }] of units.entries())
-    for (const [offset, seen] of messages.slice(first, last + 1).entries()) {
-      const message = first + offset;
-      const isRecent = message >= recentFrom;
-      const isKept = isFixed(unit) || priority === 1 || seen.isPinned || isRecent;
+  for (const [unit, { first, last }] of units.entries())
+    for (let message = first; message <= last; message++) {
+      const seen = messages[message];
+      if (seen === undefined) break;
       for (const found of foundIn(seen, all, calls)) {
-        const isExact = found.argument !== undefined && (message >= exactFrom || isSigned(seen));
-        const copy = { ...found, message, ...linesOf(found, isKept || isExact) };
+        const copy = { ...found, message, ...linesOf(found, stays(found, unit, message)) };
         copies.push(copy);
         if (steps.isOver(copy.lines.length)) yield;
       }
     }
   return copies;
+}
+
+/** Whether a text stays as it is: for where it stands, or as an argument of one of the newest calls, or of a signed one. */
+function staysIn(
+  conversation: SeenConversation,
+): (found: Found, unit: number, message: number) => boolean {
+  const { messages, units } = conversation;
+  const { isFixed } = fixedUnits(conversation);
+  const exchanges = units.filter(({ isExchange }) => isExchange);
+  const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
+  const recentFrom = startOfRecent(messages);
+  return ({ argument }, unit, message) => {
+    const seen = messages[message];
+    if (seen === undefined || seen.isPinned || message >= recentFrom) return true;
+    if (isFixed(unit) || units[unit]?.priority === 1) return true;
+    return argument !== undefined && (message >= exactFrom || isSigned(seen));
+  };
 }
 
 function startOfRecent(messages: readonly SeenMessage[]): number {

@@ -289,18 +289,25 @@ function chooseByShare(
   for (const one of must) take(one, left);
   const served = new Set(chosen);
   for (const section of filling) {
-    const own = candidates.filter(({ item }) => item.section === section);
-    const ranked = section === "Rules" ? own : byWorth(own);
     let room = tokens * shares[section];
-    for (const one of ranked) room -= take(one, room);
+    for (const one of rankedIn(section, candidates)) room -= take(one, room);
   }
   for (const one of byWorth(candidates)) take(one, left);
   const rest = withoutRepeats([...chosen]).filter((one) => !served.has(one));
+  return [...served, ...rulesFirst(rest)];
+}
+
+/** What a section may say, in the order in which it may: rules as they were given, all else by its worth. */
+function rankedIn(section: Section, candidates: readonly Priced[]): readonly Priced[] {
+  const own = candidates.filter(({ item }) => item.section === section);
+  return section === "Rules" ? own : byWorth(own);
+}
+
+function rulesFirst(chosen: readonly Priced[]): readonly Priced[] {
   const isRule = ({ item }: Priced): boolean => item.section === "Rules";
   return [
-    ...served,
-    ...rest.filter(isRule),
-    ...rest.filter((one) => !isRule(one)).toSorted((one, other) => other.weight - one.weight),
+    ...chosen.filter(isRule),
+    ...chosen.filter((one) => !isRule(one)).toSorted((one, other) => other.weight - one.weight),
   ];
 }
 

@@ -25,7 +25,13 @@ export interface SourceReading {
 const figure = /\d+(?:\.\d+)+|\d{2,}/g;
 
 /** Contract: linear in the length of the source, times a little for each sentence that the summary repeats. */
-export function readSource(source: readonly Speech[], summary: string): SourceReading {
+interface Words {
+  readonly terms: ReadonlySet<string>;
+  readonly atoms: ReadonlySet<string>;
+  readonly figures: ReadonlySet<string>;
+}
+
+function wordsIn(source: readonly Speech[]): Words {
   const terms = new Set<string>();
   const atoms = new Set<string>();
   const figures = new Set<string>();
@@ -35,6 +41,11 @@ export function readSource(source: readonly Speech[], summary: string): SourceRe
     for (const atom of atomsIn(spelled).keys()) atoms.add(atom.toLowerCase());
     for (const [found] of spelled.matchAll(figure)) figures.add(found);
   }
+  return { terms, atoms, figures };
+}
+
+export function readSource(source: readonly Speech[], summary: string): SourceReading {
+  const { terms, atoms, figures } = wordsIn(source);
   const whole = source.map(({ text }) => plain(withoutGrouping(text))).join("\n");
   const repeated = plain(summary);
   const isEcho = echoesIn(source);

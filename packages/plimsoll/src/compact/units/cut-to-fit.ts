@@ -45,10 +45,19 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
     if (total <= goal.limitTokens) break;
     take(index);
   }
+  return rangesWithin(conversation, goal, isGone);
+}
+
+/** Ranges that are apart, unless there are so many that their notices no longer fit. */
+function rangesWithin(
+  conversation: SeenConversation,
+  { limitTokens }: Goal,
+  isGone: readonly boolean[],
+): readonly TruncationRange[] {
   const ranges = rangesOf(conversation, isGone, "apart");
   const cut = ranges
-    .flatMap(({ first, last }) => messages.slice(first, last + 1))
+    .flatMap(({ first, last }) => conversation.messages.slice(first, last + 1))
     .reduce((sum, { tokens }) => sum + tokens, 0);
   const left = conversation.tokens - cut + noticeTokens * ranges.length;
-  return left <= goal.limitTokens ? ranges : rangesOf(conversation, isGone, "joined");
+  return left <= limitTokens ? ranges : rangesOf(conversation, isGone, "joined");
 }

@@ -1,10 +1,10 @@
 /** The read side of /api: sessions, their log, view, edits and measurement, errors, and the archive. */
 
+import type { Engine } from "../../engine.ts";
 import type { Listed, SessionRow } from "../../message/api.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { looksLikeHandle } from "../../message/handle.ts";
 import type { JsonValue } from "../../message/json.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { detailsOf, type Range } from "../../session/inspect/message-details.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { figuresOf } from "../../session/inspect/status.ts";
@@ -30,14 +30,14 @@ const historyLimit = { usual: 1000, max: 10_000 };
 const searchBudget = { usual: 2000, max: 32_000 };
 const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
 
-type AnswerArea = (plimsoll: Plimsoll, request: ApiRequest) => Promise<unknown>;
+type AnswerArea = (engine: Engine, request: ApiRequest) => Promise<unknown>;
 
 const areas: ReadonlyMap<string, AnswerArea> = new Map([
   ["sessions", listSessions],
-  ["agents", (plimsoll, { caller }) => agentsOf(plimsoll, tenantOf(caller))],
+  ["agents", (engine, { caller }) => agentsOf(engine, tenantOf(caller))],
   ["errors", ({ store }, request) => listErrors(store, request)],
   ["search", answerSearch],
-  ["cost", (plimsoll, { caller }) => plimsoll.cost({ tenant: tenantOf(caller) })],
+  ["cost", (engine, { caller }) => engine.inspect.cost({ tenant: tenantOf(caller) })],
 ] satisfies [string, AnswerArea][]);
 
 interface AskedSession {
@@ -45,7 +45,7 @@ interface AskedSession {
   readonly query: URLSearchParams;
 }
 
-type AnswerView = (plimsoll: Plimsoll, asked: AskedSession) => Promise<unknown>;
+type AnswerView = (engine: Engine, asked: AskedSession) => Promise<unknown>;
 
 const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
   ["", ({ store }, { session }) => describeSession(store, session)],
@@ -60,16 +60,19 @@ const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
   ["diff", answerDiff],
   [
     "turns",
-    (plimsoll, { session, query }) =>
-      historyOf(plimsoll, session.id, countOf(query, "limit", historyLimit)),
+    (engine, { session, query }) =>
+      historyOf(engine, session.id, countOf(query, "limit", historyLimit)),
   ],
-  ["window", (plimsoll, { session, query }) => plimsoll.picture(session.id, pictureWishOf(query))],
+  [
+    "window",
+    (engine, { session, query }) => engine.inspect.picture(session.id, pictureWishOf(query)),
+  ],
   ["messages", ({ store }, { session, query }) => detailsOf(store, session.id, rangeOf(query))],
   [
     "checkpoints",
     async ({ steering }, { session }) => ({ items: await steering.checkpoints(session.id) }),
   ],
-  ["cost", (plimsoll, { session }) => plimsoll.cost({ session: session.id })],
+  ["cost", (engine, { session }) => engine.inspect.cost({ session: session.id })],
   ["measurement", ({ store }, { session }) => readMeasurement(store, session)],
 ] satisfies [string, AnswerView][]);
 
@@ -81,15 +84,15 @@ export const readRoutes: readonly string[] = [
 ];
 
 /** Contract: rejects with a PlimsollError that carries the status. */
-export async function answerApi(plimsoll: Plimsoll, request: ApiRequest): Promise<unknown> {
+export async function answerApi(engine: Engine, request: ApiRequest): Promise<unknown> {
   const [area = "", id = "", view = "", ...rest] = request.segments;
   if (rest.length > 0) throw notFound();
-  if (area === "sessions" && id !== "") return answerSession(plimsoll, request, { id, view });
+  if (area === "sessions" && id !== "") return answerSession(engine, request, { id, view });
   if (area === "archive" && id !== "" && view === "")
-    return answerArchive(plimsoll.store, request, id);
+    return answerArchive(engine.store, request, id);
   const answer = id === "" ? areas.get(area) : undefined;
   if (answer === undefined) throw notFound();
-  return answer(plimsoll, request);
+  return answer(engine, request);
 }
 
 /** The owner sees those of all. */
@@ -98,19 +101,19 @@ function tenantOf({ isOwner, tenant }: Caller): string | undefined {
 }
 
 async function listSessions(
-  plimsoll: Plimsoll,
+  engine: Engine,
   { query, caller }: ApiRequest,
 ): Promise<Listed<SessionRow>> {
   const limit = countOf(query, "limit", pageLimit);
   const before = cursorOf(query.get("after"));
-  const items = await plimsoll.store.sessions({
+  const items = await engine.store.sessions({
     ...(caller.isOwner ? {} : { tenant: caller.tenant }),
     ...(before === undefined ? {} : { before }),
     limit,
   });
   const last = items.length === limit ? items.at(-1) : undefined;
   return {
-    items: await rowsOf(plimsoll, items),
+    items: await rowsOf(engine, items),
     ...(last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` }),
   };
 }
@@ -125,18 +128,18 @@ function cursorOf(
 }
 
 async function answerSession(
-  plimsoll: Plimsoll,
+  engine: Engine,
   { caller, query }: ApiRequest,
   { id, view }: { readonly id: string; readonly view: string },
 ): Promise<unknown> {
-  const session = await findSession(plimsoll.store, caller, id);
+  const session = await findSession(engine.store, caller, id);
   const answer = sessionViews.get(view);
   if (answer === undefined) throw notFound();
-  return answer(plimsoll, { session, query });
+  return answer(engine, { session, query });
 }
 
 async function answerDiff(
-  { steering }: Plimsoll,
+  { steering }: Engine,
   { session, query }: AskedSession,
 ): Promise<unknown> {
   const diff = await steering.diff(session.id, pointsOf(query));
@@ -311,7 +314,7 @@ async function answerMessage(
  * branch that was sent last, for several people may share their token.
  */
 async function answerSearch(
-  { store, own }: Plimsoll,
+  { store, own }: Engine,
   { query, caller }: ApiRequest,
 ): Promise<unknown> {
   const wanted = query.get("q")?.trim() ?? "";

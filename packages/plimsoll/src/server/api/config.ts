@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from "node:http";
 import { readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
+import type { Engine } from "../../engine.ts";
 import type { ConfigAnswer } from "../../message/api.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { type Caller, checkOwner } from "../http/checks.ts";
 import { readWish } from "./steer.ts";
 
@@ -15,10 +15,10 @@ export interface ConfigRequest {
 
 /** Contract: rejects with a PlimsollError that carries the status; then nothing was written. */
 export async function answerConfig(
-  plimsoll: Pick<Plimsoll, "configure">,
+  { settings }: Pick<Engine, "settings">,
   { request, caller, file }: ConfigRequest,
 ): Promise<ConfigAnswer> {
   checkOwner(caller);
-  if (request.method === "PUT") plimsoll.configure(writeConfig(file, await readWish(request)));
+  if (request.method === "PUT") settings.change(writeConfig(file, await readWish(request)));
   return readConfigAnswer(file);
 }

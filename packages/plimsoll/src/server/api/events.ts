@@ -1,8 +1,8 @@
 /** Events as they happen, over server-sent events; a client that was away catches up from the store. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Engine } from "../../engine.ts";
 import type { EmittedEvent } from "../../message/event.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import type { Caller } from "../http/checks.ts";
 
 /** Beyond this much unsent, the reader is too slow: it is cut off, and asks again from its last event. */
@@ -20,7 +20,7 @@ export interface Listening {
 }
 
 export async function serveEvents(
-  plimsoll: Plimsoll,
+  engine: Engine,
   { request, response, caller, closing }: Listening,
   query: URLSearchParams,
 ): Promise<void> {
@@ -48,36 +48,41 @@ export async function serveEvents(
   // What happens while the past is read waits, so that nothing is lost or out of order.
   let waiting: EmittedEvent[] | undefined = [];
   let lastSent = 0;
-  const unsubscribe = plimsoll.subscribe((emitted) => {
+  const unsubscribe = engine.subscribe((emitted) => {
     if (!isWanted(emitted)) return;
     if (waiting === undefined) send(emitted);
     else if (waiting.length < maxReplayed) waiting.push(emitted);
     else response.destroy();
   });
-  const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
-  const finish = (): void => void response.end();
-  closing.addEventListener("abort", finish, { once: true });
-  response.once("close", () => {
-    unsubscribe();
-    clearInterval(keepAlive);
-    closing.removeEventListener("abort", finish);
-  });
+  keepOpen(response, closing, unsubscribe);
 
   const lastSeen = Number(request.headers["last-event-id"] ?? Number.NaN);
   if (Number.isSafeInteger(lastSeen)) {
-    const replayed = await replay(plimsoll, lastSeen, {
+    const replayed = await replay(engine, lastSeen, {
       ...(caller.isOwner ? {} : { tenant: caller.tenant }),
       ...(session === undefined ? {} : { session }),
       send,
     });
     lastSent = replayed.last;
     // There is more than is sent at once: the reader asks again, from where it is then.
-    if (!replayed.isAll) finish();
+    if (!replayed.isAll) response.end();
   }
   for (const emitted of waiting) {
     if ((emitted.seq ?? Number.POSITIVE_INFINITY) > lastSent) send(emitted);
   }
   waiting = undefined;
+}
+
+/** Says something now and then, ends with the service, and tells when the reader is gone. */
+function keepOpen(response: ServerResponse, closing: AbortSignal, onGone: () => void): void {
+  const keepAlive = setInterval(() => response.write(": keep-alive\n\n"), keepAliveMs);
+  const finish = (): void => void response.end();
+  closing.addEventListener("abort", finish, { once: true });
+  response.once("close", () => {
+    onGone();
+    clearInterval(keepAlive);
+    closing.removeEventListener("abort", finish);
+  });
 }
 
 interface Replay {
@@ -93,13 +98,13 @@ interface Replayed {
 }
 
 async function replay(
-  plimsoll: Plimsoll,
+  engine: Engine,
   lastSeen: number,
   { send, ...filter }: Replay,
 ): Promise<Replayed> {
   let last = lastSeen;
   for (let sent = 0; sent < maxReplayed; sent += replayPage) {
-    const page = await plimsoll.store.events({ ...filter, after: last, limit: replayPage });
+    const page = await engine.store.events({ ...filter, after: last, limit: replayPage });
     for (const event of page) send(event);
     last = page.at(-1)?.seq ?? last;
     if (page.length < replayPage) return { last, isAll: true };

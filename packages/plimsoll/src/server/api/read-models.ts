@@ -1,5 +1,6 @@
 /** What people watch, over /api: rows with their last turn, agents, the history, the window as a picture, messages and diffs as text. */
 
+import type { Engine } from "../../engine.ts";
 import type {
   AgentRow,
   Listed,
@@ -10,7 +11,6 @@ import type {
   TurnPoint,
 } from "../../message/api.ts";
 import type { JsonValue } from "../../message/json.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { shownMessage } from "../../session/inspect/readable-parts.ts";
 import type { DiffRow, ViewDiff } from "../../session/steer/view-diff.ts";
 import type { SessionSummary } from "../../store/store.ts";
@@ -21,12 +21,12 @@ import { wires } from "../../wire/wires.ts";
 const sessionsOfAgents = 1000;
 
 export async function rowsOf(
-  plimsoll: Plimsoll,
+  engine: Engine,
   sessions: readonly SessionSummary[],
 ): Promise<readonly SessionRow[]> {
   return Promise.all(
     sessions.map(async (session) => {
-      const [lastTurn] = await plimsoll.turns(session.id, 1);
+      const [lastTurn] = await engine.inspect.turns(session.id, 1);
       return { ...session, ...(lastTurn === undefined ? {} : { lastTurn }) };
     }),
   );
@@ -34,14 +34,14 @@ export async function rowsOf(
 
 /** Newest first. */
 export async function agentsOf(
-  plimsoll: Plimsoll,
+  engine: Engine,
   tenant: string | undefined,
 ): Promise<Listed<AgentRow>> {
-  const sessions = await plimsoll.store.sessions({
+  const sessions = await engine.store.sessions({
     ...(tenant === undefined ? {} : { tenant }),
     limit: sessionsOfAgents,
   });
-  const limits = new Map(Object.entries(plimsoll.config().context_config?.per_agent ?? {}));
+  const limits = new Map(Object.entries(engine.settings.now().context_config?.per_agent ?? {}));
   const byName = new Map<string, SessionSummary[]>();
   for (const session of sessions) {
     const name = session.agent ?? "";
@@ -50,7 +50,7 @@ export async function agentsOf(
   const items = [...byName].map(async ([agent, own]): Promise<AgentRow> => {
     const [newest] = own;
     const id = newest?.id ?? "";
-    const [lastTurn] = await plimsoll.turns(id, 1);
+    const [lastTurn] = await engine.inspect.turns(id, 1);
     const limit = limits.get(agent);
     return {
       agent,
@@ -67,11 +67,11 @@ export async function agentsOf(
 
 /** Oldest first. */
 export async function historyOf(
-  plimsoll: Plimsoll,
+  engine: Engine,
   session: string,
   limit: number,
 ): Promise<Listed<TurnPoint>> {
-  return { items: (await plimsoll.turns(session, limit)).toReversed() };
+  return { items: (await engine.inspect.turns(session, limit)).toReversed() };
 }
 
 /** Runs of equal messages become one row. */

@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import type { Engine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
 import { readBody } from "../http/read-body.ts";
 import { findSession } from "./api.ts";
@@ -49,7 +49,7 @@ interface SteerRequest {
 
 /** Contract: rejects with a PlimsollError that carries the status. */
 export async function steerSession(
-  { store, steering }: Plimsoll,
+  { store, steering }: Engine,
   { request, segments, caller }: SteerRequest,
 ): Promise<unknown> {
   const [area, id = "", action = "", ...rest] = segments;

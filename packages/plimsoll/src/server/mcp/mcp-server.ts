@@ -6,6 +6,7 @@ import {
   type jsonSchemaValidator,
   McpServer,
 } from "@modelcontextprotocol/server";
+import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
 import { type McpAnswer, type McpHome, type McpTool, mcpTools } from "./tools.ts";
@@ -13,6 +14,16 @@ import { type McpAnswer, type McpHome, type McpTool, mcpTools } from "./tools.ts
 interface ServerFor {
   readonly tenant: string | undefined;
   readonly version: string | undefined;
+}
+
+/** The tools work on an engine that is open already. */
+export function homeIn({
+  store,
+  own,
+  steering,
+}: Pick<Engine, "store" | "own" | "steering">): () => Promise<McpHome> {
+  const home: McpHome = { store, own, compact: (session) => steering.compact(session, {}) };
+  return () => Promise.resolve(home);
 }
 
 /** `open` is asked with each call: what cannot be opened is the failure of that call. */

@@ -1,9 +1,8 @@
 /** The MCP server over a Plimsoll object, published as `plimsoll/mcp`. */
 
 import type { McpServer } from "@modelcontextprotocol/server";
-import type { Plimsoll } from "../../plimsoll.ts";
-import { mcpServerOver } from "./mcp-server.ts";
-import type { McpHome } from "./tools.ts";
+import { engineOf, type Plimsoll } from "../../plimsoll.ts";
+import { homeIn, mcpServerOver } from "./mcp-server.ts";
 
 export interface McpServerOptions {
   /** Only the sessions of this tenant; without one, the sessions of all. */
@@ -17,13 +16,8 @@ export interface McpServerOptions {
  * the other (CVE-2026-25536).
  */
 export function createMcpServer(
-  plimsoll: Pick<Plimsoll, "store" | "own" | "steering">,
+  plimsoll: Plimsoll,
   { tenant, version }: McpServerOptions = {},
 ): McpServer {
-  const home = homeOf(plimsoll);
-  return mcpServerOver(() => Promise.resolve(home), { tenant, version });
-}
-
-function homeOf({ store, own, steering }: Pick<Plimsoll, "store" | "own" | "steering">): McpHome {
-  return { store, own, compact: (session) => steering.compact(session, {}) };
+  return mcpServerOver(homeIn(engineOf(plimsoll)), { tenant, version });
 }

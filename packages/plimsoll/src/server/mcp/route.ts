@@ -4,10 +4,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type AuthInfo, createMcpHandler } from "@modelcontextprotocol/server";
+import type { Engine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
-import { createMcpServer } from "./mcp.ts";
+import { homeIn, mcpServerOver } from "./mcp-server.ts";
 
 export interface McpExchange {
   readonly request: IncomingMessage;
@@ -30,11 +30,13 @@ const maxSubscriptions = 100;
 const warningMax = 300;
 
 export function createMcpRoute(
-  plimsoll: Plimsoll,
+  engine: Engine,
   { version, warn }: { readonly version: string; readonly warn: (message: string) => void },
 ): McpRoute {
+  const home = homeIn(engine);
+  // A server that two clients share sends the answers of one to the other (CVE-2026-25536).
   const handler = createMcpHandler(
-    ({ authInfo }) => createMcpServer(plimsoll, { version, ...tenantOf(authInfo) }),
+    ({ authInfo }) => mcpServerOver(home, { version, tenant: tenantOf(authInfo) }),
     { maxSubscriptions, onerror: ({ message }) => warn(`MCP: ${message.slice(0, warningMax)}`) },
   );
   return {
@@ -67,10 +69,10 @@ function authInfoOf({ tenant, isOwner }: Caller): AuthInfo {
 }
 
 /** Without a caller there is no server: nobody is the owner by default. */
-function tenantOf(authInfo: AuthInfo | undefined): { readonly tenant?: string } {
+function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
     throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
-  return authInfo.scopes.includes(ownerScope) ? {} : { tenant: authInfo.clientId };
+  return authInfo.scopes.includes(ownerScope) ? undefined : authInfo.clientId;
 }
 
 /** There is no stream to GET and no session to DELETE: each request stands for itself. */

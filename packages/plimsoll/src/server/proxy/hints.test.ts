@@ -1,7 +1,7 @@
 /** Names that clients give their conversations: what each says in headers, and that nobody finds another's by a name. */
 
 import { afterEach, describe, expect, test } from "vitest";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { ReceivedTurn } from "../../session/turn/turn.ts";
 import { wires } from "../../wire/wires.ts";
 import { readHints } from "./hints.ts";
@@ -55,9 +55,9 @@ describe("what headers say", () => {
   });
 });
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
-  for (const plimsoll of open.splice(0)) await plimsoll.close();
+  for (const engine of open.splice(0)) await engine.close();
 });
 
 interface Asking {
@@ -68,7 +68,7 @@ interface Asking {
 
 /** Sends what was said, by turns, and answers the last of it. */
 async function ask(
-  plimsoll: Plimsoll,
+  engine: Engine,
   { headers, words, tenant = "one" }: Asking,
 ): Promise<ReceivedTurn> {
   const input = words.map((text, index) => ({
@@ -79,17 +79,17 @@ async function ask(
   const body = new TextEncoder().encode(JSON.stringify({ model: "gpt-5.1", input }));
   const wire = wires["openai-responses"];
   const hints = readHints(headers);
-  const turn = await plimsoll.receive({ tenant, provider: "openai", wire, body, hints });
+  const turn = await engine.receive({ tenant, provider: "openai", wire, body, hints });
   const content = [{ type: "output_text", text: `Answer to ${words.at(-1)}` }];
   const answer = [{ type: "message", role: "assistant", content }];
   await turn.end({ status: "complete", answer: { outcome: "message", choices: [answer] } });
   return turn;
 }
 
-async function fresh(): Promise<Plimsoll> {
-  const plimsoll = await openPlimsoll({ store: "memory" });
-  open.push(plimsoll);
-  return plimsoll;
+async function fresh(): Promise<Engine> {
+  const engine = await openEngine({ store: "memory" });
+  open.push(engine);
+  return engine;
 }
 
 const root = { "session-id": "one", "thread-id": "one" };
@@ -102,16 +102,16 @@ const child = (thread: string): Headers => ({
 
 describe("who is who", () => {
   test("sub-agents of Codex that inherit a history are branches of its session, each its own", async () => {
-    const plimsoll = await fresh();
-    const main = await ask(plimsoll, { headers: root, words: ["go"] });
+    const engine = await fresh();
+    const main = await ask(engine, { headers: root, words: ["go"] });
     const inherited = ["go", "Answer to go"];
     const turns = [
-      await ask(plimsoll, { headers: child("two"), words: [...inherited, "your task"] }),
-      await ask(plimsoll, { headers: child("three"), words: [...inherited, "your task"] }),
-      await ask(plimsoll, { headers: root, words: [...inherited, "and then"] }),
+      await ask(engine, { headers: child("two"), words: [...inherited, "your task"] }),
+      await ask(engine, { headers: child("three"), words: [...inherited, "your task"] }),
+      await ask(engine, { headers: root, words: [...inherited, "and then"] }),
     ];
     expect(turns.map(({ session }) => session)).toEqual([1, 2, 3].map(() => main.session));
-    const snapshot = await plimsoll.store.snapshot(main.session);
+    const snapshot = await engine.store.snapshot(main.session);
     expect(snapshot?.branches.map(({ agent }) => agent)).toEqual([
       undefined,
       "collab_spawn:two",
@@ -121,11 +121,11 @@ describe("who is who", () => {
   });
 
   test("a sub-agent of opencode is in its parent's session", async () => {
-    const plimsoll = await fresh();
+    const engine = await fresh();
     const parent = { "x-session-id": "ses_a" };
     const sub = { "x-session-id": "ses_b", "x-parent-session-id": "ses_a" };
-    const main = await ask(plimsoll, { headers: parent, words: ["go"] });
-    const task = await ask(plimsoll, { headers: sub, words: ["look at the log"] });
+    const main = await ask(engine, { headers: parent, words: ["go"] });
+    const task = await ask(engine, { headers: sub, words: ["look at the log"] });
     expect(task.session).toBe(main.session);
     expect(task.branch).not.toBe(main.branch);
   });
@@ -133,10 +133,10 @@ describe("who is who", () => {
   test.each<Headers>([root, { "x-session-id": "ses_a" }, { "agent-session-id": "a" }])(
     "a name finds nothing of another tenant: %j",
     async (headers) => {
-      const plimsoll = await fresh();
-      const mine = await ask(plimsoll, { headers, words: ["go"] });
-      const theirs = await ask(plimsoll, { headers, words: ["go"], tenant: "two" });
-      const again = await ask(plimsoll, { headers, words: ["go", "Answer to go", "on"] });
+      const engine = await fresh();
+      const mine = await ask(engine, { headers, words: ["go"] });
+      const theirs = await ask(engine, { headers, words: ["go"], tenant: "two" });
+      const again = await ask(engine, { headers, words: ["go", "Answer to go", "on"] });
       expect(theirs.session).not.toBe(mine.session);
       expect(again.session).toBe(mine.session);
     },

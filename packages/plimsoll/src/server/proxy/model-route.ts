@@ -2,8 +2,8 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Agent } from "undici";
+import type { Engine } from "../../engine.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import type { ReceivedTurn, Turn } from "../../session/turn/turn.ts";
 import { credentialsOf } from "../../wire/format/credentials.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -20,7 +20,7 @@ import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
 import { watchAnswer } from "./watch-answer.ts";
 
 export interface Gateway {
-  readonly plimsoll: Plimsoll;
+  readonly engine: Engine;
   readonly agent: Agent;
   /** Where a provider's path lies; from the user's configuration only. */
   readonly upstream: (provider: string, path: string) => URL;
@@ -167,7 +167,7 @@ async function receive(
     wire: wires[route.wire],
   };
   try {
-    return await gateway.plimsoll.receive({
+    return await gateway.engine.receive({
       tenant: caller.tenant,
       provider: route.provider,
       wire: wires[route.wire],
@@ -214,7 +214,7 @@ export async function handleCount(
   checkJson(request);
   const body = await readBody(request);
   try {
-    const edited = await gateway.plimsoll
+    const edited = await gateway.engine
       .peek({
         tenant: caller.tenant,
         provider: route.provider,

@@ -23,7 +23,7 @@ import { recordSpans } from "./spans.ts";
 const flushMs = 1500;
 
 export function startExport(options: TelemetryOptions, signals: Signals): Telemetry {
-  const { plimsoll, upstreams, version, env, warn } = options;
+  const { engine, upstreams, version, env, warn } = options;
   diag.setLogger(sayOnce(warn), {
     logLevel: DiagLogLevel.WARN,
     suppressOverrideMessage: true,
@@ -34,12 +34,12 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
   const tracing = signals.hasTraces ? openTracing(resource, env) : undefined;
   const metering = signals.hasMetrics ? openMetering(resource, env) : undefined;
   const isCapturing = env["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] === "true";
-  const spans = recordSpans(plimsoll, {
+  const spans = recordSpans(engine, {
     tracer: (tracing ?? trace).getTracer("plimsoll", version),
     upstreams,
-    ...(isCapturing ? { content: contentReader(plimsoll.store) } : {}),
+    ...(isCapturing ? { content: contentReader(engine.store) } : {}),
   });
-  const figures = recordFigures(plimsoll, {
+  const figures = recordFigures(engine, {
     meter: (metering ?? metrics).getMeter("plimsoll", version),
     upstreams,
   });

@@ -1,8 +1,8 @@
 /** OpenTelemetry figures of turns and compactions. No session ids as attributes. */
 
 import type { Attributes, Meter } from "@opentelemetry/api";
+import type { Engine } from "../../engine.ts";
 import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
 import { boundedNames, maxModels } from "./metrics-labels.ts";
 
@@ -19,7 +19,7 @@ export interface FiguresWorld {
 }
 
 export function recordFigures(
-  plimsoll: Pick<Plimsoll, "subscribe">,
+  engine: Pick<Engine, "subscribe">,
   { meter, upstreams }: FiguresWorld,
 ): { readonly close: () => void } {
   const tokens = meter.createHistogram("gen_ai.client.token.usage", {
@@ -56,7 +56,7 @@ export function recordFigures(
     else if (event.type === "compaction-end")
       compactions.add(1, { "plimsoll.compaction.reason": event.reason });
   };
-  return { close: plimsoll.subscribe(({ event }) => take(event)) };
+  return { close: engine.subscribe(({ event }) => take(event)) };
 }
 
 function withError(common: Attributes, event: TurnEndEvent): Attributes {

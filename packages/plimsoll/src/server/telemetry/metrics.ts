@@ -1,8 +1,8 @@
 /** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. docs/metrics.md lists them. */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Engine } from "../../engine.ts";
 import type { TurnEndEvent } from "../../message/event.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { brokenRule } from "../../session/draft/validate-view.ts";
 import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 
@@ -14,7 +14,7 @@ export interface Metrics {
 }
 
 /** `providers`: the names that requests are counted by. */
-export function createMetrics(plimsoll: Plimsoll, providers: ReadonlySet<string>): Metrics {
+export function createMetrics(engine: Engine, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const overhead = new Histogram({
@@ -33,18 +33,18 @@ export function createMetrics(plimsoll: Plimsoll, providers: ReadonlySet<string>
     help: "Bytes in the archive, unpacked.",
     registers,
   });
-  countTurns(plimsoll, registry, providers);
-  countTokens(plimsoll, registry);
-  countMoney(plimsoll, registry);
-  countCompactions(plimsoll, registry);
-  countTools(plimsoll, registry);
-  countFailures(plimsoll, registry);
+  countTurns(engine, registry, providers);
+  countTokens(engine, registry);
+  countMoney(engine, registry);
+  countCompactions(engine, registry);
+  countTools(engine, registry);
+  countFailures(engine, registry);
 
   return {
     contentType: registry.contentType,
     observeOverhead: (seconds) => overhead.observe(seconds),
     render: async () => {
-      const figures = await plimsoll.store.figures();
+      const figures = await engine.store.figures();
       sessions.set(figures.sessions);
       archive.set(figures.archiveBytes);
       return registry.metrics();
@@ -60,7 +60,7 @@ function amount(figure: number | undefined): number {
 /** Turns in which something of ours failed and that have not ended: more than ever run at once. */
 const maxUnended = 10_000;
 
-function countTurns(plimsoll: Plimsoll, registry: Registry, providers: ReadonlySet<string>): void {
+function countTurns(engine: Engine, registry: Registry, providers: ReadonlySet<string>): void {
   const registers = [registry];
   const requests = new Counter({
     name: "plimsoll_requests_total",
@@ -76,11 +76,11 @@ function countTurns(plimsoll: Plimsoll, registry: Registry, providers: ReadonlyS
   });
   const providerOf = oneOf(providers);
   const degraded = new Set<string>();
-  plimsoll.on("degraded", ({ rung, turn }) => {
+  engine.on("degraded", ({ rung, turn }) => {
     // On the first rung the view is still there: that is no reason to send what the client sent.
     if (rung !== "view" && degraded.size < maxUnended) degraded.add(turn);
   });
-  plimsoll.on("turn-end", (event) => {
+  engine.on("turn-end", (event) => {
     const { provider, outcome, status, turn } = event;
     requests.inc({ provider: providerOf(provider), outcome, status });
     const hasFailed = degraded.delete(turn);
@@ -93,7 +93,7 @@ function passedBecause({ measurement, limit }: TurnEndEvent, hasFailed: boolean)
   return measurement.total > limit ? "over_limit" : "fits";
 }
 
-function countTokens(plimsoll: Plimsoll, registry: Registry): void {
+function countTokens(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const tokens = new Counter({
     name: "plimsoll_tokens_total",
@@ -112,7 +112,7 @@ function countTokens(plimsoll: Plimsoll, registry: Registry): void {
     help: "Tokens that clients sent and that did not go out, as the provider would count them.",
     registers,
   });
-  plimsoll.on("turn-end", ({ measurement, tokensBefore, usage }) => {
+  engine.on("turn-end", ({ measurement, tokensBefore, usage }) => {
     saved.inc(amount(tokensBefore - measurement.total));
     for (const component of ["system", "skills", "tools", "conversation"] as const) {
       context.set({ component }, measurement[component]);
@@ -125,7 +125,7 @@ function countTokens(plimsoll: Plimsoll, registry: Registry): void {
   });
 }
 
-function countMoney(plimsoll: Plimsoll, registry: Registry): void {
+function countMoney(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const modelOf = boundedNames(maxModels);
   const money = new Counter({
@@ -149,8 +149,8 @@ function countMoney(plimsoll: Plimsoll, registry: Registry): void {
     help: "What compactions cost more than the same requests without them, in US dollars: an estimate, where the cache is known.",
     registers,
   });
-  plimsoll.on("compaction-end", ({ worth }) => spent.inc(amount(worth?.priceUsd)));
-  plimsoll.on("turn-end", ({ model, usd, savedUsd }) => {
+  engine.on("compaction-end", ({ worth }) => spent.inc(amount(worth?.priceUsd)));
+  engine.on("turn-end", ({ model, usd, savedUsd }) => {
     saved.inc(amount(savedUsd));
     const label = modelOf(model);
     if (usd === undefined) unpriced.inc();
@@ -158,7 +158,7 @@ function countMoney(plimsoll: Plimsoll, registry: Registry): void {
   });
 }
 
-function countCompactions(plimsoll: Plimsoll, registry: Registry): void {
+function countCompactions(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const compactions = new Counter({
     name: "plimsoll_compactions_total",
@@ -178,17 +178,17 @@ function countCompactions(plimsoll: Plimsoll, registry: Registry): void {
     labelNames: ["by"],
     registers,
   });
-  plimsoll.on("tools-loaded", ({ rereadTokens }) =>
+  engine.on("tools-loaded", ({ rereadTokens }) =>
     reread.inc({ by: "tools" }, amount(rereadTokens)),
   );
-  plimsoll.on("compaction-end", ({ reason, tokensAfter, receipt }) => {
+  engine.on("compaction-end", ({ reason, tokensAfter, receipt }) => {
     compactions.inc({ reason });
     duration.observe(receipt.milliseconds / 1000);
     reread.inc({ by: "compaction" }, amount(tokensAfter));
   });
 }
 
-function countTools(plimsoll: Plimsoll, registry: Registry): void {
+function countTools(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const ownCalls = new Counter({
     name: "plimsoll_own_calls_total",
@@ -201,11 +201,11 @@ function countTools(plimsoll: Plimsoll, registry: Registry): void {
     help: "Tools that were held back, one count per conversation and tool.",
     registers,
   });
-  plimsoll.on("tools-deferred", ({ deferred: count }) => deferred.inc(amount(count)));
-  plimsoll.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
+  engine.on("tools-deferred", ({ deferred: count }) => deferred.inc(amount(count)));
+  engine.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
 }
 
-function countFailures(plimsoll: Plimsoll, registry: Registry): void {
+function countFailures(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const overflows = new Counter({
     name: "plimsoll_overflows_total",
@@ -230,11 +230,11 @@ function countFailures(plimsoll: Plimsoll, registry: Registry): void {
     help: "Commits that failed and were kept for later.",
     registers,
   });
-  plimsoll.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
-  plimsoll.on("degraded", ({ rung, reason }) => {
+  engine.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
+  engine.on("degraded", ({ rung, reason }) => {
     degraded.inc({ rung });
     const rule = brokenRule(reason);
     if (rule !== undefined) rejections.inc({ rule });
   });
-  plimsoll.on("store-error", () => storeErrors.inc());
+  engine.on("store-error", () => storeErrors.inc());
 }

@@ -1,6 +1,6 @@
 /** What telemetry is to the rest of the service. */
 
-import type { Plimsoll } from "../../plimsoll.ts";
+import type { Engine } from "../../engine.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -18,7 +18,7 @@ export interface Telemetry {
 }
 
 export interface TelemetryOptions {
-  readonly plimsoll: Pick<Plimsoll, "store" | "subscribe">;
+  readonly engine: Pick<Engine, "store" | "subscribe">;
   /** Where the requests of each provider go, by its name. */
   readonly upstreams: ReadonlyMap<string, { readonly baseUrl: string }>;
   readonly version: string;

@@ -12,13 +12,13 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import type { Engine } from "../../engine.ts";
 import type {
   CompactionEndEvent,
   OwnCallEvent,
   PlimsollEvent,
   TurnEndEvent,
 } from "../../message/event.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import {
   compactionAttributes,
   errorType,
@@ -62,7 +62,7 @@ const nothing: Gathered = { compactions: [], calls: [] };
 const nowhere: Place = { context: ROOT_CONTEXT, gathered: nothing };
 
 export function recordSpans(
-  plimsoll: Pick<Plimsoll, "subscribe">,
+  engine: Pick<Engine, "subscribe">,
   { tracer, upstreams, content }: SpansWorld,
 ): { readonly close: () => Promise<void> } {
   const running = new Map<string, Gathered>();
@@ -100,7 +100,7 @@ export function recordSpans(
     else if (place === undefined) gather(turn, event);
     else if (event.type === "compaction-end") compactionSpan(tracer, event, place);
   };
-  const unsubscribe = plimsoll.subscribe(({ event }) => take(event));
+  const unsubscribe = engine.subscribe(({ event }) => take(event));
   return {
     close: async () => {
       unsubscribe();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
+import { type Engine, openEngine } from "../../engine.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { openCacheModel } from "../../prompt/cache-model.ts";
 import { priceListOf } from "../../prompt/prices.ts";
 import type { PromptSection } from "../../prompt/sections.ts";
@@ -8,14 +8,14 @@ import { validate } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
 
 const model = "claude-sonnet-4-5";
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
 
-async function opened(window = 200_000): Promise<Plimsoll> {
+async function opened(window = 200_000): Promise<Engine> {
   const settings = { contextWindow: window, contextWindowBufferTokens: 0, maxOutputTokens: 1000 };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { anthropic: { models: { [model]: settings } } } },
   });
@@ -106,7 +106,7 @@ function withBlock(message: JsonObject, block: JsonObject | undefined): JsonObje
 
 /** A client that marks its system prompt and the end of its conversation, as coding agents do. */
 async function agentTurns(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   counts: readonly number[],
   { mark, clientMarks = 1, behind }: Marked,
 ): Promise<readonly { readonly original: JsonObject; readonly sent: JsonObject }[]> {

@@ -18,12 +18,12 @@ import { openWith, type Passed, pass, violationsOf } from "../../../test/generat
 import { archivedText } from "../../../test/generate/whole.ts";
 import type { JsonObject, Wire } from "../../../test/harness/json.ts";
 import { handlesIn } from "../../../test/harness/kept.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
 import { createMemoryStore } from "../../store/memory.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 
 const LIMIT = 40_000;
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 const servers: Server[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
@@ -33,7 +33,7 @@ afterEach(async () => {
   }
 });
 
-async function opened(options: PlimsollOptions = {}, limit = LIMIT): Promise<Plimsoll> {
+async function opened(options: EngineOptions = {}, limit = LIMIT): Promise<Engine> {
   const plimsoll = await openWith(limit, options);
   open.push(plimsoll);
   return plimsoll;
@@ -49,7 +49,7 @@ function output(bytes: number, name = "row"): string {
 
 /** Sends the result of a call that the model has just made. */
 function send(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   wire: Wire,
   words: string,
   head: JsonObject = { tools: [tool(wire)] },
@@ -220,7 +220,7 @@ describe("what stands behind the reference", () => {
     output(30_000, "step"),
   ].join("\n");
   const sentWith = async (
-    config: NonNullable<PlimsollOptions["config"]>,
+    config: NonNullable<EngineOptions["config"]>,
     head?: JsonObject,
   ): Promise<string> => {
     const plimsoll = await opened({ config });
@@ -255,7 +255,7 @@ describe("what stands behind the reference", () => {
   });
 
   /** A model that always says the same. */
-  async function model(say: string | number): Promise<NonNullable<PlimsollOptions["config"]>> {
+  async function model(say: string | number): Promise<NonNullable<EngineOptions["config"]>> {
     const server = createServer((request, response) => {
       request.resume();
       request.on("end", () => {
@@ -358,7 +358,7 @@ describe("what goes wrong", () => {
 
 test("in the library nothing leaves on arrival: whoever appends a result decides", async () => {
   const small = { contextWindow: LIMIT + 4000, tokenizer: "approximate" };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: {
       providers: { openai: { models: { small } } },

@@ -7,14 +7,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { eventually, within } from "../../../test/harness/waiting.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { SummaryPreparedEvent } from "../../message/event.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { receiptsOf } from "../inspect/receipts.ts";
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
 
 const servers: Server[] = [];
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();
@@ -70,14 +70,14 @@ function saying(content: string): (response: ServerResponse) => void {
 const KEY = "PLIMSOLL_TEST_SUMMARISER_KEY";
 process.env[KEY] = "secret-of-the-test";
 
-async function withSummariser(baseUrl: string | undefined, timeoutMs = 1_000): Promise<Plimsoll> {
+async function withSummariser(baseUrl: string | undefined, timeoutMs = 1_000): Promise<Engine> {
   const small = {
     contextWindow: 7_000,
     maxOutputTokens: 500,
     contextWindowBufferTokens: 500,
     tokenizer: "approximate",
   };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: {
       providers: { anthropic: { models: { small } } },
@@ -139,13 +139,13 @@ class Talk {
 const isWarned = ({ outcome }: Prepared): boolean => outcome.tokensAfter > 6_000 * 0.8;
 const isCompacted = ({ outcome }: Prepared): boolean => outcome.kind === "compacted";
 
-function preparedEvents(plimsoll: Plimsoll): SummaryPreparedEvent[] {
+function preparedEvents(plimsoll: Engine): SummaryPreparedEvent[] {
   const events: SummaryPreparedEvent[] = [];
   plimsoll.on("summary-prepared", (event) => events.push(event));
   return events;
 }
 
-async function nextEvent(plimsoll: Plimsoll, session: string): Promise<SummaryPreparedEvent> {
+async function nextEvent(plimsoll: Engine, session: string): Promise<SummaryPreparedEvent> {
   return eventually(8_000, "a prepared summary", async () => {
     const stored = await plimsoll.store.events({ session, after: 0, limit: 10_000 });
     const found = stored.findLast(({ event }) => event.type === "summary-prepared")?.event;
@@ -237,7 +237,7 @@ describe("a model that is no help", () => {
     expect(compacted.outcome.tokensAfter).toBeLessThanOrEqual(6_000);
   });
 
-  async function nextEventOrNothing(plimsoll: Plimsoll, talk: Talk): Promise<void> {
+  async function nextEventOrNothing(plimsoll: Engine, talk: Talk): Promise<void> {
     await talk.say();
     const { verdict } = await nextEvent(plimsoll, talk.session.id);
     expect(verdict).toBe("replaced");

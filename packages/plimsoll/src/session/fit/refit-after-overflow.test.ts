@@ -11,14 +11,14 @@ import {
 } from "../../../test/generate/bodies.ts";
 import { receive } from "../../../test/generate/rehearsal.ts";
 import { handlesIn } from "../../../test/harness/kept.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 
 const wire = "anthropic";
 
-function opened(contextWindow?: number): Promise<Plimsoll> {
+function opened(contextWindow?: number): Promise<Engine> {
   const window = contextWindow === undefined ? {} : { contextWindow };
   const providers = { anthropic: { tokenizer: "approximate", ...window } };
-  return openPlimsoll({ store: "memory", config: { providers } });
+  return openEngine({ store: "memory", config: { providers } });
 }
 
 /** So many tokens, in lines of their own. */

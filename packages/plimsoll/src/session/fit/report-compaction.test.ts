@@ -5,21 +5,21 @@ import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { openWith, type Passed, pass } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { evidenceClasses } from "../../message/receipt.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { receiptsOf } from "../inspect/receipts.ts";
 import { readArchived } from "../log/archive.ts";
 
 const LIMIT = 1500;
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
 
 /** When everything that was to be said of a session has been written down. */
 async function receipts(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   session: string,
   count: number,
 ): Promise<readonly CompactionEndEvent[]> {
@@ -33,7 +33,7 @@ async function receipts(
 }
 
 describe.each(WIRES)("%s", (wire) => {
-  async function talk(): Promise<{ plimsoll: Plimsoll; passed: readonly Passed[] }> {
+  async function talk(): Promise<{ plimsoll: Engine; passed: readonly Passed[] }> {
     const plimsoll = await openWith(LIMIT);
     open.push(plimsoll);
     const passed: Passed[] = [];
@@ -104,7 +104,7 @@ test("a rule of the user survives, and the receipt lists it as still said", asyn
     contextWindowBufferTokens: 500,
     tokenizer: "approximate",
   };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { anthropic: { models: { small } } } },
   });
@@ -136,7 +136,7 @@ test("what nobody could read is no reason to fail: binary, empty and endless mes
     contextWindowBufferTokens: 500,
     tokenizer: "approximate",
   };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: { providers: { openai: { models: { small } } } },
   });

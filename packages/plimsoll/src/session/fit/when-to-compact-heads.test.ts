@@ -17,8 +17,8 @@ import {
 import { receive } from "../../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../../test/harness/json.ts";
 import type { Config } from "../../config/schema.ts";
+import { openEngine } from "../../engine.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
-import { openPlimsoll } from "../../plimsoll.ts";
 
 const wire = "anthropic";
 const second = 1000;
@@ -60,7 +60,7 @@ const turns = 24;
 async function afterPause(scene: Scene): Promise<Seen> {
   const { window, head, factor = 1, maxTokens = 32_000, cost = {}, pause = 10 * minute } = scene;
   let now = 1_800_000_000_000;
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: {
       cost,

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import type { Config } from "../../config/schema.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { costOf } from "../../prompt/bill.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { priceListOf } from "../../prompt/prices.ts";
@@ -16,7 +16,7 @@ import { wires } from "../../wire/wires.ts";
 const limitTokens = 10_000;
 const minute = 60_000;
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
@@ -47,7 +47,7 @@ async function talkWith(
     maxOutputTokens: 1000,
     tokenizer: "tiktoken:o200k_base",
   };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: {
       cost,

@@ -4,14 +4,14 @@ import { afterEach, describe, expect, test } from "vitest";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
 import { truncate } from "../../compact/strategies/truncate.ts";
 import type { Config } from "../../config/schema.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
 import type { Strategy } from "../../message/strategy.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
 import type { Session } from "../library/session.ts";
 import type { PreparedTurn } from "../library/state.ts";
 import { emptyLog, remember, rememberInSession, type SessionLog, startBranch } from "../log/log.ts";
 import { mustRecover } from "./when-to-recover.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
@@ -25,17 +25,17 @@ const rule = "Never touch the tests.";
 type RecoveryMode = NonNullable<Config["context_config"]>["recovery_mode"];
 interface Opening {
   readonly mode?: RecoveryMode;
-  readonly strategies?: NonNullable<PlimsollOptions["parts"]>["strategies"];
+  readonly strategies?: NonNullable<EngineOptions["parts"]>["strategies"];
 }
 
-async function fresh({ mode, strategies }: Opening = {}): Promise<Plimsoll> {
+async function fresh({ mode, strategies }: Opening = {}): Promise<Engine> {
   const small = {
     contextWindow: WINDOW,
     maxOutputTokens: 500,
     contextWindowBufferTokens: 500,
     tokenizer: "approximate",
   };
-  const plimsoll = await openPlimsoll({
+  const plimsoll = await openEngine({
     store: "memory",
     config: {
       providers: { anthropic: { models: { small } } },
@@ -68,7 +68,7 @@ class Talk {
     this.session = session;
   }
 
-  static async begin(plimsoll: Plimsoll): Promise<Talk> {
+  static async begin(plimsoll: Engine): Promise<Talk> {
     const talk = new Talk(await plimsoll.session());
     await talk.say("Hello, can you help me?");
     await talk.say(`${goal} ${rule}`);

@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { JsonObject } from "../../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { readHints } from "../../server/proxy/hints.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
@@ -35,7 +35,7 @@ const pairs = readFileSync(
   .filter(({ wire }) => wire in wires);
 
 async function send(
-  plimsoll: Plimsoll,
+  plimsoll: Engine,
   wire: WireName,
   { headers, body }: Sent,
 ): Promise<Turn & { newMessages: number }> {
@@ -71,7 +71,7 @@ test("every wire has pairs", () => {
 });
 
 test.each(pairs)("$id $name is $relation", async (pair) => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const wire = pair.wire as WireName;
   const first = await send(plimsoll, wire, pair.first);
   const sent = pair.second.body[wires[wire].messagesField];
@@ -118,7 +118,7 @@ const named = (session: string, agent: string | undefined, ...messages: JsonObje
 });
 
 test("the same first question, asked again after an answer, is another conversation", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(plimsoll, "anthropic", body(user("hi")));
   await first.end({ status: "complete", answer: answerOf(assistant("Hello!")) });
   const second = await send(plimsoll, "anthropic", body(user("hi")));
@@ -134,7 +134,7 @@ test("the same first question, asked again after an answer, is another conversat
 });
 
 test("an answer that the client changed goes on in the same branch", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await first.end({ status: "complete", answer: answerOf(assistant("b, at length")) });
   const second = await send(
@@ -146,7 +146,7 @@ test("an answer that the client changed goes on in the same branch", async () =>
 });
 
 test("agents under one name never share a branch, even when they say the same", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const turns: Turn[] = [];
   for (const agent of [undefined, "a1", "a2", "a1"]) {
     const turn = await send(plimsoll, "anthropic", named("s", agent, user("same task")));
@@ -159,7 +159,7 @@ test("agents under one name never share a branch, even when they say the same", 
 });
 
 test("two requests at once on top of the same message become siblings", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await first.end({ status: "complete", answer: answerOf(assistant("b")) });
   const left = await send(
@@ -185,7 +185,7 @@ test("two requests at once on top of the same message become siblings", async ()
 });
 
 test("a second request on top of one that still runs does not pass for its continuation", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const running = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   const hasty = await send(
     plimsoll,
@@ -202,7 +202,7 @@ test("a second request on top of one that still runs does not pass for its conti
 });
 
 test("a complete answer that says no more than the half before it is complete", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await first.end({
     status: "incomplete",
@@ -219,7 +219,7 @@ test("a complete answer that says no more than the half before it is complete", 
 });
 
 test("an answer that cannot be recorded does not take its request with it", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const turn = await send(plimsoll, "anthropic", named("s", undefined, user("keep me")));
   const loop: Record<string, unknown> = {};
   loop["self"] = loop;
@@ -249,7 +249,7 @@ test.each([
   ["keys that come twice", call('{"a":1,"a":3}'), call('{"a":2,"a":3}')],
   ["bytes that are no UTF-8", invalid(0xfe), invalid(0xff)],
 ])("%s are two messages, and the bytes of both are kept", async (_name, one, other) => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   for (const bytes of [one, other, one]) {
     const hints = readHints({ "x-claude-code-session-id": "s" });
     const turn = await plimsoll.receive({
@@ -269,7 +269,7 @@ test.each([
 });
 
 test("an answer that was cut off may be left out of the next request", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(plimsoll, "anthropic", named("s", undefined, user("a")));
   await first.end({
     status: "incomplete",
@@ -280,7 +280,7 @@ test("an answer that was cut off may be left out of the next request", async () 
 });
 
 test("a session name of another tenant opens nothing", async () => {
-  const plimsoll = await openPlimsoll({ store: "memory" });
+  const plimsoll = await openEngine({ store: "memory" });
   const first = await send(
     plimsoll,
     "anthropic",

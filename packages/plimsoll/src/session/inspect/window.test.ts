@@ -6,8 +6,8 @@ import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { scripts } from "../../../test/generate/script.ts";
 import type { Wire } from "../../../test/harness/json.ts";
+import type { Engine } from "../../engine.ts";
 import type { WindowPicture } from "../../message/api.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
 import { detailsOf } from "./message-details.ts";
 
 const LIMIT = 1500;
@@ -16,7 +16,7 @@ const seed = 20261116;
 const script = scripts({ roundsMin: 8, roundsMax: 12 });
 
 interface Talk {
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   readonly session: string;
 }
 
@@ -62,7 +62,7 @@ async function pathOf({ plimsoll, session }: Talk, branch: string): Promise<read
 describe.each(WIRES)("%s", (wire) => {
   test("every message stands in one unit, in the order of the conversation", () =>
     afterCuts(wire, async (talk) => {
-      const picture = await talk.plimsoll.picture(talk.session);
+      const picture = await talk.plimsoll.inspect.picture(talk.session);
       const path = await pathOf(talk, picture.branch);
       expect(numbersIn(picture, path)).toEqual(path);
       expect(new Set(picture.units.map(({ id }) => id)).size).toBe(picture.units.length);
@@ -70,7 +70,7 @@ describe.each(WIRES)("%s", (wire) => {
 
   test("units are as large as their segments, the picture as its units, and about what the view measures", () =>
     afterCuts(wire, async ({ plimsoll, session }) => {
-      const { tokens, units } = await plimsoll.picture(session);
+      const { tokens, units } = await plimsoll.inspect.picture(session);
       for (const unit of units)
         expect(unit.segments.reduce((sum, segment) => sum + segment.tokens, 0)).toBe(unit.tokens);
       expect(units.reduce((sum, unit) => sum + unit.tokens, 0)).toBe(tokens);
@@ -83,7 +83,7 @@ describe.each(WIRES)("%s", (wire) => {
 
   test("what was taken out says by which edit, what it was, and under which handle it is", () =>
     afterCuts(wire, async ({ plimsoll, session }) => {
-      const { units, takenOutTokens } = await plimsoll.picture(session);
+      const { units, takenOutTokens } = await plimsoll.inspect.picture(session);
       const edits = new Map((await plimsoll.store.edits(session)).map((edit) => [edit.seq, edit]));
       const edited = units.filter((unit) => unit.edits !== undefined && unit.first !== undefined);
       expect(edited.length).toBeGreaterThan(0);
@@ -97,17 +97,17 @@ describe.each(WIRES)("%s", (wire) => {
 
   test("the picture before the first edit shows the conversation whole", () =>
     afterCuts(wire, async (talk) => {
-      const before = await talk.plimsoll.picture(talk.session, { at: { seq: 0 } });
+      const before = await talk.plimsoll.inspect.picture(talk.session, { at: { seq: 0 } });
       const path = await pathOf(talk, before.branch);
       expect(numbersIn(before, path)).toEqual(path);
       expect(before.units.some(({ edits }) => edits !== undefined)).toBe(false);
-      const now = await talk.plimsoll.picture(talk.session);
+      const now = await talk.plimsoll.inspect.picture(talk.session);
       expect(before.tokens).toBeGreaterThan(now.tokens);
     }));
 
   test("details tell what was said, what the model sees of it, and the edits between them", () =>
     afterCuts(wire, async ({ plimsoll, session }) => {
-      const { units } = await plimsoll.picture(session);
+      const { units } = await plimsoll.inspect.picture(session);
       const unit = units.find(({ first, edits }) => first !== undefined && edits !== undefined);
       const [first, last] = [unit?.first ?? 0, unit?.last ?? 0];
       const details = await detailsOf(plimsoll.store, session, { first, last });

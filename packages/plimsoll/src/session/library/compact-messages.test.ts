@@ -5,14 +5,14 @@ import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { MESSAGES_FIELD, violationsOf, withMessages } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
 import type { Wire } from "../../../test/harness/json.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject } from "../../message/json.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { wires } from "../../wire/wires.ts";
 
-let plimsoll: Plimsoll;
+let plimsoll: Engine;
 beforeAll(async () => {
-  plimsoll = await openPlimsoll({ store: "memory" });
+  plimsoll = await openEngine({ store: "memory" });
 });
 afterAll(() => plimsoll.close());
 

@@ -4,18 +4,18 @@ import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
+import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
 import type { EditAction } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { describeResult, utf8Bytes } from "../../offload/reference-text.ts";
-import { openPlimsoll, type Plimsoll, type PlimsollOptions } from "../../plimsoll.ts";
 import { anyReference, referenceTo } from "./granted-handles.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });
 
-type Config = NonNullable<PlimsollOptions["config"]>;
+type Config = NonNullable<EngineOptions["config"]>;
 type Defaults = NonNullable<Config["defaults"]>;
 
 const target = "anthropic/claude-small";
@@ -49,7 +49,7 @@ async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
   };
   const defaults = { toolResponseMaxBytes: 1500, ...setting.defaults };
   const providers = { anthropic: { models: { "claude-small": model } } };
-  const plimsoll = await openPlimsoll({ store: "memory", config: { providers, defaults } });
+  const plimsoll = await openEngine({ store: "memory", config: { providers, defaults } });
   open.push(plimsoll);
   const session = await plimsoll.session();
   await session.append({ role: "user", content: said });

@@ -7,10 +7,10 @@ import { WIRES } from "../../../test/respelled/habits.ts";
 import { bodyText } from "../../../test/respelled/run.ts";
 import { LOOK } from "../../../test/respelled/talk.ts";
 import { SPELLERS } from "../../../test/respelled/wires.ts";
-import type { Plimsoll } from "../../plimsoll.ts";
+import type { Engine } from "../../engine.ts";
 import type { ReceivedTurn } from "../turn/turn.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const plimsoll of open.splice(0)) await plimsoll.close();
 });

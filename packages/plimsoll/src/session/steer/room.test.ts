@@ -12,9 +12,9 @@ import {
 import { receive } from "../../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../../test/harness/json.ts";
 import type { Config } from "../../config/schema.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
+import { type Engine, openEngine } from "../../engine.ts";
 
-const open: Plimsoll[] = [];
+const open: Engine[] = [];
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close();
 });
@@ -27,9 +27,9 @@ interface Scene {
   readonly maxTokens?: number;
 }
 
-async function talk(scene: Scene): Promise<{ plimsoll: Plimsoll; session: string }> {
+async function talk(scene: Scene): Promise<{ plimsoll: Engine; session: string }> {
   const { config, toolTokens = 10, resultTokens, turns, maxTokens = 4_000 } = scene;
-  const plimsoll = await openPlimsoll({ store: "memory", config });
+  const plimsoll = await openEngine({ store: "memory", config });
   open.push(plimsoll);
   const messages: JsonObject[] = [said("Look at everything.")];
   let session = "";

@@ -6,9 +6,9 @@ import { seenFrom } from "../../../test/generate/seen.ts";
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
+import { openEngine } from "../../engine.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
-import { openPlimsoll } from "../../plimsoll.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
 import { type CompactThreads, createCompactThreads } from "./compact-thread.ts";
@@ -211,7 +211,7 @@ test("a large body is judged in the thread, by the same rules", async () => {
 
 test("a turn that must become smaller does so with an excerpt and a receipt of threads", async () => {
   const providers = { anthropic: { contextWindow: 20_000, tokenizer: "approximate" } };
-  const plimsoll = await openPlimsoll({ store: "memory", config: { providers } });
+  const plimsoll = await openEngine({ store: "memory", config: { providers } });
   const ended = new Promise<unknown>((resolve) =>
     plimsoll.on("compaction-end", ({ receipt }) => resolve(receipt.classes)),
   );

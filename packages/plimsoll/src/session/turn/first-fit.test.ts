@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Engine, openEngine } from "../../engine.ts";
 import type { Strategy } from "../../message/strategy.ts";
-import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { wires } from "../../wire/wires.ts";
 import type { Incoming } from "./context.ts";
 
@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => rmSync(data, { recursive: true, force: true }));
 
 interface Begun {
-  readonly plimsoll: Plimsoll;
+  readonly plimsoll: Engine;
   /** A compaction has begun, and waits. */
   readonly begun: Promise<void>;
   readonly goOn: () => void;
@@ -45,7 +45,7 @@ async function open(): Promise<Begun> {
     },
   };
   const strategies = [slow, { ...slow, name: "next" }];
-  const plimsoll = await openPlimsoll({ data, config: { providers }, parts: { strategies } });
+  const plimsoll = await openEngine({ data, config: { providers }, parts: { strategies } });
   plimsoll.on("store-error", ({ message }) => storeErrors.push(message));
   return { plimsoll, begun: begun.promise, goOn: told.resolve, asked: () => asked };
 }
@@ -67,7 +67,7 @@ function incoming(...said: readonly string[]): Incoming {
 
 /** From the database alone. */
 async function stored() {
-  const plimsoll = await openPlimsoll({ data, config: { providers } });
+  const plimsoll = await openEngine({ data, config: { providers } });
   try {
     const [session] = await plimsoll.store.sessions({ limit: 1 });
     if (session === undefined) return undefined;

@@ -126,28 +126,27 @@ const protectedFrom = [0, 0.35, 0.7, 2] as const;
 /** So much above the goal is better than to lose what matters. */
 const worthMore = 1.15;
 
+function weightsIn(lines: LineIndex, wish: Wish): Float64Array | undefined {
+  if (wish.weigh === undefined) return undefined;
+  const texts = lines.starts.map((_, line) => lines.textOf(line));
+  return weightsOf(texts, wish);
+}
+
 function shorten(task: Task): Shortened | undefined {
-  const { code, wish, root, language, numbered } = task;
+  const { code, wish, language, numbered } = task;
   const lines = new LineIndex(code);
-  const outline = outlineOf(root, language, lines);
-  const weights =
-    wish.weigh === undefined
-      ? undefined
-      : weightsOf(
-          lines.starts.map((_, line) => lines.textOf(line)),
-          wish,
-        );
+  const outline = outlineOf(task.root, language, lines);
+  const weights = weightsIn(lines, wish);
   const whole = numbered === undefined ? code : numbered.before + code + numbered.after;
   const before = wish.count(whole);
   const goal = before * wish.ratio;
   let best: Shortened | undefined;
   for (const from of weights === undefined ? [2] : protectedFrom) {
-    const isProtected = (line: number): boolean => (weights?.[line] ?? 0) > from;
-    const parts = {
+    const parts: Outline = {
       lines,
       language,
       root: outline,
-      isProtected,
+      isProtected: (line) => (weights?.[line] ?? 0) > from,
       allowsInline: numbered === undefined,
     };
     const shorter = elide(parts, task, goal, before);
@@ -170,12 +169,28 @@ const maxBrokenTier = 2;
 
 function elide(outline: Outline, task: Task, goal: number, before: number): Shortened | undefined {
   const { lines } = outline;
+  const edits = sound(bestEdits(outline, task, goal, before), task, lines);
+  if (edits.length === 0) return undefined;
+  const text = apply(edits, task, lines);
+  return { text, tokens: task.wish.count(text) };
+}
+
+/** Those that come nearest to the goal from below, or else make it smallest. */
+function bestEdits(
+  outline: Outline,
+  task: Task,
+  goal: number,
+  before: number,
+): readonly CodeEdit[] {
+  const { lines } = outline;
   const candidates = candidatesOf(outline).filter(
     ({ tier }) => task.cleanness === "clean" || tier <= maxBrokenTier,
   );
   const charsPerToken = task.code.length / Math.max(1, before);
-  let best: readonly CodeEdit[] = [];
-  let bestTokens = before;
+  let best: { readonly edits: readonly CodeEdit[]; readonly tokens: number } = {
+    edits: [],
+    tokens: before,
+  };
   let little: Trial = { needed: 0, tokens: before };
   let much: Trial | undefined;
   let needed = before - goal;
@@ -183,20 +198,14 @@ function elide(outline: Outline, task: Task, goal: number, before: number): Shor
     const edits = settle(chooseEdits(candidates, lines, needed * charsPerToken), lines);
     const tokens = task.wish.count(apply(edits, task, lines));
     const isBetter =
-      bestTokens > goal ? tokens < bestTokens : tokens <= goal && tokens > bestTokens;
-    if (isBetter) {
-      best = edits;
-      bestTokens = tokens;
-    }
+      best.tokens > goal ? tokens < best.tokens : tokens <= goal && tokens > best.tokens;
+    if (isBetter) best = { edits, tokens };
     if (tokens <= goal && tokens >= goal * nearGoal) break;
     if (tokens > goal) little = { needed, tokens };
     else much = { needed, tokens };
     needed = nextTrial(little, much, goal);
   }
-  const edits = sound(best, task, lines);
-  if (edits.length === 0) return undefined;
-  const text = apply(edits, task, lines);
-  return { text, tokens: task.wish.count(text) };
+  return best.edits;
 }
 
 function edited(edits: readonly CodeEdit[], lines: LineIndex): string {

@@ -170,22 +170,33 @@ function runEdits(
   const [first] = run;
   const last = run.at(-1);
   if (first === undefined || last === undefined) return [];
-  const { lines, language, allowsInline } = outline;
+  const { lines, allowsInline } = outline;
   if (touches(first.start, last.end, lines, outline.isProtected)) return [];
   if (!isAlone(first.start, last.end, lines)) {
-    const canBeInside = allowsInline && language.hasBlockComment && region.kind !== "root";
+    const hasComment = outline.language.hasBlockComment;
+    const canBeInside = allowsInline && hasComment && region.kind !== "root";
     return canBeInside ? inlineEdits(run, region) : [];
   }
-  const range = { first: lines.lineOf(first.start), last: lines.lineOf(last.end) };
+  const starts = run.slice(1).map((item) => item.start);
+  return lineEdits({ start: first.start, end: last.end, starts }, outline, isWhole);
+}
+
+/** A mark in place of whole lines, unless it is as long as they are. */
+function lineEdits(
+  gone: { readonly start: number; readonly end: number; readonly starts: readonly number[] },
+  { lines, language }: Outline,
+  isWhole: boolean,
+): readonly CodeEdit[] {
+  const range = { first: lines.lineOf(gone.start), last: lines.lineOf(gone.end) };
   const start = lines.startOf(range.first);
-  const indent = lines.text.slice(start, first.start);
+  const indent = lines.text.slice(start, gone.start);
   // A program needs something where its grammar wants a statement; a comment is none.
   const body = isWhole && language.emptyBody !== undefined ? `${language.emptyBody}  ` : "";
   const partial = `${indent}${language.lineComment} `;
   const lead = `${indent}${body}${language.lineComment} `;
   const end = lines.endOf(range.last);
   if (end - start < lead.length + markChars) return [];
-  const later = { starts: run.slice(1).map((item) => item.start), lead: partial };
+  const later = { starts: gone.starts, lead: partial };
   return [{ start, end, lines: range, lead, tail: "", later }];
 }
 
@@ -219,22 +230,10 @@ const leastInsideLines = 3;
 /** Of a long text its first line and its end. */
 function addInside(region: Region, outline: Outline, add: Add): void {
   const { lines, isProtected } = outline;
-  const from = lines.lineOf(region.start);
-  const to = lines.lineOf(region.end);
-  const isBlock = region.kind === "string" || lines.text.startsWith("/*", region.start);
-  let first = from + 1;
-  const opening = lines.text.slice(region.start, lines.endOf(from));
-  const saysNothing = !/[\p{L}\p{N}]/u.test(opening.replace(/^[a-zA-Z]{0,2}["'`]/, ""));
-  if (saysNothing && isBlock) first++;
-  const last = isBlock ? to - 1 : to;
+  const { first, last } = insideOf(region, lines);
   if (last - first + 1 < leastInsideLines) return;
   for (let line = first; line <= last; line++) if (isProtected(line)) return;
-  const text = lines.textOf(first);
-  const lead =
-    region.kind === "string"
-      ? (/^\s*/.exec(text)?.[0] ?? "")
-      : (/^\s*(?:\/\/[/!]?|#+!?|\*)?[ \t]?/.exec(text)?.[0] ?? "");
-  const marked = isBlock || /\S/.test(lead) ? lead : `${lead}${outline.language.lineComment} `;
+  const lead = leadInside(region, outline, first);
   const later = Array.from({ length: last - first }, (_, index) =>
     lines.startOf(first + 1 + index),
   );
@@ -242,11 +241,38 @@ function addInside(region: Region, outline: Outline, add: Add): void {
     start: lines.startOf(first),
     end: lines.endOf(last),
     lines: { first, last },
-    lead: marked,
+    lead,
     tail: "",
-    later: { starts: later, lead: marked },
+    later: { starts: later, lead },
   };
   add(last - first >= 5 ? 0 : 2, [edit]);
+}
+
+function isBlock({ kind, start }: Region, { text }: LineIndex): boolean {
+  return kind === "string" || text.startsWith("/*", start);
+}
+
+/** Its lines without those that open and close it; where the opening one of a block says nothing, the next one opens it. */
+function insideOf(
+  region: Region,
+  lines: LineIndex,
+): { readonly first: number; readonly last: number } {
+  const from = lines.lineOf(region.start);
+  const to = lines.lineOf(region.end);
+  if (!isBlock(region, lines)) return { first: from + 1, last: to };
+  const opening = lines.text.slice(region.start, lines.endOf(from));
+  const saysNothing = !/[\p{L}\p{N}]/u.test(opening.replace(/^[a-zA-Z]{0,2}["'`]/, ""));
+  return { first: saysNothing ? from + 2 : from + 1, last: to - 1 };
+}
+
+/** What a mark inside begins with, so that it is as much a comment or a string as the line in whose place it stands. */
+function leadInside(region: Region, { lines, language }: Outline, line: number): string {
+  const text = lines.textOf(line);
+  const lead =
+    region.kind === "string"
+      ? (/^\s*/.exec(text)?.[0] ?? "")
+      : (/^\s*(?:\/\/[/!]?|#+!?|\*)?[ \t]?/.exec(text)?.[0] ?? "");
+  return isBlock(region, lines) || /\S/.test(lead) ? lead : `${lead}${language.lineComment} `;
 }
 
 const leastLeft = 60;

@@ -97,10 +97,16 @@ interface Span {
   readonly end: number;
 }
 
-function findRegions(root: SyntaxNode, language: Language, lines: LineIndex): readonly Region[] {
+/** All that may be a region. */
+function kindsOf(language: Language): readonly string[] {
   const { functions, classes = [], members, blocks, literals, comments, strings } = language;
   const all = [functions, classes, members, blocks, literals, comments, strings].flat();
-  const found = root.findAll({ rule: { any: [...new Set(all)].map((kind) => ({ kind })) } });
+  return [...new Set(all)];
+}
+
+function findRegions(root: SyntaxNode, language: Language, lines: LineIndex): readonly Region[] {
+  const { comments, strings } = language;
+  const found = root.findAll({ rule: { any: kindsOf(language).map((kind) => ({ kind })) } });
   const isComment = (node: SyntaxNode): boolean => comments.includes(String(node.kind()));
   const large = found.filter((node) => {
     const { start, end } = spanOf(node);
@@ -193,12 +199,17 @@ function commentRegions(nodes: readonly Span[], lines: LineIndex): readonly Regi
   return regions;
 }
 
-function listOf(node: SyntaxNode, kind: RegionKind, language: Language, lines: LineIndex): Region {
-  const { start, end } = spanOf(node);
+/** Its children; some grammars have a list between a block and its statements. */
+function listedIn(node: SyntaxNode): readonly SyntaxNode[] {
   const children = node.namedChildren();
   const [only] = children;
   const isWrapped = children.length === 1 && String(only?.kind()) === "statement_list";
-  const nodes = isWrapped && only !== undefined ? only.namedChildren() : children;
+  return isWrapped && only !== undefined ? only.namedChildren() : children;
+}
+
+function listOf(node: SyntaxNode, kind: RegionKind, language: Language, lines: LineIndex): Region {
+  const { start, end } = spanOf(node);
+  const nodes = listedIn(node);
   const items: Item[] = [];
   for (const [index, child] of nodes.entries()) {
     const item = itemOf(child, index === 0, language, lines.text);

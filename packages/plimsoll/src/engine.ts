@@ -1,0 +1,391 @@
+/**
+ * The parts put together: a store, its sessions and its events. Server, command line and benchmarks work with it; programs
+ * of others see `plimsoll.ts`.
+ */
+
+import { createHmac } from "node:crypto";
+import { checkConfig } from "./config/config.ts";
+import { openDataFolder } from "./config/data-folder.ts";
+import type { Config } from "./config/schema.ts";
+import type { TurnPoint } from "./message/api.ts";
+import { errorMessage, PlimsollError } from "./message/error.ts";
+import type { EmittedEvent, PlimsollEvent, PlimsollEventType } from "./message/event.ts";
+import type { Sign } from "./message/handle.ts";
+import type { Strategy } from "./message/strategy.ts";
+import { newSession, resumeSession, type SessionOptions } from "./open-session.ts";
+import type { WordVectors } from "./search/vectors.ts";
+import { createBackground } from "./session/fit/background.ts";
+import { createDebug } from "./session/fit/debug.ts";
+import { createPhaseWatch } from "./session/fit/phases.ts";
+import { countWith, usualChain, usualTokenizer } from "./session/fit/usual-chain.ts";
+import { createSessionCache } from "./session/identify/find-session.ts";
+import { createPrefixMemory } from "./session/identify/last-request.ts";
+import { createReferences } from "./session/identify/provider-ids.ts";
+import { type CostOf, type CostReport, costOf } from "./session/inspect/cost.ts";
+import { pointOf } from "./session/inspect/turn-history.ts";
+import { createPictures, type Pictures } from "./session/inspect/window.ts";
+import { compactOnce, type OneOff, type OneOffTask } from "./session/library/compact-messages.ts";
+import type { Session, SessionContext } from "./session/library/session.ts";
+import { createEventBus } from "./session/log/event-bus.ts";
+import type { Mender } from "./session/log/mend.ts";
+import { openStore } from "./session/log/open-store.ts";
+import { createLogSaver } from "./session/log/save.ts";
+import { createStoreHealth, type StoreHealth } from "./session/log/store-health.ts";
+import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
+import { createCalibrations } from "./session/measure/calibrations.ts";
+import { createHeadCounts } from "./session/measure/head-counts.ts";
+import { createFactsReader } from "./session/measure/message-facts.ts";
+import { createHeadReader } from "./session/measure/preamble.ts";
+import { createPrices } from "./session/measure/prices.ts";
+import { createTargets } from "./session/measure/target.ts";
+import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
+import { createTokenCounter, type SessionTokenCounter } from "./session/measure/token-counter.ts";
+import { createSummariser, type SummariserSettings } from "./session/models/summariser.ts";
+import { loadWordVectors } from "./session/models/word-vectors.ts";
+import { createSteering, type Steering } from "./session/steer/steer.ts";
+import { createCompactThreads } from "./session/threads/compact-thread.ts";
+import { createOfferReader } from "./session/tools/own-tools-offer.ts";
+import type { Incoming, TurnContext } from "./session/turn/context.ts";
+import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.ts";
+import { peekBody } from "./session/turn/peek.ts";
+import { type ReceivedTurn, receiveTurn } from "./session/turn/turn.ts";
+import type { Store } from "./store/store.ts";
+import { newViolations } from "./wire/validate/validate.ts";
+
+export interface EngineOptions {
+  /** Folder for database and keys. */
+  readonly data?: string;
+  /** Keep nothing beyond the process. */
+  readonly store?: "memory";
+  /** It has the data folder to itself, by its lock. */
+  readonly isService?: boolean;
+  readonly config?: Config;
+  /** Other parts than the usual ones. */
+  readonly parts?: Partial<Omit<Parts, "strategies">> & {
+    readonly strategies?: ChosenStrategies;
+  };
+}
+
+/** The whole chain, or what to make of the usual one. */
+export type ChosenStrategies =
+  | readonly Strategy[]
+  | ((usual: readonly Strategy[]) => readonly Strategy[]);
+
+/** What may be replaced by something of the caller's. */
+export interface Parts {
+  readonly strategies: readonly Strategy[];
+  readonly validate: TurnContext["validate"];
+  readonly store: Store;
+  readonly counter: SessionTokenCounter;
+  /** Milliseconds since 1970: how old a provider's cache is. */
+  readonly now: () => number;
+  /** More than these are read from the store again when they are asked for. */
+  readonly sessionsInMemory?: number;
+}
+
+export interface Engine {
+  /** A new session, or an earlier one by its id. */
+  session(options?: SessionOptions | string): Promise<Session>;
+  /** A request as a client sent it over the wire: the proxy's way in. */
+  receive(incoming: Incoming): Promise<ReceivedTurn>;
+  /** The bytes that would be sent of it, and nothing is recorded; undefined when they are the client's own. */
+  peek(incoming: Incoming): Promise<Uint8Array | undefined>;
+  /** A list of messages brought to a number of tokens, outside of any session: nothing is recorded. */
+  compactMessages(task: OneOffTask): Promise<OneOff>;
+  /** What Plimsoll's own tools answer, and the search of a session. */
+  readonly own: OwnAnswers;
+  /** Undo, restore, checkpoint, pin, compact. */
+  readonly steering: Steering;
+  readonly inspect: Inspection;
+  readonly store: Store;
+  readonly health: Health;
+  readonly settings: Settings;
+  readonly sign: Sign;
+  on<T extends PlimsollEventType>(
+    type: T,
+    handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
+  ): () => void;
+  /** All events with tenant and number, for those who serve them on. */
+  subscribe(handler: (event: EmittedEvent) => void): () => void;
+  /** Loads the usual tokenizer ahead of the first request: it takes a moment, once. */
+  warmUp(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What people are shown of sessions. */
+export interface Inspection {
+  /** What fills the window of a session, in order. */
+  readonly picture: Pictures;
+  /** Its turns, newest first. */
+  turns(session: string, limit: number): Promise<readonly TurnPoint[]>;
+  /** What a session has cost, or all of a tenant's; `tenant` undefined means all. */
+  cost(of: CostOf): Promise<CostReport>;
+}
+
+/** What is wrong with the store right now. */
+export interface Health extends Pick<StoreHealth, "problems" | "notices"> {
+  /** Looks at the whole database, beside everything else: what is spoilt is put aside and announced. */
+  check(): Promise<void>;
+}
+
+export interface Settings {
+  now(): Config;
+  /** Limits and how progress is shown hold from the next turn on; the rest of a configuration is read when the engine opens. */
+  change(config: Config): void;
+}
+
+/** Turns that are still running when the engine closes get this long to end. */
+const closeTimeoutMs = 3000;
+
+function closedError(): PlimsollError {
+  const message = "Plimsoll was closed before this was sent: start it, and send it again.";
+  return new PlimsollError("CLOSED", message, { status: 503 });
+}
+
+export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
+  const config = checkConfig(options.config ?? {}, "config");
+  const opened = await openContext(options, config);
+  const { context, counter, mender } = opened;
+  const { bus, store, sign, own } = context;
+  return {
+    session: (wanted = {}) =>
+      typeof wanted === "string"
+        ? resumeSession(context, config, wanted)
+        : newSession(context, config, wanted),
+    receive: (incoming) => receiveTurn(context, incoming),
+    peek: (incoming) => peekBody(context, incoming),
+    compactMessages: (task) => compactOnce(context, task),
+    own,
+    steering: createSteering(context),
+    inspect: {
+      picture: context.picture,
+      turns: async (session, limit) =>
+        (await store.turns(session, limit)).map((turn) => pointOf(context.pricesOf, turn)),
+      cost: (of) => costOf(context, of),
+    },
+    store,
+    health: {
+      get problems() {
+        return context.health.problems;
+      },
+      notices: context.health.notices,
+      check: mender.check,
+    },
+    settings: {
+      now: () => context.config,
+      change: (next) => {
+        context.config = withLimits(context.config, next);
+      },
+    },
+    sign,
+    on: (type, handler) =>
+      bus.subscribe(({ event }) => {
+        if (event.type === type) handler(event as Parameters<typeof handler>[0]);
+      }),
+    subscribe: bus.subscribe,
+    warmUp: () => counter.prepare(usualTokenizer),
+    close: () => close(opened),
+  };
+}
+
+async function close({ context, counter, mender, threads, closing }: OpenedContext): Promise<void> {
+  closing.abort(closedError());
+  await mender.idle();
+  await context.openTurns.close(closeTimeoutMs);
+  await context.background.idle();
+  await context.own.close();
+  await threads.close();
+  await context.saver.close();
+  await counter.close();
+  await context.store.close();
+}
+
+interface OpenedContext {
+  readonly context: Assembled;
+  readonly counter: SessionTokenCounter;
+  readonly mender: Mender;
+  readonly threads: ReturnType<typeof createCompactThreads>;
+  readonly closing: AbortController;
+}
+
+async function openContext(options: EngineOptions, config: Config): Promise<OpenedContext> {
+  const folder =
+    options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
+  const counter = options.parts?.counter ?? createTokenCounter();
+  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
+  const vectors = await loadWordVectors();
+  const count = countWith(counter);
+  const threads = createCompactThreads();
+  const closing = new AbortController();
+  const bus = createEventBus();
+  const health = createStoreHealth();
+  const now = options.parts?.now ?? Date.now;
+  const opened = await openStore({
+    config,
+    folder,
+    given: options.parts?.store,
+    isService: options.isService === true,
+    bus,
+    health,
+    now,
+  });
+  // Without what was remembered the engine works all the same.
+  const stored = await opened.store.memories("").catch(() => new Map<string, object>());
+  const context = assemble({
+    config,
+    targetMemories: createTargetMemories(stored),
+    closing: closing.signal,
+    store: opened.store,
+    own: createOwnAnswers({
+      store: opened.store,
+      count,
+      ready: () => counter.prepare(usualTokenizer),
+      ...(vectors === undefined ? {} : { vectors }),
+    }),
+    counter,
+    count,
+    vectors,
+    sign: signWith(folder?.key ?? crypto.getRandomValues(new Uint8Array(32))),
+    strategies: chainOf(
+      options.parts?.strategies,
+      usualChain(config, { count, vectors, excerpt: threads.excerpt }),
+    ),
+    makeReceipt: threads.makeReceipt,
+    validate: options.parts?.validate ?? newViolations,
+    ...(options.parts?.validate === undefined ? { validateAside: threads.validate } : {}),
+    now,
+    bus,
+    health,
+    mender: opened.mender,
+    ...(options.parts?.sessionsInMemory === undefined
+      ? {}
+      : { sessionsInMemory: options.parts.sessionsInMemory }),
+  });
+  opened.onLost(context.sessions.abandon);
+  return { context, counter, mender: opened.mender, threads, closing };
+}
+
+function signWith(key: Uint8Array): Sign {
+  return (text) => createHmac("sha256", key).update(text).digest();
+}
+
+function withLimits(config: Config, { context_config: limits, progress }: Config): Config {
+  const { min_limit, default_limit, warning_threshold, per_agent, per_llm } = limits ?? {};
+  return {
+    ...config,
+    context_config: {
+      ...config.context_config,
+      min_limit,
+      default_limit,
+      warning_threshold,
+      per_agent,
+      per_llm,
+    },
+    progress,
+  };
+}
+
+function chainOf(
+  wanted: ChosenStrategies | undefined,
+  usual: readonly Strategy[],
+): readonly Strategy[] {
+  return typeof wanted === "function" ? wanted(usual) : (wanted ?? usual);
+}
+
+type Assembly = Parts &
+  Pick<
+    TurnContext,
+    "config" | "sign" | "count" | "closing" | "own" | "bus" | "makeReceipt" | "validateAside"
+  > & {
+    readonly health: StoreHealth;
+    readonly mender: Mender;
+    readonly vectors?: WordVectors | undefined;
+    readonly targetMemories: TargetMemories;
+  };
+
+type Assembled = Omit<SessionContext, "config"> & {
+  /** Limits may change while the engine is open. */
+  config: Config;
+  readonly openTurns: ClosableTurns;
+  readonly health: StoreHealth;
+};
+
+function assemble(parts: Assembly): Assembled {
+  const { config, store, counter, sign, bus, now, targetMemories } = parts;
+  const facts = createFactsReader(counter);
+  const sessions = createSessionCache(store, now, parts.sessionsInMemory);
+  const targets = createTargets(config, now, targetMemories);
+  const areas = config.priority_areas ?? [];
+  const calibrations = createCalibrations(targetMemories);
+  return {
+    ...parts,
+    facts,
+    sessions,
+    targets,
+    areas,
+    picture: createPictures({ store, facts, targets, areas, logOf: sessions.byId }),
+    sign,
+    saver: createLogSaver({
+      health: parts.health,
+      store,
+      bus,
+      now,
+      forget: sessions.forget,
+      onConflict: parts.mender.noteConflict,
+      targetMemories,
+    }),
+    openTurns: createOpenTurns(),
+    tokenizers: tokenizersOf(config),
+    heads: createHeadReader(facts),
+    offers: createOfferReader(facts, config, parts.vectors),
+    prefixes: createPrefixMemory(),
+    watch: createPhaseWatch(bus, now),
+    references: createReferences(store),
+    exclusively: createQueues(),
+    calibrations,
+    headCounts: createHeadCounts(calibrations),
+    pricesOf: createPrices(config),
+    background: createBackground((error) =>
+      process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
+    ),
+    ...summariserOf(config, now),
+    debug: createDebug(process.env["CONTEXT_DEBUG"] === "true", (line) =>
+      process.stderr.write(line),
+    ),
+  };
+}
+
+function summariserOf(config: Config, now: () => number): Pick<TurnContext, "summariser"> {
+  const { summariser } = config;
+  if (summariser === undefined) return {};
+  return { summariser: createSummariser(withoutAbsent(summariser), { now, env: process.env }) };
+}
+
+function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as unknown as SummariserSettings;
+}
+
+/** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */
+function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
+  const settings = Object.values(providers).flatMap((provider) => [
+    provider,
+    ...Object.values(provider.models ?? {}),
+  ]);
+  return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
+}
+
+/** One after the other for each name; a name without work is forgotten. */
+function createQueues(): TurnContext["exclusively"] {
+  const last = new Map<string, Promise<unknown>>();
+  return async (name, work) => {
+    const before = last.get(name) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    last.set(name, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(name) === mine) last.delete(name);
+    }
+  };
+}

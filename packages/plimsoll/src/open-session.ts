@@ -1,0 +1,103 @@
+/** A session of the library: a new one, or an earlier one by its id. */
+
+import type { Config } from "./config/schema.ts";
+import { PlimsollError } from "./message/error.ts";
+import type { JsonObject } from "./message/json.ts";
+import { decodeMessage } from "./session/draft/encode.ts";
+import {
+  createSession,
+  type Session,
+  type SessionContext,
+  type WireOfProvider,
+} from "./session/library/session.ts";
+import { pathTo, type SessionLog } from "./session/log/log.ts";
+import type { Store } from "./store/store.ts";
+import type { Wire } from "./wire/format/wire.ts";
+import { wires } from "./wire/wires.ts";
+
+export interface SessionOptions {
+  readonly agent?: string;
+  /** 1 is the highest: what it says is taken out last, and its limit is a fifth wider. */
+  readonly priority?: 1 | 2 | 3;
+}
+
+/** What the library's own sessions belong to. */
+const libraryTenant = "library";
+
+/** The first is what a provider of this family speaks unless it is asked otherwise. */
+const wiresByFamily: ReadonlyMap<string, readonly Wire[]> = new Map([
+  ["anthropic", [wires.anthropic]],
+  ["openai", [wires["openai-chat"], wires["openai-responses"]]],
+]);
+
+function wireOfProvider(config: Config): WireOfProvider {
+  return (provider, wanted) => {
+    const settings = new Map(Object.entries(config.providers ?? {})).get(provider);
+    const spoken = wiresByFamily.get(settings?.wire ?? provider);
+    if (spoken === undefined)
+      throw new PlimsollError(
+        "CONFIG_INVALID",
+        `The provider "${provider}" is not known: use anthropic or openai, or name it under providers with its wire.`,
+      );
+    const wire = spoken.find(({ name }) => wanted === undefined || name === wanted);
+    if (wire !== undefined) return wire;
+    throw new PlimsollError(
+      "USAGE",
+      `${provider} does not speak ${wanted}: use ${spoken.map(({ name }) => name).join(" or ")}.`,
+    );
+  };
+}
+
+export async function newSession(
+  context: SessionContext,
+  config: Config,
+  { agent, priority }: SessionOptions,
+): Promise<Session> {
+  const named = agent === undefined ? {} : { agent };
+  const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
+  return createSession(context, wireOfProvider(config), {
+    log,
+    said: [],
+    ...named,
+    ...(priority === undefined ? {} : { priority }),
+  });
+}
+
+export async function resumeSession(
+  context: SessionContext,
+  config: Config,
+  id: string,
+): Promise<Session> {
+  const log = await context.sessions.byId(id).catch(async (error: unknown) => {
+    // What is spoilt is put aside, and not there then.
+    if (await context.mender.mend(error)) return undefined;
+    throw error;
+  });
+  if (log === undefined) {
+    throw new PlimsollError(
+      "SESSION_UNKNOWN",
+      `There is no session ${id}: \`plimsoll sessions\` lists them.`,
+      { status: 404 },
+    );
+  }
+  const { agent } = log.record;
+  return createSession(context, wireOfProvider(config), {
+    log,
+    said: await readSaid(context.store, log),
+    ...(agent === undefined ? {} : { agent }),
+  });
+}
+
+/** The messages of the session's first branch, as they came. */
+async function readSaid(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
+  const [branch] = log.branches.values();
+  const path = pathTo(log, branch?.record.tipSeq ?? null);
+  const bodies = await store.bodies(
+    log.record.id,
+    path.map(({ seq }) => seq),
+  );
+  return path.flatMap(({ seq }) => {
+    const body = bodies.get(seq);
+    return body === undefined ? [] : [decodeMessage(body)];
+  });
+}
