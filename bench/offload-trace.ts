@@ -207,7 +207,7 @@ async function lookAround(
     if (strategy.startsWith("offload_")) own.add(hashOf(content));
     else for (const text of textsIn(wire, content)) shared.add(hashOf(Buffer.from(text)));
   }
-  const items = sent[wire.messagesField];
+  const items = sent[wire.fields.messages];
   const whole = (Array.isArray(items) ? (items as readonly JsonObject[]) : [])
     .flatMap((item) => resultTexts(wire.decode(item)))
     .map((text) => hashOf(Buffer.from(text)));

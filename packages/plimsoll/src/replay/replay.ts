@@ -185,7 +185,7 @@ async function worldOf(
   script: Script,
   index: number,
 ): Promise<World> {
-  const family = script.wire.name === "anthropic" ? "anthropic" : "openai";
+  const family = script.wire.vendor;
   const provider = `replay-${index}`;
   const known: ProviderSettings = { ...config.providers?.[family], wire: family };
   const resolve = (settings: ProviderSettings): Target =>

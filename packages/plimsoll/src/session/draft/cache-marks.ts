@@ -15,6 +15,11 @@ import { decoded } from "./conversation-for-strategies.ts";
 import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
+/** One look at the bytes. Contract: true where there is a mark; also where somebody's text speaks of one. */
+export function mayHoldMark({ markField }: Wire, bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(markField);
+}
+
 /** The patches of a client's request, and one more where a mark is needed. */
 export function withMarks(
   draft: Draft,

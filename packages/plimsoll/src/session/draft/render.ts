@@ -6,7 +6,7 @@
 import type { JsonValue } from "../../message/json.ts";
 import type { BodySlices, Slice } from "../../wire/format/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../../wire/format/splice.ts";
-import type { OwnText, ToolsInMessage, Wire } from "../../wire/format/wire.ts";
+import type { FieldNames, OwnText, ToolsInMessage, Wire } from "../../wire/format/wire.ts";
 import type { Conversation } from "../log/path.ts";
 import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
 import type { ShownTools } from "../tools/own-tools-offer.ts";
@@ -295,25 +295,25 @@ export interface BodyChanges {
 export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   changes: BodyChanges,
 ): Uint8Array {
-  const elements = slices.elements.get(messagesField) ?? [];
+  const elements = slices.elements.get(names.messages) ?? [];
   return applySplices(body, [
     ...changes.patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
-    ...splicesBeside(slices, messagesField, changes),
+    ...splicesBeside(slices, names, changes),
   ]);
 }
 
 /** What changes outside of the conversation. */
 function splicesBeside(
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   { fields, tools }: BodyChanges,
 ): readonly Splice[] {
   return [
-    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
-    ...(tools === undefined ? [] : toolSplices(slices.elements.get("tools") ?? [], tools)),
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, names.messages)),
+    ...(tools === undefined ? [] : toolSplices(slices.elements.get(names.tools) ?? [], tools)),
   ];
 }
 
@@ -349,15 +349,15 @@ function toolSplices(
 export function expandBody(
   body: Uint8Array,
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   { elements, ...changes }: BodyChanges & { readonly elements: readonly Uint8Array[] },
 ): Uint8Array {
   const list = patchList(elements, changes.patches, (bytes) => bytes);
   const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
-  const known = slices.fields.get(messagesField);
+  const known = slices.fields.get(names.messages);
   return applySplices(body, [
     ...(known === undefined ? [] : [{ ...known, text: messages }]),
-    ...splicesBeside(slices, messagesField, changes),
+    ...splicesBeside(slices, names, changes),
   ]);
 }
 

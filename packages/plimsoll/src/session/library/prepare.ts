@@ -164,11 +164,10 @@ async function headOf(
   const system = prompt.system.length === 0 ? undefined : wholeSystem(prompt.system);
   const key = [system, tools, target.ruler.key, wire.name];
   if (isFor(state.head, key)) return state.head.value;
-  const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
   const value = await context.heads.make(
     {
       system: system === undefined ? undefined : JSON.stringify(system),
-      tools: tools.length === 0 ? undefined : JSON.stringify(body["tools"]),
+      tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(wire.encodeTool)),
     },
     target,
   );

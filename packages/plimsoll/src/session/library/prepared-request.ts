@@ -110,7 +110,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   const written = lengthOf(options, target);
   const { extra } = options;
   if (extra === undefined) return { maxTokens: written };
-  const body = encodeMessage({ ...extra, [wire.messagesField]: [] });
+  const body = encodeMessage({ ...extra, [wire.fields.messages]: [] });
   const { maxOutputTokens = written, thinkingTokens } = readPlans(wire, body);
   return {
     maxTokens: maxOutputTokens,
@@ -176,15 +176,19 @@ function bodyOf(
     ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });
-  return shown === undefined ? body : withShown(body, shown);
+  return shown === undefined ? body : withShown(wire, body, shown);
 }
 
 /** Ours stand behind the caller's; where some of those are held back the list is another one. */
-function withShown(body: JsonObject, { elements, isWhole }: ShownTools): JsonObject {
+function withShown(
+  { fields }: Wire,
+  body: JsonObject,
+  { elements, isWhole }: ShownTools,
+): JsonObject {
   if (elements.length === 0) return body;
-  const own = body["tools"];
+  const own = body[fields.tools];
   const shown = elements.map(decodeMessage);
-  return { ...body, tools: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
+  return { ...body, [fields.tools]: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
 }
 
 /** Offered alone in a turn that must be the last one. */
@@ -263,7 +267,7 @@ interface Shown {
 
 /** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
 function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: Shown): JsonObject {
-  const field = wire.messagesField;
+  const field = wire.fields.messages;
   const first = body[field];
   const head = Array.isArray(first) ? first : [];
   let messages: readonly JsonValue[] | undefined;

@@ -2,9 +2,10 @@
 
 import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
+import { eventOfObject } from "../../wire/format/sse.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { wires } from "../../wire/wires.ts";
@@ -210,10 +211,7 @@ async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
   if (!isAsyncIterable(answer)) return { answer: wire.readAnswer(plainJson(answer)) };
   const accumulator = wire.openAnswer();
   try {
-    for await (const event of answer) {
-      const name = isObject(event) ? String(event["type"] ?? "") : "";
-      accumulator.take({ name, data: JSON.stringify(event) });
-    }
+    for await (const event of answer) accumulator.take(eventOfObject(event));
   } catch (error) {
     return { answer: accumulator.finish(), failure: errorMessage(error) };
   }

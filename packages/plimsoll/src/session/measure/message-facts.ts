@@ -14,6 +14,7 @@ import type { JsonObject, JsonValue } from "../../message/json.ts";
 import { countMedia, type Message, type Part } from "../../message/message.ts";
 import { isRounded, repeatsKey } from "../../message/odd-json.ts";
 import { shortHash } from "../../store/chain.ts";
+import { isCompaction } from "../../wire/format/known-parts.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { longTextHash } from "../log/ids.ts";
@@ -273,15 +274,13 @@ function readFacts(
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
   const media = countMedia(parts);
   const names = wire.referenceTo(json);
-  const isCompaction = parts.some(
-    (part) => part.kind === "opaque" && part.type.includes("compaction"),
-  );
+  const isCompacted = parts.some(isCompaction);
   const isTools = parts.some((part) => part.kind === "opaque" && part.isTools === true);
   return {
     ...(isTools ? { isTools } : {}),
     ...(media === 0 ? {} : { media }),
     ...(names === undefined ? {} : { names }),
-    ...(isCompaction ? { isCompaction } : {}),
+    ...(isCompacted ? { isCompaction: true } : {}),
   };
 }
 

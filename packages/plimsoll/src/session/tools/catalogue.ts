@@ -244,13 +244,13 @@ function jsonOf(element: Uint8Array): JsonValue {
 }
 
 function markOf(wire: Wire, element: Uint8Array): JsonValue | undefined {
-  return wire.toolMark(jsonOf(element));
+  return wire.markOn(jsonOf(element));
 }
 
 /** Its mark has gone to the last of ours: a tool that comes behind that must not bring one more. */
 function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   const json = jsonOf(element);
-  if (!isObject(json) || wire.toolMark(json) === undefined) return element;
+  if (!isObject(json) || wire.markOn(json) === undefined) return element;
   return encode(wire.markTool(json, undefined));
 }
 

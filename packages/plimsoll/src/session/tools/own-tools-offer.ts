@@ -56,7 +56,12 @@ export function askedTools(
 ): AskedTools {
   const holder = messages[within?.message ?? -1];
   if (within === undefined || holder === undefined)
-    return { body, tools: slices.elements.get("tools") ?? [], hash: head.hash, target };
+    return {
+      body,
+      tools: slices.elements.get(target.wire.fields.tools) ?? [],
+      hash: head.hash,
+      target,
+    };
   const tools = within.elements.map(({ start, end }) => ({
     start: holder.start + start,
     end: holder.start + end,

@@ -49,7 +49,7 @@ export async function peekBody(
     const holder = bytes[within?.message ?? -1];
     const changes = { patches, tools };
     const inside = within && holder && withToolsInMessage(changes, within, holder);
-    return patchBody(body, slices, wire.messagesField, inside ?? changes);
+    return patchBody(body, slices, wire.fields, inside ?? changes);
   };
   if (log === undefined || log.edits.length === 0) return withTools(wholeView);
   await loadInner(context.store, log);

@@ -8,12 +8,11 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import type { Media, Message, OutputSize, Part, Role } from "../../message/message.ts";
-import type { ToolDefinition } from "../../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
-import { anthropicTypes, keepingUnknown } from "../format/known-parts.ts";
+import { anthropicTypes, keepingUnknown, opaquePart } from "../format/known-parts.ts";
 import { namedTool } from "../format/named-tool.ts";
 import type { BodySlices, Slice } from "../format/slices.ts";
-import type { BodyParts, OutputFields, Wire, WireRequest } from "../format/wire.ts";
+import type { BodyParts, FieldValues, Wire, WireRequest } from "../format/wire.ts";
 import { createAnthropicAccumulator, readAnthropicAnswer } from "./answer.ts";
 import {
   anthropicCacheMark,
@@ -27,13 +26,33 @@ import {
   withoutLastThinking,
 } from "./edit.ts";
 import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./rounds.ts";
+import { anthropicDeferral, encodeTool, isDeferring, withoutCacheMarks } from "./tools.ts";
 
 /** Where a call has its arguments. */
 const argumentKeys: ReadonlySet<string> = new Set(["input"]);
 
+const betaHeader = "anthropic-beta";
+/** The beta that gives a model a window of a million tokens, whatever its date. */
+const longWindow = /context-1m/;
+
+const cutShort = new Set(["max_tokens", "model_context_window_exceeded", "pause_turn", "refusal"]);
+
 export const anthropicWire: Wire = {
   name: "anthropic",
-  messagesField: "messages",
+  vendor: "anthropic",
+  fields: {
+    model: "model",
+    messages: "messages",
+    tools: "tools",
+    system: "system",
+    output: ["max_tokens"],
+  },
+  headers: [betaHeader],
+  modelByHeaders: (model, headers) =>
+    longWindow.test(headers[betaHeader] ?? "") ? `${model}[1m]` : undefined,
+  // Vision guide, 2026-11.
+  mediaLimits: (window) => ({ maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 }),
+  profileOf: () => undefined,
   readRequest,
   asMessage: (json) => (isObject(json) ? json : undefined),
   identity: (message, { long, isOld = false } = {}) =>
@@ -42,22 +61,32 @@ export const anthropicWire: Wire = {
       isOld ? { long } : { long, exactKeys: argumentKeys },
     ),
   decode,
+  withoutNotes: (message) => message,
   replacePart: replaceAnthropicPart,
   ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
   ownTextStands: "inside",
   carryText: carryAnthropicText,
   joinMessages: joinAnthropicMessages,
+  markField: "cache_control",
+  isLongMark: (mark) => isObject(mark) && mark["ttl"] === "1h",
+  cacheBlocks: (message) => {
+    const { content } = message;
+    return Array.isArray(content) && content.length > 0 ? content : [message];
+  },
   usualMark: { type: "ephemeral" },
   countMarks: countAnthropicMarks,
   hasLongMarks: hasLongAnthropicMarks,
   cacheMark: anthropicCacheMark,
   withMark: markAnthropicMessage,
-  noTools: { type: "none" },
+  noTools: new Map([["tool_choice", { type: "none" }]]),
+  nothingHeld: new Map(),
+  nothingKept: new Map(),
   decodeSystem: decodeContent,
   encode,
   composeBody,
   openAnswer: createAnthropicAccumulator,
   readAnswer: readAnthropicAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
   openRounds: openAnthropicRounds,
   mergeRounds: mergeAnthropicRounds,
   withoutOwnCalls: withoutOwnBlocks,
@@ -71,25 +100,13 @@ export const anthropicWire: Wire = {
   toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
   decodeTool: (tool) => namedTool(tool, "input_schema"),
   toolsInside: () => [],
-  isDeferring: (tool) =>
-    isObject(tool) &&
-    (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
-  deferral: {
-    refusal: /defer_loading|tool_reference/,
-    hold: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
-    found: (tools) =>
-      [...new Set(tools.map((tool) => stringOr(tool["name"], "")))].map((name) => ({
-        type: "tool_reference",
-        tool_name: name,
-      })),
-    named: referencedIn,
-    plain: plainReferences,
-  },
+  isDeferring,
+  deferral: anthropicDeferral,
   markTool: (tool, mark) => ({
     ...withoutCacheMarks(tool),
     ...(mark === undefined ? {} : { cache_control: mark }),
   }),
-  toolMark: (tool) => (isObject(tool) ? (tool["cache_control"] ?? undefined) : undefined),
+  markOn: (block) => (isObject(block) ? (block["cache_control"] ?? undefined) : undefined),
   toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
   ownIds: () => [],
   referenceTo: () => undefined,
@@ -131,7 +148,7 @@ function thinkingOf(
   return isObject(field) && typeof tokens === "number" ? { field, tokens } : undefined;
 }
 
-function outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields {
+function outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues {
   const { maxTokens, thinkingTokens } = output;
   const thinking = thinkingOf(readFields(body, slices));
   const isOther = thinking !== undefined && thinking.tokens !== thinkingTokens;
@@ -174,12 +191,6 @@ function sessionOfMetadata(metadata: JsonValue | undefined): string | undefined 
   return id === undefined ? undefined : `claude-code:${id}`;
 }
 
-/** Cache marks move every turn; they say nothing about what the conversation is. */
-function withoutCacheMarks(value: JsonObject): JsonObject {
-  const { cache_control: _mark, ...rest } = value;
-  return rest;
-}
-
 function plainContent(content: JsonValue | undefined): JsonValue {
   if (!Array.isArray(content)) return content ?? null;
   const blocks = content.map(plainBlock);
@@ -216,8 +227,8 @@ function decodeContent(content: JsonValue | undefined): readonly Part[] {
 }
 
 function decodeBlock(block: JsonValue): Part {
-  if (!isObject(block)) return { kind: "opaque", type: typeof block, json: block };
-  const opaque: Part = { kind: "opaque", type: stringOr(block["type"], "unknown"), json: block };
+  const opaque = opaquePart(block);
+  if (!isObject(block)) return opaque;
   switch (block["type"]) {
     case "text":
       return typeof block["text"] === "string" ? { kind: "text", text: block["text"] } : opaque;
@@ -321,40 +332,6 @@ function encodePart(part: Part): readonly JsonValue[] {
   }
 }
 
-/** Where the provider holds nothing back, the name of a tool is a text. */
-function referencedIn({ content }: JsonObject): readonly string[] {
-  const blocks = (Array.isArray(content) ? content : []).filter(isObject);
-  return blocks
-    .flatMap((block) => (Array.isArray(block["content"]) ? block["content"] : []))
-    .filter(isReference)
-    .map(({ tool_name: name }) => stringOr(name, ""));
-}
-
-function plainReferences(
-  message: JsonObject,
-  isThere: (name: string) => boolean = () => false,
-): JsonObject {
-  const { content } = message;
-  if (!Array.isArray(content)) return message;
-  const isGone = (block: JsonValue): block is JsonObject =>
-    isReference(block) && !isThere(stringOr(block["tool_name"], ""));
-  const plain = content.map((block) => {
-    if (!isObject(block) || !Array.isArray(block["content"])) return block;
-    if (!block["content"].some(isGone)) return block;
-    const inner = block["content"].map((one: JsonValue) =>
-      isGone(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
-    );
-    return { ...block, content: inner };
-  });
-  return plain.every((block, index) => block === content[index])
-    ? message
-    : { ...message, content: plain };
-}
-
-function isReference(block: JsonValue): block is JsonObject {
-  return isObject(block) && block["type"] === "tool_reference";
-}
-
 function parseInput(input: string): JsonValue {
   try {
     return JSON.parse(input) as JsonValue;
@@ -372,14 +349,6 @@ function encodeSource(media: Media): JsonObject {
     case "file":
       return { type: "file", file_id: media.id };
   }
-}
-
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return {
-    name,
-    ...(description === undefined ? {} : { description }),
-    input_schema: parameters,
-  };
 }
 
 /** One text without a mark is a text. */

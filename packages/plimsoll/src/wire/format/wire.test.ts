@@ -172,7 +172,7 @@ function fixtureLines<Line>(...path: readonly string[]): readonly Line[] {
 }
 
 function messagesOf(wire: Wire, body: JsonObject): readonly JsonObject[] {
-  const messages = body[wire.messagesField];
+  const messages = body[wire.fields.messages];
   const elements: readonly JsonValue[] = Array.isArray(messages) ? messages : [messages ?? null];
   return elements.map((element) => wire.asMessage(element)).filter(isObject);
 }
@@ -278,7 +278,7 @@ test("parallel results stand in one Anthropic message, before any text", () => {
 test.each(Object.values(wires))(
   "$name: wrong types get a sentence that names the field",
   (wire) => {
-    const { messagesField } = wire;
+    const messagesField = wire.fields.messages;
     const maxField = messagesField === "input" ? "max_output_tokens" : "max_tokens";
     const read = (body: JsonObject): unknown =>
       wire.readRequest(bytesOf(body), readSlices(bytesOf(body)));
@@ -354,4 +354,33 @@ test("keys that reach for the prototype stay plain data", () => {
   for (const { response } of answers)
     expect((response as { polluted?: number }).polluted).toBeUndefined();
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+test.each([
+  [
+    "anthropic",
+    ["max_tokens", "model_context_window_exceeded", "pause_turn", "refusal"],
+    "tool_use",
+  ],
+  ["openai-chat", ["length", "content_filter"], "tool_calls"],
+  ["openai-responses", ["max_output_tokens", "content_filter"], undefined],
+] as const)(
+  "%s: a call at the end of an answer that had to stop may be half of one",
+  (name, cut, whole) => {
+    const isCutShort = (stopReason: string | undefined): boolean =>
+      wires[name].isCutShort({
+        outcome: "message",
+        choices: [],
+        ...(stopReason === undefined ? {} : { stopReason }),
+      });
+    expect(cut.map(isCutShort)).toEqual(cut.map(() => true));
+    expect(isCutShort(whole)).toBe(false);
+  },
+);
+
+test("a header gives a model of Anthropic's a larger window, and no other wire knows that header", () => {
+  const headers = { "anthropic-beta": "interleaved-thinking-2025-05-14,context-1m-2025-08-07" };
+  const named = Object.values(wires).map((wire) => wire.modelByHeaders("some-model", headers));
+  expect(named).toEqual(["some-model[1m]", undefined, undefined]);
+  expect(wires.anthropic.modelByHeaders("some-model", {})).toBeUndefined();
 });

@@ -8,6 +8,33 @@ import type { Splice } from "./splice.ts";
 
 export type WireName = "anthropic" | "openai-chat" | "openai-responses";
 
+/** Whose format a wire is: the name under which Plimsoll knows its vendor's own servers. */
+export type Vendor = "anthropic" | "openai";
+
+/** What the fields of a body are called. */
+export interface FieldNames {
+  readonly model: string;
+  /** The array that holds the conversation. */
+  readonly messages: string;
+  readonly tools: string;
+  /** Absent: the system prompt stands among the messages. */
+  readonly system?: string;
+  /** How long the answer may be: a body has one of these, or none. */
+  readonly output: readonly string[];
+}
+
+/** Fields that a body gets, by name. */
+export type FieldValues = ReadonlyMap<string, JsonValue>;
+
+/** What one request may carry of images and documents. */
+export interface MediaLimits {
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+/** Servers of a wire that are stricter than its vendor's. */
+export type Profile = "mistral" | "deepseek";
+
 /** A request as far as Plimsoll needs it. Everything else stays in the client's bytes. */
 export interface WireRequest {
   readonly model: string;
@@ -132,6 +159,8 @@ export interface BodyParts {
 
 /** What is found is told where it was found, so the list of tools never changes. */
 export interface NativeDeferral {
+  /** Models that know it, on the vendor's own servers. */
+  readonly models: RegExp;
   /** What a server says that does not know it after all. */
   readonly refusal: RegExp;
   /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
@@ -148,9 +177,6 @@ export interface NativeDeferral {
    */
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
-
-/** By name of the field. */
-export type OutputFields = ReadonlyMap<string, JsonValue>;
 
 /** How a provider counts a request without answering it. */
 export interface Counting {
@@ -169,8 +195,16 @@ export interface IdentityRules {
 
 export interface Wire {
   readonly name: WireName;
-  /** The array of a body that holds the conversation. */
-  readonly messagesField: string;
+  readonly vendor: Vendor;
+  readonly fields: FieldNames;
+  /** Headers of a request that decide what its body may hold, in small letters. */
+  readonly headers: readonly string[];
+  /** The catalogue's name for a model, where headers make another one of it. */
+  modelByHeaders(model: string, headers: Readonly<Record<string, string>>): string | undefined;
+  /** For a model of this window. */
+  mediaLimits(window: number): MediaLimits;
+  /** Whose rules hold beside the wire's own, by `provider/model`. */
+  profileOf(target: string): Profile | undefined;
   /** Contract: throws BODY_INVALID when a field that Plimsoll reads has the wrong type. */
   readRequest(body: Uint8Array, slices: BodySlices): WireRequest;
   /** An element of the conversation as a message; undefined when it cannot be one. */
@@ -182,6 +216,8 @@ export interface Wire {
   identity(message: JsonObject, rules?: IdentityRules): string;
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
+  /** A message that somebody wrote down, without what its writer noted beside it. */
+  withoutNotes(message: JsonObject): JsonObject;
   /**
    * What to splice into the bytes of a message so that one of its parts says something else. Undefined for
    * parts that must stay as they came: reasoning, what is not understood. Of a call the text is its arguments, a JSON
@@ -196,6 +232,12 @@ export interface Wire {
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
   /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
+  /** The field that is a cache mark: it stands nowhere else, or in somebody's text. */
+  readonly markField: string;
+  /** Whether the cache is to live long up to this mark. */
+  isLongMark(mark: JsonValue): boolean;
+  /** The pieces of a message that a cache tells apart. */
+  cacheBlocks(message: JsonObject): readonly JsonValue[];
   /** How a request says that it is to be cached up to here; undefined where requests do not say. */
   readonly usualMark?: JsonObject;
   /** Cache marks in a whole body. May count one too many, never one too few. */
@@ -207,9 +249,13 @@ export interface Wire {
   /** The message with a cache mark at its end; undefined where none can stand. */
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
   /** The fields that say how long the answer may be, for a body that says so, with these figures. */
-  outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields;
-  /** The value of `tool_choice` that lets the model call nothing. */
-  readonly noTools: JsonValue;
+  outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
+  /** With these the model calls nothing. */
+  readonly noTools: FieldValues;
+  /** With these the provider does not add what it holds: the body carries the whole conversation. */
+  readonly nothingHeld: FieldValues;
+  /** With these the provider keeps nothing of request and answer. */
+  readonly nothingKept: FieldValues;
   /** Undefined where the provider does not count. */
   readonly counting?: Counting;
   /** The provider's own words for a conversation that is too long. */
@@ -220,6 +266,8 @@ export interface Wire {
   composeBody(parts: BodyParts): JsonObject;
   openAnswer(): AnswerAccumulator;
   readAnswer(response: JsonValue): Answer;
+  /** The model stopped for want of room, or because it had to: a call at the end may be half of one. */
+  isCutShort(answer: Answer): boolean;
   openRounds(isOwn: IsOwn): RoundMerger;
   /** The same for rounds that were answered in one piece each. */
   mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
@@ -247,8 +295,8 @@ export interface Wire {
   isDeferring(tool: JsonValue): boolean;
   /** How the provider holds tools back itself; undefined where it cannot do that. */
   readonly deferral?: NativeDeferral;
-  /** The cache mark that a client has put on a tool. */
-  toolMark(tool: JsonValue): JsonValue | undefined;
+  /** The cache mark that a client has put on a tool, a block of a message, or the body itself. */
+  markOn(block: JsonValue): JsonValue | undefined;
   /** The tool with this mark, or without any. */
   markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
   toolCalls(message: JsonObject): readonly ToolCallPart[];

@@ -17,12 +17,14 @@ import type {
 } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
-import { chatTypes, keepingUnknown } from "../format/known-parts.ts";
+import { chatTypes, keepingUnknown, opaquePart } from "../format/known-parts.ts";
 import { namedTool } from "../format/named-tool.ts";
+import { openaiMediaLimits } from "../format/openai-limits.ts";
 import type { BodySlices } from "../format/slices.ts";
 import {
   type BodyParts,
-  type OutputFields,
+  type FieldValues,
+  type Profile,
   type Wire,
   type WireRequest,
   wholeSystem,
@@ -37,29 +39,46 @@ import {
 } from "./edit.ts";
 import { mergeChatRounds, openChatRounds, withoutOwnChatCalls } from "./rounds.ts";
 
+/** Newer models know only the longer name; a body has one of them, or none. */
+const outputNames = ["max_completion_tokens", "max_tokens"];
+
+const cutShort = new Set(["length", "content_filter"]);
+
 export const openaiChatWire: Wire = {
   name: "openai-chat",
-  messagesField: "messages",
+  vendor: "openai",
+  fields: { model: "model", messages: "messages", tools: "tools", output: outputNames },
+  headers: [],
+  modelByHeaders: () => undefined,
+  mediaLimits: openaiMediaLimits,
+  profileOf,
   readRequest,
   asMessage: (json) => (isObject(json) ? json : undefined),
   identity: (message, { long } = {}) => canonicalJson(plainMessage(message), { long }),
   decode,
+  withoutNotes,
   replacePart: replaceChatPart,
   ownMessage: ownChatMessage,
   ownTextStands: "alone",
   carryText: carryChatText,
   joinMessages: joinChatMessages,
+  markField: "cache_control",
+  isLongMark: () => false,
+  cacheBlocks: (message) => [message],
   countMarks: () => 0,
   hasLongMarks: () => false,
   cacheMark: chatCacheMark,
   withMark: () => undefined,
-  noTools: "none",
+  noTools: new Map([["tool_choice", "none"]]),
+  nothingHeld: new Map(),
+  nothingKept: new Map(),
   // Among the messages, once it is sent: before that it is a text.
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   encode: (messages) => joinAnswers(messages).flatMap(encodeMessage),
   composeBody,
   openAnswer: createChatAccumulator,
   readAnswer: readChatAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
   openRounds: openChatRounds,
   mergeRounds: mergeChatRounds,
   withoutOwnCalls: withoutOwnChatCalls,
@@ -76,7 +95,7 @@ export const openaiChatWire: Wire = {
     isObject(tool) ? namedTool(tool["function"] ?? tool["custom"], "parameters") : undefined,
   toolsInside: () => [],
   isDeferring: () => false,
-  toolMark: () => undefined,
+  markOn: () => undefined,
   markTool: (tool) => tool,
   toolCalls: decodeCalls,
   ownIds: () => [],
@@ -104,14 +123,11 @@ function errorBody(status: number, message: string): JsonObject {
   };
 }
 
-/** Newer models know only the longer name; a body has one of them, or none. */
-const outputNames = ["max_completion_tokens", "max_tokens"];
-
 function outputFields(
   body: Uint8Array,
   slices: BodySlices,
   { maxTokens }: OutputSize,
-): OutputFields {
+): FieldValues {
   const fields = readFields(body, slices);
   const named = outputNames.flatMap((name) => {
     const asked = fields.optionalCount(name);
@@ -192,6 +208,24 @@ function plainContent(content: JsonValue | undefined): JsonValue | undefined {
     : parts;
 }
 
+/** Fields of a message; others are somebody's notes. */
+const messageFields = ["role", "content", "name", "tool_calls", "tool_call_id", "refusal"];
+
+/** The name on a result says which tool it came from: that is a note, too. */
+function withoutNotes(message: JsonObject): JsonObject {
+  const isResult = message["role"] === "tool";
+  const names = isResult ? messageFields.filter((name) => name !== "name") : messageFields;
+  return Object.fromEntries(
+    names.flatMap((name) => (message[name] === undefined ? [] : [[name, message[name]]])),
+  );
+}
+
+/** Servers that are stricter than OpenAI's, by the name of provider or model. */
+function profileOf(target: string): Profile | undefined {
+  if (/mistral|codestral|devstral|magistral/i.test(target)) return "mistral";
+  return /deepseek/i.test(target) ? "deepseek" : undefined;
+}
+
 function decode(message: JsonObject): Message {
   const role = roleOf(message["role"]);
   const decoded = { role, parts: decodeParts(message, role) };
@@ -251,8 +285,8 @@ function decodeContent(content: JsonValue | undefined): readonly Part[] {
 }
 
 function decodePart(part: JsonValue): Part {
-  if (!isObject(part)) return { kind: "opaque", type: typeof part, json: part };
-  const opaque: Part = { kind: "opaque", type: stringOr(part["type"], "unknown"), json: part };
+  const opaque = opaquePart(part);
+  if (!isObject(part)) return opaque;
   switch (part["type"]) {
     case "text":
       return typeof part["text"] === "string" ? { kind: "text", text: part["text"] } : opaque;

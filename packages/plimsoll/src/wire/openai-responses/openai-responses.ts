@@ -9,7 +9,8 @@ import {
 } from "../../message/json.ts";
 import type { Media, Message, Part, Role, ToolCallPart } from "../../message/message.ts";
 import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
-import { keepingUnknown, responsesTypes } from "../format/known-parts.ts";
+import { keepingUnknown, opaquePart, responsesTypes } from "../format/known-parts.ts";
+import { openaiMediaLimits } from "../format/openai-limits.ts";
 import type { BodySlices, Slice } from "../format/slices.ts";
 import type { Wire, WireRequest } from "../format/wire.ts";
 import { createResponsesAccumulator, readResponsesAnswer } from "./answer.ts";
@@ -36,28 +37,48 @@ import {
   toolsInside,
 } from "./tools.ts";
 
+const cutShort = new Set(["max_output_tokens", "content_filter"]);
+
 export const openaiResponsesWire: Wire = {
   name: "openai-responses",
-  messagesField: "input",
+  vendor: "openai",
+  fields: {
+    model: "model",
+    messages: "input",
+    tools: "tools",
+    system: "instructions",
+    output: ["max_output_tokens"],
+  },
+  headers: [],
+  modelByHeaders: () => undefined,
+  mediaLimits: openaiMediaLimits,
+  profileOf: () => undefined,
   readRequest,
   asMessage,
   identity: (message, { long } = {}) => canonicalJson(plainItem(message), { long }),
   decode,
+  withoutNotes: (message) => message,
   replacePart: replaceResponsesPart,
   ownMessage: ownResponsesMessage,
   ownTextStands: "alone",
   carryText: () => undefined,
   joinMessages: () => undefined,
+  markField: "prompt_cache_breakpoint",
+  isLongMark: () => false,
+  cacheBlocks: (message) => [message],
   countMarks: () => 0,
   hasLongMarks: () => false,
   cacheMark: responsesCacheMark,
   withMark: () => undefined,
-  noTools: "none",
+  noTools: new Map([["tool_choice", "none"]]),
+  nothingHeld: new Map([["previous_response_id", null]]),
+  nothingKept: new Map([["store", false]]),
   decodeSystem: decodeContent,
   encode: (messages) => messages.flatMap(encodeResponsesMessage),
   composeBody: composeResponsesBody,
   openAnswer: createResponsesAccumulator,
   readAnswer: readResponsesAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
   openRounds: openResponsesRounds,
   mergeRounds: mergeResponsesRounds,
   withoutOwnCalls: withoutOwnItems,
@@ -81,7 +102,7 @@ export const openaiResponsesWire: Wire = {
   decodeTool,
   isDeferring,
   deferral: responsesDeferral,
-  toolMark: () => undefined,
+  markOn: () => undefined,
   markTool: (tool) => tool,
   toolCalls,
   ownIds,
@@ -307,8 +328,8 @@ function decodeContent(content: JsonValue | undefined): readonly Part[] {
 }
 
 function decodePart(part: JsonValue): Part {
-  if (!isObject(part)) return { kind: "opaque", type: typeof part, json: part };
-  const opaque: Part = { kind: "opaque", type: stringOr(part["type"], "unknown"), json: part };
+  const opaque = opaquePart(part);
+  if (!isObject(part)) return opaque;
   switch (part["type"]) {
     case "text":
     case "input_text":
