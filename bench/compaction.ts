@@ -115,7 +115,7 @@ async function timeChain(name: string, config: Config, rounds: number): Promise<
   const strategies = new Set<string>();
   const wire = wires["openai-chat"];
   for (let round = 0; round < rounds; round++) {
-    const messages = wire.encode(fiftyUnits(round + 1));
+    const messages = wire.messages.encode(fiftyUnits(round + 1));
     const whole = await plimsoll.compactMessages({ wire, messages, budget: 10_000_000 });
     const budget = Math.floor(whole.tokensBefore * budgetShare);
     const begin = performance.now();

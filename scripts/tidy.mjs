@@ -12,6 +12,10 @@ const vagueName =
   /(^|[-/])(utils?|helpers?|common|misc|shared|manager|service|core|base|impl|types|constants)([-.]|$)/;
 const filler =
   /\b(FIXME|XXX|robust|comprehensive|seamless(ly)?|leverag(e|ing)|ensure that|for now|in production, (we|you))\b|[\u{1F300}-\u{1FAFF}]/iu;
+/** What a wire can do is read in groups. */
+const mostMembers = 16;
+const exportedInterface = /^export interface (\w+)[^{\n]*\{\n([\s\S]*?)^\}/gm;
+const member = /^ {2}(?:readonly )?\w+\??[:(<]/gm;
 const swallowed = /catch\s*(\(\w+\))?\s*\{\s*(\/\/[^\n]*)?\s*\}/;
 const header = /^(#!.*\n)?\/\*\*/;
 
@@ -30,6 +34,12 @@ for (const file of files) {
   if (vagueName.test(basename(name))) problems.push(`${name}: vague file name`);
   if (!name.endsWith(".test.ts") && !header.test(text))
     problems.push(`${name}: no header comment that says what the file is for`);
+  if (name.startsWith("wire/"))
+    for (const [, type, body] of text.matchAll(exportedInterface)) {
+      const members = body.match(member)?.length ?? 0;
+      if (members > mostMembers)
+        problems.push(`${name}: ${type} has ${members} members, more than ${mostMembers}`);
+    }
   if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
   // In tests, emoji are input.
   const isTest = name.endsWith(".test.ts");

@@ -101,7 +101,9 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
         ),
       ];
       const said = await learn(messages);
-      const begin = messages.findIndex((message) => wire.decode(message).role !== "system");
+      const begin = messages.findIndex(
+        (message) => wire.messages.decode(message).role !== "system",
+      );
       const lead = begin === -1 ? said.length : begin;
       const pieces = [...head, ...said].flatMap((one) => one.pieces);
       const mark = markOn(wire, body);
@@ -122,15 +124,15 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
 }
 
 function markOn(wire: Wire, block: JsonValue): Piece["mark"] {
-  const mark = wire.markOn(block);
+  const mark = wire.cache.markOn(block);
   if (mark === undefined) return undefined;
-  return wire.isLongMark(mark) ? { isLong: true } : {};
+  return wire.cache.isLongMark(mark) ? { isLong: true } : {};
 }
 
 function piecesOf(wire: Wire, message: JsonObject, tokens: number): readonly Piece[] {
   return share(wire, {
-    name: wire.decode(message).role,
-    values: wire.cacheBlocks(message),
+    name: wire.messages.decode(message).role,
+    values: wire.cache.blocks(message),
     tokens,
   });
 }
@@ -145,7 +147,7 @@ interface Shared {
 function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
   // Marks come and go; what they stand on is the same.
   const texts = values.map((value) =>
-    JSON.stringify(value, (key, field) => (key === wire.markField ? undefined : field)),
+    JSON.stringify(value, (key, field) => (key === wire.cache.markField ? undefined : field)),
   );
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   let before = 0;

@@ -14,7 +14,7 @@ export function recordingOf(value: unknown, place: string): Recording {
   const body = Array.isArray(value) ? bodyOfMessages(value) : value;
   if (!isObject(body)) throw noMessages(place);
   const wire = wireOfBody(body);
-  const { fields, withoutNotes } = wires[wire];
+  const { fields, messages: reading } = wires[wire];
   const { [fields.messages]: list, meta, ...head } = body;
   const messages = Array.isArray(list) ? list : [];
   if (messages.length === 0 || !messages.every(isObject)) throw noMessages(place);
@@ -26,7 +26,7 @@ export function recordingOf(value: unknown, place: string): Recording {
     id,
     wire,
     head: promptIn(head, fields),
-    messages: messages.map(withoutNotes),
+    messages: messages.map(reading.withoutNotes),
   };
   if (head[fields.tools] !== undefined) return bare;
   const implied = impliedTools(bare);

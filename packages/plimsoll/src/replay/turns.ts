@@ -50,12 +50,12 @@ export function scriptOf(recording: Recording, options: ScriptOptions): Script {
   const isSame = recording.wire === options.wire;
   const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire);
   const { head, lead, turns } = spoken;
-  const body = wire.composeBody({
+  const body = wire.body.compose({
     model: options.model,
     messages: [],
     tools: [],
     maxOutputTokens,
-    extra: Object.fromEntries(wire.nothingKept),
+    extra: Object.fromEntries(wire.body.nothingKept),
   });
   const { [wire.fields.messages]: _, ...limits } = body;
   const bare = isSame && recorded !== undefined ? {} : limits;
@@ -88,7 +88,7 @@ function maxOutputOf({ wire, head }: Recording): number | undefined {
 type Spoken = Pick<Script, "head" | "lead" | "turns">;
 
 function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
-  const said = messages.map((json) => ({ json, role: wire.decode(json).role }));
+  const said = messages.map((json) => ({ json, role: wire.messages.decode(json).role }));
   const begin = said.findIndex(({ role }) => role !== "system");
   const lead = said.slice(0, begin === -1 ? said.length : begin);
   const turns = turnsOf(said.slice(lead.length));
@@ -104,13 +104,13 @@ function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
 
 function converted(recording: Recording, wire: Wire): Spoken {
   const from = wires[recording.wire];
-  const messages = recording.messages.map((json) => from.decode(json));
+  const messages = recording.messages.map((json) => from.messages.decode(json));
   const spoken = messages.filter(({ role }) => role !== "system");
   const system = [
     ...systemTexts(from, recording.head),
     ...messages.filter(({ role }) => role === "system").map(messageText),
   ];
-  const body = wire.composeBody({
+  const body = wire.body.compose({
     model: "",
     messages: [],
     tools: toolsOf(from, recording.head, spoken),
@@ -122,8 +122,8 @@ function converted(recording: Recording, wire: Wire): Spoken {
     head: promptIn(body, wire.fields),
     lead: Array.isArray(first) ? first.filter(isObject) : [],
     turns: turnsOf(spoken).map(({ added, answer }) => ({
-      added: wire.encode(added),
-      ...(answer === undefined ? {} : { answer: wire.encode(answer) }),
+      added: wire.messages.encode(added),
+      ...(answer === undefined ? {} : { answer: wire.messages.encode(answer) }),
     })),
   };
 }
@@ -137,7 +137,7 @@ export function promptIn(body: JsonObject, { tools, system = "" }: FieldNames): 
 function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
   const system = head[wire.fields.system ?? ""];
   if (system === undefined || system === null) return [];
-  const parts: readonly Part[] = wire.decodeSystem(system);
+  const parts: readonly Part[] = wire.body.decodeSystem(system);
   return [messageText({ role: "system", parts })];
 }
 
@@ -148,7 +148,7 @@ function toolsOf(
   messages: readonly Message[],
 ): readonly ToolDefinition[] {
   const recorded = head[wire.fields.tools];
-  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.decodeTool(tool) ?? []);
+  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.tools.decode(tool) ?? []);
   const names = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])),
   );
@@ -158,8 +158,8 @@ function toolsOf(
 /** The tools that a recording without any must have had, in its own format. */
 export function impliedTools({ wire: name, messages }: Recording): readonly JsonObject[] {
   const wire = wires[name];
-  const decoded = messages.map((json) => wire.decode(json));
-  return toolsOf(wire, {}, decoded).map((tool) => wire.encodeTool(tool));
+  const decoded = messages.map((json) => wire.messages.decode(json));
+  return toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
 }
 
 /** Of conversations in which no model speaks: a request after so many messages. */

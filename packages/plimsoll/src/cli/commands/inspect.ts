@@ -159,7 +159,7 @@ async function viewOfSnapshot(
   await loadInner(store, log);
   const path = { ...pathOfNodes(log, nodes, bodies), branch };
   const view = foldView(indexOn(path, log), log.edits);
-  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
+  const patches = renderView(view, path, { wire, ownTextStands: wire.edit.ownTextStands });
   const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
   return patchList(said, patches, decodeMessage);
 }
@@ -169,7 +169,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
   const wire = wires[wireOfBody(body)];
   const provider = wire.vendor;
   const bytes = new TextEncoder().encode(JSON.stringify(body));
-  const request = wire.readRequest(bytes, readSlices(bytes));
+  const request = wire.body.read(bytes, readSlices(bytes));
   const target = createTargets(config, Date.now).resolve(provider, wire, request);
   const counter = createTokenCounter();
   const facts = createFactsReader(counter);
@@ -183,7 +183,7 @@ async function inspectBody(given: JsonObject, config: Config): Promise<Inspectio
       request.toolsInMessage,
     );
     const decoded = request.messages.map((slice) =>
-      wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
+      wire.messages.decode(wire.messages.asMessage(parseJson(bytes, slice)) ?? {}),
     );
     const first = decoded.findIndex(({ role }) => role === "user");
     const headTokens = total - conversation + (messages[first]?.tokens ?? 0);

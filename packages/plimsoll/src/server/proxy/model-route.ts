@@ -141,7 +141,7 @@ async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse):
   });
   for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
   response.setHeader("x-should-retry", "false");
-  sendJson(response, 400, wire.overflowBody(needTokens, limitTokens));
+  sendJson(response, 400, wire.errors.tooLong(needTokens, limitTokens));
 }
 
 interface Receiving {
@@ -194,7 +194,7 @@ function decidingHeaders(
   wire: Wire,
   { headers }: IncomingMessage,
 ): Readonly<Record<string, string>> {
-  const given = wire.headers.flatMap((name) => {
+  const given = wire.body.headers.flatMap((name) => {
     const value = headers[name];
     return typeof value === "string" ? [[name, value] as const] : [];
   });

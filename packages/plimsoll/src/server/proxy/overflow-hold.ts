@@ -45,7 +45,7 @@ function holdJson(status: number): Hold {
 
 /** Only what comes before the model's first word is held. */
 function holdStream(wire: Wire, status: number): Hold {
-  const accumulator = wire.openAnswer();
+  const accumulator = wire.answer.open();
   let progress: Progress = "opening";
   const reader = createSseReader((event) => {
     if (progress === "opening") progress = accumulator.take(event);

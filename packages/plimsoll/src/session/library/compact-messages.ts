@@ -145,7 +145,7 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
     sum,
     compose: ({ patches }) =>
       encodeMessage(
-        wire.composeBody({
+        wire.body.compose({
           model,
           tools: [],
           maxOutputTokens: target.limit.maxOutput,

@@ -167,7 +167,7 @@ async function headOf(
   const value = await context.heads.make(
     {
       system: system === undefined ? undefined : JSON.stringify(system),
-      tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(wire.encodeTool)),
+      tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(wire.tools.encode)),
     },
     target,
   );
@@ -212,8 +212,8 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): Plans {
   if (extra === undefined) return {};
   try {
     const bare = { model: "", messages: [], tools: [], maxOutputTokens: 1 };
-    const body = encodeMessage(wire.composeBody({ ...bare, extra }));
-    return wire.readRequest(body, readSlices(body));
+    const body = encodeMessage(wire.body.compose({ ...bare, extra }));
+    return wire.body.read(body, readSlices(body));
   } catch {
     return { hasOtherPlans: true };
   }

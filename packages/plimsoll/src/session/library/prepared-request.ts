@@ -121,7 +121,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
 /** What cannot be read says nothing of an answer. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
-    return wire.readRequest(body, readSlices(body));
+    return wire.body.read(body, readSlices(body));
   } catch {
     return {};
   }
@@ -136,14 +136,17 @@ function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): numbe
 function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefined): JsonObject {
   if (output === undefined) return request;
   const body = encodeMessage(request);
-  return { ...request, ...Object.fromEntries(wire.outputFields(body, readSlices(body), output)) };
+  return {
+    ...request,
+    ...Object.fromEntries(wire.body.outputFields(body, readSlices(body), output)),
+  };
 }
 
 /** A conversation is judged in its own wire's words, whichever the request is sent in. */
 function inWords(shown: ShownTools, from: Wire, to: Wire): ShownTools {
   if (from === to) return shown;
-  const tools = shown.elements.flatMap((bytes) => from.decodeTool(decodeMessage(bytes)) ?? []);
-  return { ...shown, elements: tools.map((tool) => encodeMessage(to.encodeTool(tool))) };
+  const tools = shown.elements.flatMap((bytes) => from.tools.decode(decodeMessage(bytes)) ?? []);
+  return { ...shown, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
 /** Of the caller's tools, those that may be called. */
@@ -168,7 +171,7 @@ function bodyOf(
   { options, targets: [target], tools, system, shown }: Composing,
   messages: readonly JsonObject[],
 ): JsonObject {
-  const body = wire.composeBody({
+  const body = wire.body.compose({
     model: target.model,
     messages,
     tools,
@@ -221,7 +224,7 @@ export function preparedTurn(
   const isFinal = kind === "final";
   const output = opened.shortened?.sent;
   const { extra } = options;
-  const hasOwnMarks = state.hasMarks || (extra && wire.countMarks(encodeMessage(extra)) > 0);
+  const hasOwnMarks = state.hasMarks || (extra && wire.cache.countMarks(encodeMessage(extra)) > 0);
   const isMarking = options.cacheMarks !== false && !hasOwnMarks;
   const marked = markPrompt(draft, {
     rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
@@ -249,8 +252,8 @@ export function preparedTurn(
     measurement: fitted.measurement,
     limit: { ...target.limit, limit: fitted.limit },
     toolCalls: (answer) =>
-      (wire.readAnswer(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
-        wire.toolCalls(message),
+      (wire.answer.read(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
+        wire.messages.toolCalls(message),
       ),
   };
 }
@@ -288,13 +291,15 @@ function messagesFor(
   const whole = patchList(said.slice(0, length), patches, decodeMessage);
   const seen = withSearches(own, whole, isListed);
   const spoken =
-    own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
+    own === wire
+      ? seen
+      : wire.messages.encode(seen.map((message) => withoutReasoning(own.messages.decode(message))));
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
 /** Searches in the provider's own form stay as they were said where it knows them, as far as the tools are there. */
 function withSearches(
-  { deferral }: Wire,
+  { tools: { deferral } }: Wire,
   messages: readonly JsonObject[],
   isListed: Shown["isListed"],
 ): readonly JsonObject[] {
@@ -311,12 +316,12 @@ function withLastMarked(
 ): readonly JsonObject[] {
   const index = lastSpoken(wire, messages);
   const message = messages[index];
-  const marked = message && wire.withMark(encodeMessage(message), mark);
+  const marked = message && wire.cache.withMark(encodeMessage(message), mark);
   return marked === undefined ? messages : messages.with(index, decodeMessage(marked));
 }
 
 function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
-  return messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
+  return messages.findLastIndex((message) => wire.messages.decode(message).role !== "assistant");
 }
 
 function searchedIn({ offer }: Pick<Draft, "offer">, isTold: boolean): Pick<Shown, "isListed"> {
@@ -335,11 +340,11 @@ function withTail(
   const index = lastSpoken(wire, messages);
   const last = messages[index];
   const carried =
-    wire.ownTextStands === "inside" && last !== undefined
-      ? wire.carryText(encodeMessage(last), { text: tail }, "last")
+    wire.edit.ownTextStands === "inside" && last !== undefined
+      ? wire.edit.carryText(encodeMessage(last), { text: tail }, "last")
       : undefined;
   if (carried !== undefined) return messages.with(index, decodeMessage(carried));
-  return messages.toSpliced(index + 1, 0, wire.ownMessage({ text: tail }));
+  return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
 }
 
 /** Signed by one provider, reasoning is worth nothing to another, and would be refused. */

@@ -174,7 +174,7 @@ async function commit(
     open.wire === wire
       ? answer.choices
       : answer.choices.map((choice) =>
-          wire.encode(choice.map((message) => open.wire.decode(message))),
+          wire.messages.encode(choice.map((message) => open.wire.messages.decode(message))),
         );
   const error = failure ?? answer.error?.message;
   const saved = await open.turn.end({
@@ -184,7 +184,7 @@ async function commit(
   });
   if (answer.outcome === "message") {
     const [said = []] = choices;
-    const calls = said.flatMap((message) => wire.toolCalls(message));
+    const calls = said.flatMap((message) => wire.messages.toolCalls(message));
     const tokens = await takeAnswer(context, state, said);
     const inputTokens = state.draft?.branch.basis?.inputTokens;
     budget.answered({ tokens, calls: calls.length, inputTokens });
@@ -208,8 +208,8 @@ interface ReadAnswer {
 }
 
 async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
-  if (!isAsyncIterable(answer)) return { answer: wire.readAnswer(plainJson(answer)) };
-  const accumulator = wire.openAnswer();
+  if (!isAsyncIterable(answer)) return { answer: wire.answer.read(plainJson(answer)) };
+  const accumulator = wire.answer.open();
   try {
     for await (const event of answer) accumulator.take(eventOfObject(event));
   } catch (error) {

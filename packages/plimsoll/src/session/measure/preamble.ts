@@ -134,7 +134,7 @@ export function headInBody(wire: Wire, head: Uint8Array | undefined): HeadInBody
   if (system === undefined) return { fields: listed, lead: [] };
   if (fields.system !== undefined)
     return { fields: { ...listed, [fields.system]: system }, lead: [] };
-  const lead = wire.encode([{ role: "system", parts: wire.decodeSystem(system) }]);
+  const lead = wire.messages.encode([{ role: "system", parts: wire.body.decodeSystem(system) }]);
   return { fields: listed, lead };
 }
 

@@ -101,17 +101,17 @@ export function createTargets(config: Config, now: () => number): Targets {
       wire,
       limit,
       ruler: rulerOf(tokenizer, facts, schemaFactor),
-      media: wire.mediaLimits(limit.window),
-      profile: wire.profileOf(key),
+      media: wire.body.mediaLimits(limit.window),
+      profile: wire.body.profileOf(key),
       cutsSilently: settings?.cuts_silently ?? cutsSilently(provider, settings?.baseUrl),
       countsTokens:
-        wire.counting !== undefined &&
+        wire.body.counting !== undefined &&
         (settings?.count_tokens ?? isVendors(provider, settings, wire)),
       defersNatively:
-        wire.deferral !== undefined &&
+        wire.tools.deferral !== undefined &&
         (settings?.native_tool_deferral ??
           // Other servers that speak such a wire may not know of it: there it must be asked for.
-          (isVendors(provider, settings, wire) && wire.deferral.models.test(model))),
+          (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
     };
   };
 

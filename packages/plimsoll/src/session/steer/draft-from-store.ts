@@ -101,7 +101,7 @@ export async function storedDraft(
     sum,
     compose: ({ patches }) =>
       encodeMessage(
-        wire.composeBody({
+        wire.body.compose({
           model,
           tools: [],
           maxOutputTokens: target.limit.maxOutput,

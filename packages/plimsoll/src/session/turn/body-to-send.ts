@@ -67,8 +67,8 @@ function fieldsToSend(
   const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
   const values: FieldValues = new Map([
     ...(isOther ? [[wire.fields.model, target.model] as const] : []),
-    ...(isLast && hasTools ? wire.noTools : []),
-    ...(shortened === undefined ? [] : wire.outputFields(body, slices, shortened.sent)),
+    ...(isLast && hasTools ? wire.body.noTools : []),
+    ...(shortened === undefined ? [] : wire.body.outputFields(body, slices, shortened.sent)),
   ]);
   return new Map([...values].map(([name, value]) => [name, JSON.stringify(value)]));
 }

@@ -84,7 +84,7 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
       // What is not a list, or not here, is written out.
       const fields = new Map(changes.fields);
       if (heldCount > 0)
-        for (const [name, value] of wire.nothingHeld) fields.set(name, JSON.stringify(value));
+        for (const [name, value] of wire.body.nothingHeld) fields.set(name, JSON.stringify(value));
       const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
       return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
     },
@@ -95,7 +95,7 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
       : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
     isHeld: heldCount > 0,
     isForgotten: request.isForgotten === true,
-    hasLongMarks: wire.hasLongMarks(body),
+    hasLongMarks: wire.cache.hasLongMarks(body),
   };
 }
 
@@ -142,7 +142,7 @@ function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
   if (bytes.length === 0) throw new Error("A message that the provider holds was not loaded.");
   return bytes[0] === quote
     ? new TextEncoder().encode(
-        JSON.stringify(wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
+        JSON.stringify(wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
       )
     : bytes;
 }

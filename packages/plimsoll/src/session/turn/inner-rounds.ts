@@ -128,11 +128,14 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   };
 
   const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
-    const asked = await speak(spoken, draft.isForgotten ? wire.repeatable(heard) : heard);
+    const asked = await speak(spoken, draft.isForgotten ? wire.answer.repeatable(heard) : heard);
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(context, turn, own, asked.tokens);
     const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
-    spoken = await speak(asked, wire.encode([resultsOf(offer, own, [...answers, ...last])]));
+    spoken = await speak(
+      asked,
+      wire.messages.encode([resultsOf(offer, own, [...answers, ...last])]),
+    );
     isLast = isEnough;
   };
 
@@ -149,7 +152,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
     },
     get kept() {
       const { messages } = spoken;
-      const last = draft.isForgotten ? wire.repeatable(said) : said;
+      const last = draft.isForgotten ? wire.answer.repeatable(said) : said;
       const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
       return {
         messages: whole,
@@ -164,11 +167,11 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
         reported = { measured: turn.fitted().measured, lookedUpTokens: spoken.tokens };
       }
       const heard = answer.choices[0] ?? [];
-      said = wire.withoutOwnCalls(heard, isOwn);
-      const calls = heard.flatMap((message) => wire.toolCalls(message));
-      const others = new Set(said.flatMap((message) => wire.toolCalls(message)).map(idOf));
+      said = wire.rounds.withoutOwnCalls(heard, isOwn);
+      const calls = heard.flatMap((message) => wire.messages.toolCalls(message));
+      const others = new Set(said.flatMap((message) => wire.messages.toolCalls(message)).map(idOf));
       const own = calls.filter(({ id }) => !others.has(id));
-      const isCut = answer.outcome !== "message" || wire.isCutShort(answer);
+      const isCut = answer.outcome !== "message" || wire.answer.isCutShort(answer);
       if (own.length === 0 || isCut || isLast) return "done";
       try {
         await goOn(heard, own);

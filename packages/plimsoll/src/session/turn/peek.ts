@@ -21,7 +21,7 @@ export async function peekBody(
   { tenant, provider, wire, body, hints, isRefreshable = false }: Incoming,
 ): Promise<Uint8Array | undefined> {
   const slices = readSlices(body);
-  const request = wire.readRequest(body, slices);
+  const request = wire.body.read(body, slices);
   const target = context.targets.resolve(provider, wire, request);
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const messages = await context.facts.learn(wire, bytes, target.ruler);
@@ -68,7 +68,7 @@ export async function peekBody(
   const catalogue = offer?.catalogue;
   const patches = renderView(view, path, {
     wire,
-    ownTextStands: wire.ownTextStands,
+    ownTextStands: wire.edit.ownTextStands,
     isPlain: offer === undefined,
     isNative: catalogue?.isNative === true,
     ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),

@@ -104,7 +104,7 @@ async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<Re
   const { wire, body, tenant } = incoming;
   const memoryKey = memoryKeyOf(incoming);
   const recalled = context.prefixes.recall(memoryKey, body, wire.fields.messages);
-  const request = wire.readRequest(body, recalled.slices);
+  const request = wire.body.read(body, recalled.slices);
   // To find its messages took a while: others get their turn before they are read.
   if (body.length > largeBytes) await nextTurn();
   const hints = {
@@ -186,7 +186,7 @@ function targetsFor(
   { provider, wire, headers, tenant }: Incoming,
   request: WireRequest,
 ): Draft["targets"] {
-  const facts = wire.modelByHeaders(request.model, headers ?? {});
+  const facts = wire.body.modelByHeaders(request.model, headers ?? {});
   const named = facts === undefined ? {} : { facts };
   return context.targets.candidates(provider, wire, { ...request, ...named, tenant });
 }

@@ -2,25 +2,11 @@
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import type { NativeDeferral } from "../format/wire.ts";
+import { namedTool } from "../format/named-tool.ts";
+import type { NativeDeferral, WireTools } from "../format/wire.ts";
+import { withoutCacheMarks } from "./cache.ts";
 
-export function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return {
-    name,
-    ...(description === undefined ? {} : { description }),
-    input_schema: parameters,
-  };
-}
-
-/** The client holds this tool back itself, or finds tools with it. */
-export function isDeferring(tool: JsonValue): boolean {
-  return (
-    isObject(tool) &&
-    (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search"))
-  );
-}
-
-export const anthropicDeferral: NativeDeferral = {
+const deferral: NativeDeferral = {
   // From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was read.
   models: /^claude-(?!3|2|instant)/,
   refusal: /defer_loading|tool_reference/,
@@ -33,6 +19,25 @@ export const anthropicDeferral: NativeDeferral = {
   named: referencedIn,
   plain: plainReferences,
 };
+
+export const anthropicTools: WireTools = {
+  encode: encodeTool,
+  decode: (tool) => namedTool(tool, "input_schema"),
+  nameOf: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
+  inside: () => [],
+  isDeferring: (tool) =>
+    isObject(tool) &&
+    (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
+  deferral,
+};
+
+export function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
+  return {
+    name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: parameters,
+  };
+}
 
 function referencedIn({ content }: JsonObject): readonly string[] {
   const blocks = (Array.isArray(content) ? content : []).filter(isObject);
@@ -66,10 +71,4 @@ function plainReferences(
 
 function isReference(block: JsonValue): block is JsonObject {
   return isObject(block) && block["type"] === "tool_reference";
-}
-
-/** Cache marks move every turn; they say nothing about what the conversation is. */
-export function withoutCacheMarks(value: JsonObject): JsonObject {
-  const { cache_control: _mark, ...rest } = value;
-  return rest;
 }
