@@ -114,7 +114,7 @@ async function timeChain(name: string, config: Config, rounds: number): Promise<
   const [times, before, after]: [number[], number[], number[]] = [[], [], []];
   const strategies = new Set<string>();
   for (let round = 0; round < rounds; round++) {
-    const messages = wires["openai-chat"].encode(fiftyUnits(round + 1));
+    const messages = wires["openai-chat"].messages.encode(fiftyUnits(round + 1));
     const whole = await plimsoll.compactMessages({
       wire: "openai-chat",
       messages,

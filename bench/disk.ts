@@ -74,10 +74,10 @@ async function talk(folder: string, { wire: name, head, turns }: TalkOptions): P
     said.push({ role: "user", text: words(messageBytes) });
     const now =
       head === "fixed" ? "" : ` Now: ${1_790_000_000 + turn * 61}, changed: ${words(40)} `;
-    const messages = wire.encode(
+    const messages = wire.messages.encode(
       said.map(({ role, text }) => ({ role, parts: [{ kind: "text", text }] })),
     );
-    const body = wire.composeBody({
+    const body = wire.body.compose({
       model: name === "anthropic" ? "claude-sonnet-4-6" : "gpt-5.1",
       system: [{ text: system.slice(0, 20_000) + now + system.slice(20_000) }],
       tools: [],
@@ -93,7 +93,7 @@ async function talk(folder: string, { wire: name, head, turns }: TalkOptions): P
     });
     const text = words(messageBytes);
     said.push({ role: "assistant", text });
-    const answer = wire.encode([{ role: "assistant", parts: [{ kind: "text", text }] }]);
+    const answer = wire.messages.encode([{ role: "assistant", parts: [{ kind: "text", text }] }]);
     const usage = { inputTokens: 13_000 + turn * 600, outputTokens: 300 };
     await received.end({
       status: "complete",

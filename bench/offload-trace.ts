@@ -77,7 +77,7 @@ function requestsOf(form: WireForm, trace: Trace): readonly TraceRequest[] {
 
 /** Texts of results that stand before the model's last answer. */
 function largeIn(form: WireForm, items: readonly JsonObject[]): readonly string[] {
-  const messages = items.map((item) => wires[form.wire].decode(item));
+  const messages = items.map((item) => wires[form.wire].messages.decode(item));
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   return messages
     .slice(0, Math.max(0, last))
@@ -207,9 +207,9 @@ async function lookAround(
     if (strategy.startsWith("offload_")) own.add(hashOf(content));
     else for (const text of textsIn(wire, content)) shared.add(hashOf(Buffer.from(text)));
   }
-  const items = sent[wire.messagesField];
+  const items = sent[wire.fields.messages];
   const whole = (Array.isArray(items) ? (items as readonly JsonObject[]) : [])
-    .flatMap((item) => resultTexts(wire.decode(item)))
+    .flatMap((item) => resultTexts(wire.messages.decode(item)))
     .map((text) => hashOf(Buffer.from(text)));
   return { own, shared, whole: new Set(whole) };
 }
@@ -240,8 +240,8 @@ function textsIn(wire: (typeof wires)[keyof typeof wires], content: Uint8Array):
   const messages = JSON.parse(Buffer.from(content).toString()) as JsonValue;
   return (Array.isArray(messages) ? (messages as readonly JsonValue[]) : [messages]).flatMap(
     (json) => {
-      const message = wire.asMessage(json);
-      return message === undefined ? [] : resultTexts(wire.decode(message));
+      const message = wire.messages.asMessage(json);
+      return message === undefined ? [] : resultTexts(wire.messages.decode(message));
     },
   );
 }

@@ -65,9 +65,11 @@ async function carriedOn(name: WireName, tools: readonly ToolDefinition[]): Prom
         providers: { [provider]: { ...settings, native_tool_deferral: false } },
       },
     });
-    const body = wire.composeBody({
+    const body = wire.body.compose({
       model,
-      messages: wire.encode([{ role: "user", parts: [{ kind: "text", text: "Good morning." }] }]),
+      messages: wire.messages.encode([
+        { role: "user", parts: [{ kind: "text", text: "Good morning." }] },
+      ]),
       tools,
       maxOutputTokens: 8_000,
     });

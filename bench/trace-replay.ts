@@ -183,7 +183,7 @@ async function countSent(
   { fitted }: Received,
   body: JsonObject,
 ): Promise<number> {
-  const items = body[wires[wire].messagesField];
+  const items = body[wires[wire].fields.messages];
   const bytes = (Array.isArray(items) ? items : []).map((item) =>
     new TextEncoder().encode(JSON.stringify(item)),
   );

@@ -1,8 +1,10 @@
 // Checks what a linter cannot see: that every file is in a room and no room is full, that ARCHITECTURE.md names only files that
 // exist, that each file says what it is for, that names are not vague, that comments carry no filler, that no error is
-// swallowed, and that no function and no type is too wide. Run from the repository root.
+// swallowed, that no function and no type is too wide, and that only wire/ knows what a provider calls things. Run from the
+// repository root.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { providerWords } from "./provider-words.mjs";
 import { mostFiles, rooms, source } from "./rooms.mjs";
 import { exportedShapes, mostMembers, mostNames, readSources, topFunctions } from "./sizes.mjs";
 
@@ -38,6 +40,9 @@ for (const file of files) {
     if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
   });
 }
+problems.push(
+  ...providerWords(files.map((file) => [relative(source, file), readFileSync(file, "utf8")])),
+);
 const sources = files
   .map((file) => relative(source, file))
   .filter((name) => !name.endsWith(".test.ts"));

@@ -107,7 +107,7 @@ const askedHead: AskedHead = {
     wires.anthropic,
     { model: "claude-sonnet-4-6" },
   ),
-  request: wires.anthropic.readRequest(body, slices),
+  request: wires.anthropic.body.read(body, slices),
   body,
   slices,
 };

@@ -5,7 +5,8 @@ import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { readRoutes } from "../server/api/api.ts";
 import { steerRoutes } from "../server/api/steer.ts";
-import { modelPaths, ownPaths } from "../server/http/route.ts";
+import { ownPaths } from "../server/http/route.ts";
+import { modelPaths } from "../wire/vendors.ts";
 import { program } from "./main.ts";
 
 const page = readFileSync(new URL("../../../../docs/interface.md", import.meta.url), "utf8");

@@ -82,7 +82,8 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
     const found = known.get(key);
     if (found !== undefined) return found;
     const { tokens } = await count(json);
-    const weighed = { tokens, pieces: share(name, Array.isArray(value) ? value : [value], tokens) };
+    const values = Array.isArray(value) ? value : [value];
+    const weighed = { tokens, pieces: share(wire, { name, values, tokens }) };
     known.set(key, weighed);
     return weighed;
   };
@@ -90,22 +91,29 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
   return {
     weigh: async (messages) => (await learn(messages)).map(({ tokens }) => tokens),
     read: async (body) => {
-      const system = body["system"] ?? body["instructions"];
-      const list = body[wire.messagesField];
+      const { fields } = wire;
+      const list = body[fields.messages];
       const messages = Array.isArray(list) ? list.filter(isObject) : [];
       const head = [
-        await readHead("tools", body["tools"], (json) => facts.countTools(json, ruler)),
-        await readHead("system", system, (json) => facts.countSystem(wire, json, ruler)),
+        await readHead("tools", body[fields.tools], (json) => facts.countTools(json, ruler)),
+        await readHead("system", body[fields.system ?? ""], (json) =>
+          facts.countSystem(wire, json, ruler),
+        ),
       ];
       const said = await learn(messages);
-      const begin = messages.findIndex((message) => wire.decode(message).role !== "system");
+      const begin = messages.findIndex(
+        (message) => wire.messages.decode(message).role !== "system",
+      );
       const lead = begin === -1 ? said.length : begin;
       const pieces = [...head, ...said].flatMap((one) => one.pieces);
-      const end = isObject(body["cache_control"]) ? [markAt(pieces.length - 1, body)] : [];
+      const mark = markOn(wire, body);
+      const end = mark === undefined ? [] : [{ block: pieces.length - 1, ...mark }];
       return {
         blocks: pieces.map(({ block }) => block),
         marks: [
-          ...pieces.flatMap(({ mark }, block) => (mark === undefined ? [] : [{ block, ...mark }])),
+          ...pieces.flatMap((piece, block) =>
+            piece.mark === undefined ? [] : [{ block, ...piece.mark }],
+          ),
           ...end,
         ],
         tokens: [...head, ...said].reduce((sum, one) => sum + one.tokens, 0),
@@ -115,22 +123,32 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
   };
 }
 
-function markAt(block: number, marked: JsonObject): CacheMark {
-  const control = marked["cache_control"];
-  const isLong = isObject(control) && control["ttl"] === "1h";
-  return isLong ? { block, isLong } : { block };
+function markOn(wire: Wire, block: JsonValue): Piece["mark"] {
+  const mark = wire.cache.markOn(block);
+  if (mark === undefined) return undefined;
+  return wire.cache.isLongMark(mark) ? { isLong: true } : {};
 }
 
-/** A message is one block; on Anthropic's wire each block of its content is one, and can be marked. */
 function piecesOf(wire: Wire, message: JsonObject, tokens: number): readonly Piece[] {
-  const { content, role } = message;
-  const hasBlocks = wire.name === "anthropic" && Array.isArray(content) && content.length > 0;
-  return hasBlocks ? share(String(role), content, tokens) : share("message", [message], tokens);
+  return share(wire, {
+    name: wire.messages.decode(message).role,
+    values: wire.cache.blocks(message),
+    tokens,
+  });
+}
+
+interface Shared {
+  readonly name: string;
+  readonly values: readonly JsonValue[];
+  readonly tokens: number;
 }
 
 /** The tokens of the whole, divided by length: a provider counts no single block. */
-function share(name: string, values: readonly JsonValue[], tokens: number): readonly Piece[] {
-  const texts = values.map((value) => JSON.stringify(value, withoutMarks));
+function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
+  // Marks come and go; what they stand on is the same.
+  const texts = values.map((value) =>
+    JSON.stringify(value, (key, field) => (key === wire.cache.markField ? undefined : field)),
+  );
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   let before = 0;
   let given = 0;
@@ -139,19 +157,12 @@ function share(name: string, values: readonly JsonValue[], tokens: number): read
     const upTo = Math.round((tokens * before) / Math.max(1, length));
     const own = upTo - given;
     given = upTo;
-    const value = values[index];
-    const isMarked = isObject(value) && isObject(value["cache_control"]);
-    const { isLong } = isMarked ? markAt(0, value) : {};
+    const mark = markOn(wire, values[index] ?? null);
     return {
       block: { key: shortHash(`${name} ${text}`), tokens: own },
-      ...(isMarked ? { mark: isLong === true ? { isLong } : {} } : {}),
+      ...(mark === undefined ? {} : { mark }),
     };
   });
-}
-
-/** Marks come and go; what they stand on is the same. */
-function withoutMarks(key: string, value: unknown): unknown {
-  return key === "cache_control" ? undefined : value;
 }
 
 /**

@@ -102,12 +102,12 @@ async function withoutOldResults(world: PolicyWorld, history: History): Promise<
 }
 
 function resultsIn(wire: Wire, message: JsonObject): readonly number[] {
-  const { parts } = wire.decode(message);
+  const { parts } = wire.messages.decode(message);
   return parts.flatMap((part, index) => (part.kind === "tool-result" ? [index] : []));
 }
 
 function clear(wire: Wire, message: JsonObject, parts: readonly number[]): JsonObject {
   const bytes = new TextEncoder().encode(JSON.stringify(message));
-  const splices = parts.flatMap((part) => wire.replacePart(bytes, { part }, cleared) ?? []);
+  const splices = parts.flatMap((part) => wire.edit.replacePart(bytes, { part }, cleared) ?? []);
   return decodeMessage(applySplices(bytes, splices));
 }

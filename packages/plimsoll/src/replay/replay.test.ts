@@ -26,7 +26,7 @@ function modelOf(wire: WireName): string {
 
 function chatOf(seed: number, tokens = 8_000): JsonObject {
   const said = simulateConversation({ tokens, seed, toolCalls: 0.7 });
-  const messages = wires["openai-chat"].encode(said);
+  const messages = wires["openai-chat"].messages.encode(said);
   return { messages: [{ role: "system", content: "Be brief." }, ...messages] };
 }
 

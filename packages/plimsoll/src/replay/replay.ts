@@ -193,8 +193,8 @@ interface World {
 
 /** What the configuration says of the provider that the conversation was held with. */
 function settingsFor({ providers }: Config, { wire }: Script): ProviderSettings {
-  const family = wire.name === "anthropic" ? "anthropic" : "openai";
-  return { ...providers?.[family], wire: family };
+  const { vendor } = wire;
+  return { ...providers?.[vendor], wire: vendor };
 }
 
 async function worldOf(

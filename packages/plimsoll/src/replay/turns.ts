@@ -1,9 +1,9 @@
 /** Recorded conversations, turn by turn, as the client of a wire would send them: everything every time. */
 
-import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { isObject, type JsonObject } from "../message/json.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
 import type { ToolDefinition } from "../message/tool.ts";
-import type { Answer, Wire, WireName } from "../wire/format/wire.ts";
+import type { Answer, FieldNames, Wire, WireName } from "../wire/format/wire.ts";
 import { wires } from "../wire/wires.ts";
 
 /** A whole conversation in the format of one wire. */
@@ -45,33 +45,33 @@ export interface ScriptOptions {
 export function scriptOf(recording: Recording, options: ScriptOptions): Script {
   const { id } = recording;
   const wire = wires[options.wire];
-  const recorded = maxOutputOf(recording.head);
+  const recorded = maxOutputOf(recording);
   const maxOutputTokens = recorded ?? options.maxOutputTokens;
   const isSame = recording.wire === options.wire;
   const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire);
   const { head, lead, turns } = spoken;
-  const fields = wire.composeBody({
+  const body = wire.body.compose({
     model: options.model,
     messages: [],
     tools: [],
     maxOutputTokens,
-    ...(options.wire === "openai-responses" ? { extra: { store: false } } : {}),
+    extra: Object.fromEntries(wire.body.nothingKept),
   });
-  const { [wire.messagesField]: _, ...limits } = fields;
+  const { [wire.fields.messages]: _, ...limits } = body;
   const bare = isSame && recorded !== undefined ? {} : limits;
   return {
     id,
     wire,
     model: options.model,
     maxOutputTokens,
-    head: { ...bare, ...head, model: options.model },
+    head: { ...bare, ...head, [wire.fields.model]: options.model },
     lead,
     turns,
   };
 }
 
 export function bodyOf({ head, lead, wire }: Script, messages: readonly JsonObject[]): JsonObject {
-  return { ...head, [wire.messagesField]: [...lead, ...messages] };
+  return { ...head, [wire.fields.messages]: [...lead, ...messages] };
 }
 
 /** As an upstream would have answered. */
@@ -79,8 +79,8 @@ export function answerOf(messages: readonly JsonObject[], usage: Answer["usage"]
   return { outcome: "message", choices: [messages], ...(usage === undefined ? {} : { usage }) };
 }
 
-function maxOutputOf(head: JsonObject): number | undefined {
-  const names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+function maxOutputOf({ wire, head }: Recording): number | undefined {
+  const names = wires[wire].fields.output;
   const found = names.map((name) => head[name]).find((value) => typeof value === "number");
   return typeof found === "number" && found > 0 ? found : undefined;
 }
@@ -88,7 +88,7 @@ function maxOutputOf(head: JsonObject): number | undefined {
 type Spoken = Pick<Script, "head" | "lead" | "turns">;
 
 function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
-  const said = messages.map((json) => ({ json, role: wire.decode(json).role }));
+  const said = messages.map((json) => ({ json, role: wire.messages.decode(json).role }));
   const begin = said.findIndex(({ role }) => role !== "system");
   const lead = said.slice(0, begin === -1 ? said.length : begin);
   const turns = turnsOf(said.slice(lead.length));
@@ -104,39 +104,40 @@ function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
 
 function converted(recording: Recording, wire: Wire): Spoken {
   const from = wires[recording.wire];
-  const messages = recording.messages.map((json) => from.decode(json));
+  const messages = recording.messages.map((json) => from.messages.decode(json));
   const spoken = messages.filter(({ role }) => role !== "system");
   const system = [
     ...systemTexts(from, recording.head),
     ...messages.filter(({ role }) => role === "system").map(messageText),
   ];
-  const body = wire.composeBody({
+  const body = wire.body.compose({
     model: "",
     messages: [],
     tools: toolsOf(from, recording.head, spoken),
     maxOutputTokens: 1,
     ...(system.length === 0 ? {} : { system: system.join("\n\n") }),
   });
-  const { [wire.messagesField]: first, tools, system: prompt, instructions } = body;
+  const first = body[wire.fields.messages];
   return {
-    head: withoutAbsent({ tools, system: prompt, instructions }),
+    head: promptIn(body, wire.fields),
     lead: Array.isArray(first) ? first.filter(isObject) : [],
     turns: turnsOf(spoken).map(({ added, answer }) => ({
-      added: wire.encode(added),
-      ...(answer === undefined ? {} : { answer: wire.encode(answer) }),
+      added: wire.messages.encode(added),
+      ...(answer === undefined ? {} : { answer: wire.messages.encode(answer) }),
     })),
   };
 }
 
-function withoutAbsent(fields: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  const present = Object.entries(fields).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present) as JsonObject;
+/** Of a body only its tools and its system prompt. */
+export function promptIn(body: JsonObject, { tools, system = "" }: FieldNames): JsonObject {
+  const names = [tools, system].filter((name) => body[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, body[name]]));
 }
 
 function systemTexts(wire: Wire, head: JsonObject): readonly string[] {
-  const system = head["system"] ?? head["instructions"];
+  const system = head[wire.fields.system ?? ""];
   if (system === undefined || system === null) return [];
-  const parts: readonly Part[] = wire.decodeSystem(system);
+  const parts: readonly Part[] = wire.body.decodeSystem(system);
   return [messageText({ role: "system", parts })];
 }
 
@@ -146,8 +147,8 @@ function toolsOf(
   head: JsonObject,
   messages: readonly Message[],
 ): readonly ToolDefinition[] {
-  const recorded = head["tools"];
-  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.decodeTool(tool) ?? []);
+  const recorded = head[wire.fields.tools];
+  if (Array.isArray(recorded)) return recorded.flatMap((tool) => wire.tools.decode(tool) ?? []);
   const names = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.kind === "tool-call" ? [part.name] : [])),
   );
@@ -157,8 +158,8 @@ function toolsOf(
 /** The tools that a recording without any must have had, in its own format. */
 export function impliedTools({ wire: name, messages }: Recording): readonly JsonObject[] {
   const wire = wires[name];
-  const decoded = messages.map((json) => wire.decode(json));
-  return toolsOf(wire, {}, decoded).map((tool) => wire.encodeTool(tool));
+  const decoded = messages.map((json) => wire.messages.decode(json));
+  return toolsOf(wire, {}, decoded).map((tool) => wire.tools.encode(tool));
 }
 
 /** Of conversations in which no model speaks: a request after so many messages. */

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { baseUrls, type ServedVendor } from "../wire/vendors.ts";
 import { wires } from "../wire/wires.ts";
 import { answerApi } from "./api/api.ts";
 import { answerConfig } from "./api/config.ts";
@@ -20,7 +21,7 @@ import {
   isLoopbackHost,
 } from "./http/checks.ts";
 import { sendError, sendJson, sendText } from "./http/reply.ts";
-import { type ProviderWire, type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
+import { type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
 import type { McpRoute } from "./mcp/route.ts";
 import { type Gateway, handleCount, handleModel, handleRelay } from "./proxy/model-route.ts";
 import { createUpstreamAgent } from "./proxy/relay.ts";
@@ -46,13 +47,6 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-const vendors: Readonly<Record<string, { readonly wire: ProviderWire; readonly baseUrl: string }>> =
-  {
-    anthropic: { wire: "anthropic", baseUrl: "https://api.anthropic.com" },
-    openai: { wire: "openai", baseUrl: "https://api.openai.com/v1" },
-    gemini: { wire: "gemini", baseUrl: "https://generativelanguage.googleapis.com" },
-  };
-
 /** Slow senders of headers or bodies hold a connection no longer than this (threat T15). */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 120_000;
@@ -68,7 +62,7 @@ interface Service extends ServerOptions {
   /** Aborted when the service shuts down. */
   readonly closing: AbortSignal;
   readonly gateway: Gateway;
-  readonly providers: ReadonlyMap<string, ProviderWire>;
+  readonly providers: ReadonlyMap<string, ServedVendor>;
 }
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
@@ -146,10 +140,15 @@ function openMcp({ engine, version, warn }: ServerOptions): {
 /** Where the requests of each provider go, by its name. */
 export function upstreamsOf(
   config: Config,
-): ReadonlyMap<string, { readonly wire: ProviderWire; readonly baseUrl: string }> {
-  const upstreams = new Map(Object.entries(vendors));
+): ReadonlyMap<string, { readonly wire: ServedVendor; readonly baseUrl: string }> {
+  const upstreams = new Map(
+    Object.entries(baseUrls).map(([name, baseUrl]) => [
+      name,
+      { wire: name as ServedVendor, baseUrl },
+    ]),
+  );
   for (const [name, settings] of Object.entries(config.providers ?? {})) {
-    const vendor = vendors[name];
+    const vendor = upstreams.get(name);
     const wire = settings.wire ?? vendor?.wire ?? "openai";
     const baseUrl = settings.baseUrl ?? vendor?.baseUrl;
     if (baseUrl === undefined) {
@@ -192,7 +191,7 @@ async function handle(
   const routed = routeRequest({
     method: request.method ?? "GET",
     url: request.url ?? "/",
-    hasAnthropicVersion: request.headers["anthropic-version"] !== undefined,
+    headers: request.headers,
     providers: service.providers,
   });
   const wire = "wire" in routed.route ? wires[routed.route.wire] : undefined;

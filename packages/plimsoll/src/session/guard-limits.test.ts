@@ -66,7 +66,7 @@ function expectRefused({ wire, turn }: Passed, windowTokens = WINDOW): void {
   const { needTokens = 0, limitTokens = -1 } = turn.fitted.refusal ?? {};
   expect(limitTokens).toBe(windowTokens);
   expect(needTokens).toBeGreaterThan(limitTokens);
-  const body = wires[wire].overflowBody(needTokens, limitTokens);
+  const body = wires[wire].errors.tooLong(needTokens, limitTokens);
   expect(recognizeOverflow({ status: 400, body })).toMatchObject({ kind: "input", needTokens });
 }
 

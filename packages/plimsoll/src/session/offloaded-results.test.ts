@@ -135,7 +135,7 @@ describe("where references are not enough", () => {
   const wire = "openai-chat";
 
   const sentWith = async (seed: number, options: EngineOptions): Promise<Passed> => {
-    const messages = wires[wire].encode(
+    const messages = wires[wire].messages.encode(
       simulateConversation({ tokens: 40_000, seed, toolCalls: 0.9, types: ["code", "log"] }),
     );
     return send(await opened(20_000, options), wire, messages);

@@ -100,7 +100,7 @@ class World {
       ...(isNamed ? { clientKey: `client:${person}` } : {}),
       // Under one name several conversations are agents of one client: each by itself, all the same.
       ...(isNamed ? { agent: id } : {}),
-      messages: hasShots ? [...this.wire.encode(fewShots)] : [],
+      messages: hasShots ? [...this.wire.messages.encode(fewShots)] : [],
       canned: [...(openings[roll(openings.length)] ?? [])],
       turns: 0,
       session: "",
@@ -115,7 +115,7 @@ class World {
       { name: "run", description: "Runs it.", parameters: { type: "object", properties: {} } },
     ];
     return encodeMessage(
-      this.wire.composeBody({ model: "claude-sonnet-4-6", messages, tools, maxOutputTokens: 300 }),
+      this.wire.body.compose({ model: "claude-sonnet-4-6", messages, tools, maxOutputTokens: 300 }),
     );
   }
 
@@ -158,12 +158,12 @@ class World {
     const { messages, id } = conversation;
     const canned = conversation.canned.shift();
     const words = `secret-${id}-${conversation.turns} is what I say now. ${"The wind is fair. ".repeat(roll(30))}`;
-    const said = this.wire.encode([text("user", canned ?? words)]);
+    const said = this.wire.messages.encode([text("user", canned ?? words)]);
     const behaviour = canned === undefined ? roll(12) : 11;
     if (behaviour === 0 && messages.length > 2) {
       // The client goes back to some answer, and says something else.
       const ends = messages.flatMap((message, index) =>
-        this.wire.decode(message).role === "assistant" ? [index + 1] : [],
+        this.wire.messages.decode(message).role === "assistant" ? [index + 1] : [],
       );
       return [...messages.slice(0, ends[roll(ends.length)] ?? 0), ...said];
     }
@@ -191,7 +191,7 @@ class World {
           input: JSON.stringify(input),
         }) as const,
     );
-    const choices = [this.wire.encode([{ role: "assistant", parts: calls }])];
+    const choices = [this.wire.messages.encode([{ role: "assistant", parts: calls }])];
     await rounds.answered({ outcome: "message", choices, stopReason: "tool_use" });
     const heard = rounds.elements
       .map((bytes) => new TextDecoder().decode(bytes))
@@ -243,7 +243,7 @@ class World {
     if (roll(3) === 0) await this.lookUp(conversation, turn);
     const own =
       roll(2) === 0 ? "Noted." : `Noted: secret-${conversation.id}-${conversation.turns}.`;
-    const answer = this.wire.encode([
+    const answer = this.wire.messages.encode([
       text("assistant", isCanned ? "I can help with many things." : own),
     ]);
     await turn.end({ status: "complete", answer: { outcome: "message", choices: [answer] } });

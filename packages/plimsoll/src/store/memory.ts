@@ -8,8 +8,11 @@ import type {
   ArchiveRecord,
   BranchRecord,
   ErrorRecord,
+  MessageReads,
   NodeRecord,
+  RecordReads,
   ReferenceRecord,
+  SessionReads,
   SessionRecord,
   SessionSummary,
   Store,
@@ -91,18 +94,7 @@ export function createMemoryStore(): Store {
   };
 }
 
-function sessionReads(
-  memory: Memory,
-): Pick<
-  Store,
-  | "session"
-  | "sessionByClientKey"
-  | "sessionsNamed"
-  | "newestSession"
-  | "sessions"
-  | "snapshot"
-  | "memories"
-> {
+function sessionReads(memory: Memory): SessionReads {
   return {
     session: async (id) => memory.sessions.get(id)?.session,
     sessionByClientKey: async (tenant, wire, clientKey) =>
@@ -146,12 +138,7 @@ function sessionReads(
   };
 }
 
-function messageReads(
-  memory: Memory,
-): Pick<
-  Store,
-  "messages" | "bodies" | "wordings" | "wordingSizes" | "answers" | "holders" | "head"
-> {
+function messageReads(memory: Memory): MessageReads {
   const read = (session: string, { node, body }: KeptMessage): Promise<Uint8Array> =>
     unpackBody({ ...body, hash: node.hash, name: `message ${node.seq} of ${session}`, session });
   return {
@@ -223,9 +210,7 @@ function messageReads(
   };
 }
 
-function otherReads(
-  memory: Memory,
-): Pick<Store, "turns" | "edits" | "archived" | "reference" | "errors" | "events" | "figures"> {
+function otherReads(memory: Memory): RecordReads {
   return {
     turns: async (session, limit) =>
       [...(memory.sessions.get(session)?.turns.values() ?? [])].reverse().slice(0, limit),

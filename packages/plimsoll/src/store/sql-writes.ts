@@ -29,11 +29,8 @@ export function statementOf(write: Write): SqlStatement {
       const { session, turn } = write;
       return inserts.turns({ session, id: turn.id, record: packRecord(turn) });
     }
-    case "memory": {
-      const { session, name, memory } = write;
-      if (memory === null) return { sql: forget, values: [session, name] };
-      return inserts.memories({ session, name, memory: plainRecord(memory) });
-    }
+    case "memory":
+      return statementOfMemory(write);
     case "edit": {
       const { session, edit } = write;
       const { seq, branch, at } = edit;
@@ -50,6 +47,15 @@ export function statementOf(write: Write): SqlStatement {
     default:
       return statementOfNews(write);
   }
+}
+
+function statementOfMemory({
+  session,
+  name,
+  memory,
+}: Extract<Write, { kind: "memory" }>): SqlStatement {
+  if (memory === null) return { sql: forget, values: [session, name] };
+  return inserts.memories({ session, name, memory: plainRecord(memory) });
 }
 
 function statementOfNews(

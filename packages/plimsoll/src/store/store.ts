@@ -245,9 +245,13 @@ export interface Page {
  * names and list entries are left out.
  * `tenant` undefined means the owner, who sees all.
  */
-export interface Store {
+export interface Store extends SessionReads, MessageReads, RecordReads, StoreRepair {
   readonly kind: string;
   commit(writes: readonly Write[]): Promise<CommitReceipt>;
+  close(): Promise<void>;
+}
+
+export interface SessionReads {
   session(id: string): Promise<SessionRecord | undefined>;
   /** Sessions of any tenant whose client calls them so; at most a few. */
   sessionsNamed(wire: string, clientKey: string): Promise<readonly SessionRecord[]>;
@@ -263,6 +267,9 @@ export interface Store {
   snapshot(id: string): Promise<SessionSnapshot | undefined>;
   /** What is remembered under "" belongs to no session. */
   memories(session: string): Promise<Memories>;
+}
+
+export interface MessageReads {
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
   /** Answers in the words in which the client sent them back, where they differ from the provider's and were cut. */
@@ -274,6 +281,9 @@ export interface Store {
   /** Sessions of a tenant in which one of these was said, also those that their clients have a name for. */
   holders(query: TalkQuery): Promise<readonly string[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
+}
+
+export interface RecordReads {
   /** Last stored first. */
   turns(session: string, limit: number): Promise<readonly TurnRecord[]>;
   /** In their order. */
@@ -284,6 +294,9 @@ export interface Store {
   errors(query: ErrorQuery): Promise<readonly ErrorRecord[]>;
   events(query: EventQuery): Promise<readonly StoredEvent[]>;
   figures(): Promise<StoreFigures>;
+}
+
+export interface StoreRepair {
   /**
    * Moves everything of a session, as it is, out of the store into a file beside it, so that its client can begin anew.
    * Gives the name of that file.
@@ -293,7 +306,6 @@ export interface Store {
   check(): Promise<readonly string[]>;
   /** Puts the whole database aside and makes a new one of all sessions in it that are whole. */
   rebuild(): Promise<Rebuilt>;
-  close(): Promise<void>;
 }
 
 export interface Rebuilt {

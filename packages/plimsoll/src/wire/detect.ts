@@ -2,6 +2,7 @@
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import type { WireName } from "./format/wire.ts";
+import { wires } from "./wires.ts";
 
 const anthropicBlocks = new Set([
   "tool_use",
@@ -44,6 +45,14 @@ function isResponsesItem(message: JsonObject, types: readonly string[]): boolean
   const isTyped = type === "message";
   if (isTyped && (typeof content === "string" || types.includes("refusal"))) return true;
   return types.some((part) => responsesParts.has(part));
+}
+
+/** Messages that came without a body, in one. */
+export function bodyOfMessages(messages: readonly JsonValue[]): JsonObject {
+  const names = messages.filter(isObject).flatMap((message) => wireOfMessage(message) ?? []);
+  const isResponses = names.includes("openai-responses");
+  const { fields } = wires[isResponses ? "openai-responses" : "openai-chat"];
+  return { [fields.messages]: messages };
 }
 
 /** Fields that only a Responses body has; it has no `messages`. */

@@ -7,6 +7,8 @@
 
 import { isObject, type JsonValue, parseObject } from "../message/json.ts";
 
+import type { Answer } from "./format/wire.ts";
+
 export interface Overflow {
   /** What was too much: the input, input and answer together, bytes, or the answer while it was written. */
   readonly kind: "input" | "input+output" | "bytes" | "output";
@@ -138,6 +140,16 @@ export function recognizeOverflow({ status, body }: UpstreamSaid): Overflow | un
   }
   if (texts.some((text) => codes.test(text))) return { kind: "input" };
   return status === 413 ? { kind: "bytes" } : undefined;
+}
+
+/** Some gateways answer 200 with an error in it; an answer is not parsed for that. */
+export function mayBeError(status: number, said: Buffer): boolean {
+  return status !== 200 || said.subarray(0, 2048).includes('"error"');
+}
+
+/** The same for an answer that was read. */
+export function overflowOf(status: number, { error }: Answer): Overflow | undefined {
+  return error && recognizeOverflow({ status, body: { error: { ...error } } });
 }
 
 function readDialect(text: string): Overflow | undefined {

@@ -34,14 +34,14 @@ function recordedOn(wire: Wire): readonly Recorded[] {
 }
 
 function heard(wire: Wire, events: readonly StreamEvent[]): Answer {
-  const accumulator = wire.openAnswer();
+  const accumulator = wire.answer.open();
   for (const event of events) accumulator.take(event);
   return accumulator.finish();
 }
 
 /** What a client is told of these rounds, and when: everything but the end comes at once. */
 function told(wire: Wire, rounds: readonly Recorded[], isOwn: IsOwn): readonly StreamEvent[] {
-  const merger = wire.openRounds(isOwn);
+  const merger = wire.rounds.open(isOwn);
   const events = rounds.flatMap((round, index) => {
     if (index > 0) merger.next();
     return round.events.flatMap((event) => merger.take(event));
@@ -53,7 +53,7 @@ const nobodys: IsOwn = () => false;
 
 function callNames(wire: Wire, { choices }: Answer): readonly string[] {
   const [messages = []] = choices;
-  return messages.flatMap((message) => wire.toolCalls(message).map(({ name }) => name));
+  return messages.flatMap((message) => wire.messages.toolCalls(message).map(({ name }) => name));
 }
 
 for (const name of wireNames) {
@@ -86,7 +86,7 @@ for (const name of wireNames) {
         const [messages = []] = round.answer.choices;
         expect(callNames(wire, said), round.name).toEqual([]);
         expect(said.choices[0] ?? [], round.name).toEqual(
-          wire.withoutOwnCalls(messages, (tool) => names.has(tool)),
+          wire.rounds.withoutOwnCalls(messages, (tool) => names.has(tool)),
         );
       }
     });
@@ -129,9 +129,9 @@ for (const name of wireNames) {
           const names = new Set(callNames(wire, first.answer));
           const isOwn: IsOwn = (tool) => names.has(tool);
           const bodies = [first, second].map(({ answer }) => answer.response ?? {});
-          const merged = wire.mergeRounds(bodies as [JsonObject, JsonObject], isOwn);
+          const merged = wire.rounds.merge(bodies as [JsonObject, JsonObject], isOwn);
           const streamed = heard(wire, told(wire, [first, second], isOwn));
-          const whole = wire.readAnswer(merged);
+          const whole = wire.answer.read(merged);
           const pair = `${first.name} + ${second.name}`;
           expect(whole.choices, pair).toEqual(streamed.choices);
           expect(whole.stopReason, pair).toBe(streamed.stopReason);
@@ -155,7 +155,7 @@ function isHeld(event: StreamEvent, events: readonly StreamEvent[]): boolean {
 }
 
 function textOf(wire: Wire, { choices }: Answer): string {
-  const parts = (choices[0] ?? []).flatMap((message) => wire.decode(message).parts);
+  const parts = (choices[0] ?? []).flatMap((message) => wire.messages.decode(message).parts);
   return parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 }
 
@@ -185,7 +185,7 @@ test("thinking that led to a lookup does not end a message when the lookup is no
   const left = (...content: readonly JsonObject[]): unknown => {
     const bytes = new TextEncoder().encode(JSON.stringify({ role: "assistant", content }));
     const { content: kept } = JSON.parse(
-      new TextDecoder().decode(anthropic.withoutLookups(bytes, []) as Uint8Array),
+      new TextDecoder().decode(anthropic.rounds.withoutLookups(bytes, []) as Uint8Array),
     ) as { content: readonly JsonObject[] };
     return kept.map(({ type }) => type);
   };

@@ -120,7 +120,7 @@ async function answerTurn(
   const id = `own_${number}`;
   const [handle = "#1"] = handlesIn(sentText);
   const ask = { kind: "tool-call", id, name: "read_result", input: `{"ref_id":"${handle}"}` };
-  const asked = wires[wire].encode([{ role: "assistant", parts: [ask as never] }]);
+  const asked = wires[wire].messages.encode([{ role: "assistant", parts: [ask as never] }]);
   const hear = (message: readonly JsonObject[]) =>
     rounds.answered({ outcome: "message", choices: [message], stopReason: "tool_use" });
   if (lookup === "before" || calls.length === 0) {

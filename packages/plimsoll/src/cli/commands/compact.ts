@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts
 import type { Message } from "../../message/message.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { searchableText } from "../../search/message-text.ts";
-import { wireOfBody, wireOfMessage } from "../../wire/detect.ts";
+import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
@@ -112,8 +112,8 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
   if (budget === undefined)
     throw new PlimsollError("USAGE", "Say how many tokens may stay: --budget 20000.");
   const { body, wire } = readTranscript(file, flags.format);
-  const { messagesField } = wires[wire];
-  const messages = messagesOf(body, messagesField);
+  const field = wires[wire].fields.messages;
+  const messages = messagesOf(body, field);
   const plimsoll = await openOnce(flags);
   try {
     const model = typeof body["model"] === "string" ? { model: body["model"] } : {};
@@ -121,7 +121,7 @@ async function compactFile(file: string, flags: CompactFlags): Promise<void> {
       plimsoll.compactMessages({ wire, messages, budget, ...model }),
     );
     const isList = Array.isArray(readJsonFile(file));
-    const result = isList ? done.messages : { ...body, [messagesField]: done.messages };
+    const result = isList ? done.messages : { ...body, [field]: done.messages };
     console.log(JSON.stringify(result));
     const receipt = await withProgress("Writing the receipt", { json: flags.json }, () =>
       done.receipt(),
@@ -146,11 +146,7 @@ function readTranscript(file: string, format: string | undefined): Transcript {
       `The format "${wanted}" is not known: use auto, ${Object.keys(wires).join(", ")}.`,
     );
   const value = readJsonFile(file);
-  const list = Array.isArray(value) ? (value as readonly JsonValue[]) : undefined;
-  const isResponses = list?.some(
-    (item) => isObject(item) && wireOfMessage(item) === "openai-responses",
-  );
-  const body = list === undefined ? value : { [isResponses ? "input" : "messages"]: list };
+  const body = Array.isArray(value) ? bodyOfMessages(value as readonly JsonValue[]) : value;
   if (!isObject(body))
     throw new PlimsollError(
       "USAGE",

@@ -17,14 +17,14 @@ import { pathTo, restoreLog } from "../../session/log/log.ts";
 import { indexOn, pathOfNodes } from "../../session/log/path.ts";
 import { foldView } from "../../session/log/view.ts";
 import { createFactsReader, type FactsReader } from "../../session/measure/message-facts.ts";
-import { createHeadReader } from "../../session/measure/preamble.ts";
+import { createHeadReader, headInBody } from "../../session/measure/preamble.ts";
 import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
 import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { windowWords } from "../../watch/figures.ts";
-import { wireOfBody, wireOfMessage } from "../../wire/detect.ts";
+import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import { parseJson, readSlices } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
@@ -111,7 +111,7 @@ function readRequestFile(file: string): JsonObject {
     if (statSync(file).size > maxFileBytes)
       throw new PlimsollError("USAGE", `${file} is larger than ${maxFileBytes} bytes.`);
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    const body = Array.isArray(value) ? { [fieldOf(value)]: value } : value;
+    const body = Array.isArray(value) ? bodyOfMessages(value) : value;
     if (isObject(body)) return body;
   } catch (cause) {
     if (PlimsollError.is(cause)) throw cause;
@@ -126,26 +126,22 @@ function readRequestFile(file: string): JsonObject {
   );
 }
 
-/** A list of messages without its body: where would it stand? */
-function fieldOf(messages: readonly unknown[]): string {
-  const known = messages.filter(isObject).map(wireOfMessage);
-  return known.includes("openai-responses") ? "input" : "messages";
-}
-
 /** Puts the newest request of a session together again as the model sees it: its head, and the view up to its tip. */
 async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const snapshot = await store.snapshot(id);
   const [turn] = await store.turns(id, 1);
   const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
-  const { messagesField } = wire ?? wires.anthropic;
+  const spoken = wire ?? wires.anthropic;
+  const { fields, lead } = headInBody(spoken, head);
+  const view =
+    snapshot === undefined || wire === undefined
+      ? []
+      : await viewOfSnapshot(store, snapshot, { wire, branch: turn?.branch ?? "main" });
   return {
-    model: turn?.model ?? "",
-    ...(head === undefined ? {} : decodeMessage(head)),
-    [messagesField]:
-      snapshot === undefined || wire === undefined
-        ? []
-        : await viewOfSnapshot(store, snapshot, { wire, branch: turn?.branch ?? "main" }),
+    ...fields,
+    [spoken.fields.model]: turn?.model ?? "",
+    [spoken.fields.messages]: [...lead, ...view],
   };
 }
 
@@ -163,7 +159,7 @@ async function viewOfSnapshot(
   await loadInner(store, log);
   const path = { ...pathOfNodes(log, nodes, bodies), branch };
   const view = foldView(indexOn(path, log), log.edits);
-  const patches = renderView(view, path, { wire, ownTextStands: wire.ownTextStands });
+  const patches = renderView(view, path, { wire, ownTextStands: wire.edit.ownTextStands });
   const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
   return patchList(said, patches, decodeMessage);
 }
@@ -184,9 +180,9 @@ async function inspectWith(
 ): Promise<Inspection> {
   const body = { model: "unknown", ...given };
   const wire = wires[wireOfBody(body)];
-  const provider = wire.name === "anthropic" ? "anthropic" : "openai";
+  const provider = wire.vendor;
   const bytes = new TextEncoder().encode(JSON.stringify(body));
-  const request = wire.readRequest(bytes, readSlices(bytes));
+  const request = wire.body.read(bytes, readSlices(bytes));
   const target = createTargets(config, Date.now).resolve(provider, wire, request);
   const messages = await facts.learn(
     wire,
@@ -196,7 +192,7 @@ async function inspectWith(
   const head = await createHeadReader(facts).read(bytes, request, target);
   const measured = measureRequest(head, messages, request.toolsInMessage);
   const decoded = request.messages.map((slice) =>
-    wire.decode(wire.asMessage(parseJson(bytes, slice)) ?? {}),
+    wire.messages.decode(wire.messages.asMessage(parseJson(bytes, slice)) ?? {}),
   );
   const firstSaid = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
   const headTokens = measured.total - measured.conversation + firstSaid;

@@ -107,7 +107,7 @@ function readArchive(item: JsonObject, number: number, parts: RecallParts): Arch
   if (!Array.isArray(messages) || !messages.every(isObject)) {
     throw badLine(number, 'an archive needs "messages", a list of chat messages');
   }
-  const index = buildRecall(messages.map(wires["openai-chat"].decode), parts);
+  const index = buildRecall(messages.map(wires["openai-chat"].messages.decode), parts);
   return { id: item["conversationId"], index };
 }
 

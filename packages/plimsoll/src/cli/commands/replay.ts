@@ -57,7 +57,7 @@ export async function runReplay(traces: readonly string[], flags: ReplayFlags): 
     scriptOf(recording, { wire, model, maxOutputTokens }),
   );
   const { config } = loadSettings(flags, process.env);
-  const provider = wire === "anthropic" ? "anthropic" : "openai";
+  const provider = wires[wire].vendor;
   const prices = createPrices(config)({ provider, model });
   const secondsPerTurn = flags.secondsPerTurn ?? usualSeconds;
   // Conversations differ in length: turns tell better how far it is.

@@ -115,5 +115,5 @@ function renderMessage(
 
 function readable(message: JsonObject, wireName: string): string {
   const wire = Object.values(wires).find(({ name }) => name === wireName);
-  return (wire && messageText(wire.decode(message))) || JSON.stringify(message);
+  return (wire && messageText(wire.messages.decode(message))) || JSON.stringify(message);
 }

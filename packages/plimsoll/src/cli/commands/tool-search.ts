@@ -8,7 +8,7 @@ import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
 import type { SearchedTool } from "../../search/tool-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
-import { namedTool } from "../../wire/format/named-tool.ts";
+import { plainTool, toolOfAnyForm } from "../../wire/format/named-tool.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
 import { harmlessJson, oneLine, table } from "../console/terminal.ts";
@@ -145,10 +145,10 @@ function toolsOf(value: JsonValue | undefined): readonly SearchedTool[] | undefi
   return Array.isArray(list) ? toolsOf(list) : undefined;
 }
 
-/** OpenAI chat puts a tool into `function`; the schema has three names. What has no name cannot be called by one. */
+/** What has no name cannot be called by one. */
 function toolOf(item: JsonValue): SearchedTool | undefined {
-  const tool = isObject(item) && isObject(item["function"]) ? item["function"] : item;
-  const named = namedTool(tool, "parameters", "input_schema", "inputSchema");
+  const tool = plainTool(item);
+  const named = toolOfAnyForm(tool);
   if (named === undefined || !isObject(tool)) return undefined;
   const { server, serverDescription } = tool;
   return {

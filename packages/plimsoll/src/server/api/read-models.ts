@@ -101,8 +101,8 @@ function asText(row: DiffRow, wire: Wire | undefined): TextDiffRow {
 }
 
 function readable(json: JsonValue, wire: Wire | undefined): ShownMessage {
-  const message = wire?.asMessage(json);
+  const message = wire?.messages.asMessage(json);
   return wire === undefined || message === undefined
     ? { role: "user", parts: [{ kind: "opaque", text: JSON.stringify(json).slice(0, 65_536) }] }
-    : shownMessage(wire.decode(message));
+    : shownMessage(wire.messages.decode(message));
 }

@@ -38,7 +38,7 @@ export function sendError(response: ServerResponse, error: unknown, wire?: Wire)
   const known = PlimsollError.is(error)
     ? error
     : new PlimsollError("INTERNAL", `Plimsoll failed: ${errorMessage(error)}`);
-  const body = wire?.errorBody(known.status, known.message) ?? {
+  const body = wire?.errors.body(known.status, known.message) ?? {
     error: { code: known.code, message: known.message },
   };
   // The rest of a body that was refused is not read: the connection cannot be used again.

@@ -8,7 +8,7 @@ const providers: RouteInput["providers"] = new Map([
   ["ollama", "openai"],
 ]);
 const route = (url: string, changes: Partial<RouteInput> = {}) =>
-  routeRequest({ method: "POST", url, hasAnthropicVersion: false, providers, ...changes });
+  routeRequest({ method: "POST", url, headers: {}, providers, ...changes });
 
 test.each([
   ["/v1/messages", "anthropic", "/v1/messages"],

@@ -1,8 +1,13 @@
 /** Which door a request came through: pure, from method, path and headers. */
 
 import type { WireName } from "../../wire/format/wire.ts";
-
-export type ProviderWire = "anthropic" | "openai" | "gemini";
+import {
+  hasVersionedPaths,
+  isVendor,
+  modelPaths,
+  type ServedVendor,
+  vendorOfPath,
+} from "../../wire/vendors.ts";
 
 export type Route =
   /** A conversation that Plimsoll reads. */
@@ -50,22 +55,10 @@ export interface RouteInput {
   readonly method: string;
   /** Path and query as they came. */
   readonly url: string;
-  readonly hasAnthropicVersion: boolean;
-  /** The providers of the configuration, and which format each speaks. */
-  readonly providers: ReadonlyMap<string, ProviderWire>;
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** The providers of the configuration, and whose format each speaks. */
+  readonly providers: ReadonlyMap<string, ServedVendor>;
 }
-
-export const modelPaths: readonly {
-  readonly wire: ProviderWire;
-  readonly path: string;
-  readonly name: WireName;
-  readonly isCount?: true;
-}[] = [
-  { wire: "anthropic", path: "/v1/messages", name: "anthropic" },
-  { wire: "anthropic", path: "/v1/messages/count_tokens", name: "anthropic", isCount: true },
-  { wire: "openai", path: "/v1/chat/completions", name: "openai-chat" },
-  { wire: "openai", path: "/v1/responses", name: "openai-responses" },
-];
 
 export function routeRequest(input: RouteInput): Routed {
   const url = parseUrl(input.url);
@@ -96,24 +89,11 @@ function routePath(input: RouteInput, path: string, search: string): Route {
 function routeToProvider(input: RouteInput, segments: readonly string[], search: string): Route {
   const [first = "", second = ""] = segments;
   if (first === "p") return providerRoute(input, second, segments.slice(2), search);
-  if (first === "anthropic" || first === "openai" || first === "gemini") {
-    return providerRoute(input, first, segments.slice(1), search);
-  }
-  const provider = providerOfPath(input, segments);
+  if (isVendor(first)) return providerRoute(input, first, segments.slice(1), search);
+  const provider = vendorOfPath(segments, input.headers);
   return provider === undefined
     ? { kind: "unknown" }
     : providerRoute(input, provider, segments, search);
-}
-
-/** Paths without a provider's name, with and without their version. */
-function providerOfPath(input: RouteInput, segments: readonly string[]): string | undefined {
-  const isVersioned = segments[0] === "v1";
-  const [first = "", second = ""] = isVersioned ? segments.slice(1) : segments;
-  if (first === "messages") return "anthropic";
-  if (first === "responses" || (first === "chat" && second === "completions")) return "openai";
-  if (segments[0] === "v1beta") return "gemini";
-  if (!isVersioned && first !== "models") return undefined;
-  return input.hasAnthropicVersion ? "anthropic" : "openai";
 }
 
 function providerRoute(
@@ -122,14 +102,14 @@ function providerRoute(
   rest: readonly string[],
   search: string,
 ): Route {
-  const wire = input.providers.get(provider);
-  if (wire === undefined) return { kind: "unknown" };
-  const isVersioned = /^v\d/.test(rest[0] ?? "");
-  const path = `/${[...(isVersioned || wire === "gemini" ? [] : ["v1"]), ...rest].join("/")}`;
-  const model = modelPaths.find((known) => known.wire === wire && known.path === path);
+  const vendor = input.providers.get(provider);
+  if (vendor === undefined) return { kind: "unknown" };
+  const isWhole = /^v\d/.test(rest[0] ?? "") || !hasVersionedPaths(vendor);
+  const path = `/${[...(isWhole ? [] : ["v1"]), ...rest].join("/")}`;
+  const model = modelPaths.find((known) => known.vendor === vendor && known.path === path);
   const full = path + search;
   return model !== undefined && input.method === "POST"
-    ? { kind: model.isCount ? "count" : "model", provider, wire: model.name, path: full }
+    ? { kind: model.isCount ? "count" : "model", provider, wire: model.wire, path: full }
     : { kind: "relay", provider, path: full };
 }
 

@@ -196,8 +196,8 @@ class ClientAnswer {
 
   constructor(conversing: Conversing) {
     this.#conversing = conversing;
-    this.#merger = conversing.wire.openRounds(conversing.rounds.isOwn);
-    this.#told = new Told(conversing.wire.openAnswer());
+    this.#merger = conversing.wire.rounds.open(conversing.rounds.isOwn);
+    this.#told = new Told(conversing.wire.answer.open());
   }
 
   /** The client has been told that it failed: nothing can follow. */
@@ -220,7 +220,7 @@ class ClientAnswer {
       this.#isLate = true;
       this.#open();
     }, maxHoldMs);
-    const reading = new StreamReading(this.#conversing.wire.openAnswer(), this.#merger);
+    const reading = new StreamReading(this.#conversing.wire.answer.open(), this.#merger);
     const opening = new Opening(hold, () => {
       void this.#say(status, headers, reading.taken());
     });
@@ -258,7 +258,7 @@ class ClientAnswer {
     const held = hold?.end() ?? { kind: "pass" };
     if (held.kind === "overflow") return { kind: "overflow", overflow: held.overflow, pass };
     const json = parseObject(new TextDecoder().decode(bytes));
-    const answer = json === undefined ? unread : wire.readAnswer(json);
+    const answer = json === undefined ? unread : wire.answer.read(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
     // What does not go on with the rounds before it is no answer to them.
     const isBroken = this.#isStreaming || (!isAnswer && this.#responses.length > 0);
@@ -279,7 +279,7 @@ class ClientAnswer {
   async pass(passing: Passing, read?: Answer): Promise<void> {
     const { status, headers, bytes } = passing;
     const json = parseObject(new TextDecoder().decode(bytes));
-    const said = read ?? (json === undefined ? unread : this.#conversing.wire.readAnswer(json));
+    const said = read ?? (json === undefined ? unread : this.#conversing.wire.answer.read(json));
     const message = said.error?.message ?? `The upstream answered with status ${status}.`;
     if (this.#hasSpoken) {
       await this.#tellFailure(Math.max(status, 400), message);
@@ -301,9 +301,9 @@ class ClientAnswer {
     if (!this.#isStreaming) {
       const [first, ...others] = this.#responses;
       if (first === undefined || this.#body === undefined) return;
-      const merged = wire.mergeRounds([first, ...others], rounds.isOwn);
+      const merged = wire.rounds.merge([first, ...others], rounds.isOwn);
       const isAsItCame = others.length === 0 && sameJson(merged, first);
-      await this.#endTurn({ status: "complete", answer: wire.readAnswer(merged) });
+      await this.#endTurn({ status: "complete", answer: wire.answer.read(merged) });
       const { status, headers, bytes } = this.#body;
       this.#reply(status, headers, isAsItCame ? bytes : Buffer.from(JSON.stringify(merged)));
       return;
@@ -340,7 +340,7 @@ class ClientAnswer {
     const { wire, response } = this.#conversing;
     this.#hasFailed = true;
     await this.#endTurn({ status: "failed", answer: this.#told.finish(), error: message });
-    response.end(writeSse(wire.errorEvent(status, message)));
+    response.end(writeSse(wire.errors.event(status, message)));
   }
 
   #endTurn(result: TurnResult): Promise<unknown> {

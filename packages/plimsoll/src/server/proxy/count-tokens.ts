@@ -33,7 +33,7 @@ export function countTokensAt({ agent, request, url, wire }: CountingPlace): Cou
     });
     const text = await textOf(answer.body);
     if (answer.statusCode !== 200 || text === undefined) return undefined;
-    return wire.counting?.read(parseObject(text) ?? null);
+    return wire.body.counting?.read(parseObject(text) ?? null);
   };
 }
 

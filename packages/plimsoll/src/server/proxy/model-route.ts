@@ -141,7 +141,7 @@ async function refuse(turn: ReceivedTurn, wire: Wire, response: ServerResponse):
   });
   for (const [name, value] of Object.entries(turnHeaders(turn))) response.setHeader(name, value);
   response.setHeader("x-should-retry", "false");
-  sendJson(response, 400, wire.overflowBody(needTokens, limitTokens));
+  sendJson(response, 400, wire.errors.tooLong(needTokens, limitTokens));
 }
 
 interface Receiving {
@@ -174,7 +174,7 @@ async function receive(
       body: body.json,
       hints: readHints(request.headers),
       ...wishes,
-      headers: betaHeaders(request),
+      headers: decidingHeaders(wires[route.wire], request),
       credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
       ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
@@ -190,9 +190,15 @@ async function receive(
 }
 
 /** Only those that decide what a body may hold. */
-function betaHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
-  const beta = headers["anthropic-beta"];
-  return typeof beta === "string" ? { "anthropic-beta": beta } : {};
+function decidingHeaders(
+  wire: Wire,
+  { headers }: IncomingMessage,
+): Readonly<Record<string, string>> {
+  const given = wire.body.headers.flatMap((name) => {
+    const value = headers[name];
+    return typeof value === "string" ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(given);
 }
 
 function turnHeaders({ session, fitted, shortened }: Turn): Record<string, string> {

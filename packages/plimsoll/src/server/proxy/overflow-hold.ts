@@ -3,8 +3,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonValue } from "../../message/json.ts";
 import { createSseReader } from "../../wire/format/sse.ts";
-import type { Answer, Progress, Wire } from "../../wire/format/wire.ts";
-import { overflowStatuses, recognizeOverflow } from "../../wire/overflow.ts";
+import type { Progress, Wire } from "../../wire/format/wire.ts";
+import {
+  mayBeError,
+  type Overflow,
+  overflowOf,
+  overflowStatuses,
+  recognizeOverflow,
+} from "../../wire/overflow.ts";
 import { type Held, type Hold, isStream } from "./relay.ts";
 
 const pass: Held = { kind: "pass" };
@@ -31,16 +37,15 @@ function holdJson(status: number): Hold {
     },
     end: () => {
       const said = Buffer.concat(pieces);
-      // Some gateways answer 200 with an error in it; an answer is not parsed for that.
-      const mayBeError = status !== 200 || said.subarray(0, 2048).includes('"error"');
-      return mayBeError ? verdict(status, parse(said.toString("utf8"))) : pass;
+      if (!mayBeError(status, said)) return pass;
+      return heldFor(recognizeOverflow({ status, body: parse(said.toString("utf8")) }));
     },
   };
 }
 
 /** Only what comes before the model's first word is held. */
 function holdStream(wire: Wire, status: number): Hold {
-  const accumulator = wire.openAnswer();
+  const accumulator = wire.answer.open();
   let progress: Progress = "opening";
   const reader = createSseReader((event) => {
     if (progress === "opening") progress = accumulator.take(event);
@@ -49,18 +54,13 @@ function holdStream(wire: Wire, status: number): Hold {
     push: (chunk) => {
       reader.push(chunk);
       if (progress === "opening") return "wait";
-      return progress === "terminal" ? ofAnswer(status, accumulator.finish()) : pass;
+      return progress === "terminal" ? heldFor(overflowOf(status, accumulator.finish())) : pass;
     },
-    end: () => ofAnswer(status, accumulator.finish()),
+    end: () => heldFor(overflowOf(status, accumulator.finish())),
   };
 }
 
-function ofAnswer(status: number, { error }: Answer): Held {
-  return error === undefined ? pass : verdict(status, { error: { ...error } });
-}
-
-function verdict(status: number, body: JsonValue): Held {
-  const overflow = recognizeOverflow({ status, body });
+function heldFor(overflow: Overflow | undefined): Held {
   return overflow === undefined ? pass : { kind: "overflow", overflow };
 }
 

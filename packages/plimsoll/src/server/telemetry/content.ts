@@ -69,7 +69,7 @@ function attributesOf(
 }
 
 function decoded({ body }: MessageRecord, wire: Wire): Message {
-  return wire.decode(parseObject(new TextDecoder().decode(body)) ?? {});
+  return wire.messages.decode(parseObject(new TextDecoder().decode(body)) ?? {});
 }
 
 /** The oldest go first where not all have room. */

@@ -6,7 +6,7 @@ import { decodeMessage, encodeMessage } from "./encode.ts";
 
 /** `said`: everything that the model said and was told, the answer among it. */
 export function leadOf(wire: Wire, said: readonly Uint8Array[]): readonly Uint8Array[] {
-  const messages = said.map((bytes) => wire.decode(decodeMessage(bytes)));
+  const messages = said.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
   // The answer is what the model said last. Plimsoll answers the calls of its own tools in it here.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
@@ -33,5 +33,5 @@ function withoutAnswer(
   const isCall = (part: Part): boolean => part.kind === "tool-call" && answered.has(part.id);
   const kept = parts.filter((part) => part.kind === "reasoning" || isCall(part));
   if (kept.length === parts.length) return [bytes];
-  return kept.some(isCall) ? wire.encode([{ role, parts: kept }]).map(encodeMessage) : [];
+  return kept.some(isCall) ? wire.messages.encode([{ role, parts: kept }]).map(encodeMessage) : [];
 }

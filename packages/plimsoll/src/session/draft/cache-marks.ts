@@ -15,6 +15,11 @@ import { decoded } from "./conversation-for-strategies.ts";
 import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
+/** One look at the bytes. Contract: true where there is a mark; also where somebody's text speaks of one. */
+export function mayHoldMark({ cache }: Wire, bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
+}
+
 /** The patches of a client's request, and one more where a mark is needed. */
 export function withMarks(
   draft: Draft,
@@ -25,7 +30,7 @@ export function withMarks(
   const { cache: rule } = pricesOf(targets[0]);
   const last = lastEnd(draft);
   if (last === undefined || !isOutOfReach(draft, last, rule)) return patches;
-  const taken = wire.countMarks(body);
+  const taken = wire.cache.countMarks(body);
   const mark = taken === 0 ? undefined : nextMark(draft, last);
   const places = [{ place: last, prefixTokens: Number.POSITIVE_INFINITY }];
   const isFree = planMarks(places, { rule, taken }).length > 0;
@@ -35,7 +40,9 @@ export function withMarks(
 /** Where the last request ended, if this one goes on behind it. */
 function lastEnd({ wire, path, branch }: Draft): number | undefined {
   const last = (branch.memory.sentLength ?? 0) - 1;
-  return wire.usualMark === undefined || last < 0 || last >= path.length - 1 ? undefined : last;
+  return wire.cache.usualMark === undefined || last < 0 || last >= path.length - 1
+    ? undefined
+    : last;
 }
 
 function withMarkAt(
@@ -46,8 +53,8 @@ function withMarkAt(
 ): readonly Patch[] {
   const bytes = path.bytesAt(index);
   const isEdited = patches.some(({ first, end }) => first <= index && index < end);
-  const isMarked = wire.cacheMark(bytes) !== undefined;
-  const marked = isEdited || isMarked ? undefined : wire.withMark(bytes, mark);
+  const isMarked = wire.cache.markIn(bytes) !== undefined;
+  const marked = isEdited || isMarked ? undefined : wire.cache.withMark(bytes, mark);
   if (marked === undefined) return patches;
   const patch = { first: index, end: index + 1, elements: [marked] };
   return [...patches, patch].toSorted((one, other) => one.first - other.first);
@@ -69,7 +76,7 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
 /** The client's next one behind that place: ours lives as long, so that none that lives longer stands behind it. */
 function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   for (let index = last + 1; index < path.length; index++) {
-    const mark = wire.cacheMark(path.bytesAt(index), "first");
+    const mark = wire.cache.markIn(path.bytesAt(index), "first");
     if (mark !== undefined) return mark;
   }
   return undefined;
@@ -101,7 +108,7 @@ type Place = "end" | "between" | "task" | BuiltSection;
  */
 export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
   const { rule, wire, sections, patches, measured } = prompting;
-  const mark = wire.usualMark;
+  const mark = wire.cache.usualMark;
   const isInOwnWords = draft.wire === wire;
   const last = isInOwnWords ? lastEnd(draft) : undefined;
   const isBetween = last !== undefined && isOutOfReach(draft, last, rule);
@@ -146,7 +153,7 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   const [first] = between;
   const element = first?.first === 0 && first.end > 0 ? first.elements[0] : undefined;
   if (first === undefined || element === undefined) return withMarkAt(draft, between, 0, mark);
-  const marked = draft.wire.withMark(element, mark) ?? element;
+  const marked = draft.wire.cache.withMark(element, mark) ?? element;
   return [{ ...first, elements: [marked, ...first.elements.slice(1)] }, ...between.slice(1)];
 }
 

@@ -124,6 +124,6 @@ function preparedFor({ branch, path, log }: Draft): { readonly prepared?: string
 }
 
 export function decoded(wire: Wire, bytes: Uint8Array): Message | undefined {
-  const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
-  return json && wire.decode(json);
+  const json = wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
+  return json && wire.messages.decode(json);
 }

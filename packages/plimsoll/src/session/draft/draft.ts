@@ -6,7 +6,7 @@ import { addCounts, type Measurement, measurement } from "../../budget/measure.t
 import type { Count } from "../../budget/tokenizer.ts";
 import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
-import type { Wire } from "../../wire/format/wire.ts";
+import type { Wire, WireEdit } from "../../wire/format/wire.ts";
 import type { BranchState, SessionLog } from "../log/log.ts";
 import type { Path, Sum } from "../log/path.ts";
 import { type View, wholeView } from "../log/view.ts";
@@ -142,8 +142,8 @@ export async function sizeView(
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */
-export function ownTextStands({ wire, targets: [target] }: Draft): Wire["ownTextStands"] {
-  return target.profile === undefined ? wire.ownTextStands : "inside";
+export function ownTextStands({ wire, targets: [target] }: Draft): WireEdit["ownTextStands"] {
+  return target.profile === undefined ? wire.edit.ownTextStands : "inside";
 }
 
 export function renderingOf(

@@ -26,7 +26,7 @@ export function encodePending(
   const encoded: JsonObject[] = [];
   let neutral: Message[] = [];
   const flush = (): void => {
-    encoded.push(...wire.encode(neutral));
+    encoded.push(...wire.messages.encode(neutral));
     neutral = [];
   };
   for (const message of pending) {
@@ -35,7 +35,7 @@ export function encodePending(
     else if (foreign === undefined || foreign === wire.name) {
       flush();
       encoded.push(message);
-    } else neutral.push(wires[foreign].decode(message));
+    } else neutral.push(wires[foreign].messages.decode(message));
   }
   flush();
   return encoded;

@@ -6,7 +6,13 @@
 import type { JsonValue } from "../../message/json.ts";
 import type { BodySlices, Slice } from "../../wire/format/slices.ts";
 import { applySplices, elementsRange, fieldSplice, type Splice } from "../../wire/format/splice.ts";
-import type { OwnText, ToolsInMessage, Wire } from "../../wire/format/wire.ts";
+import type {
+  FieldNames,
+  OwnText,
+  ToolsInMessage,
+  Wire,
+  WireEdit,
+} from "../../wire/format/wire.ts";
 import type { Conversation } from "../log/path.ts";
 import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
 import type { ShownTools } from "../tools/own-tools-offer.ts";
@@ -23,7 +29,7 @@ export interface Patch {
 export interface Rendering {
   readonly wire: Wire;
   /** As the wire says, or stricter: some servers of a wire want strict turns. */
-  readonly ownTextStands: Wire["ownTextStands"];
+  readonly ownTextStands: WireEdit["ownTextStands"];
   /** Text behind the last message that is not an edit: it is gone with the next request. */
   readonly lastWords?: string;
   /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
@@ -72,7 +78,7 @@ export function replaceParts(
   replacements: readonly Replacement[],
 ): Uint8Array {
   const splices = replacements.flatMap(
-    ({ text, ...place }) => wire.replacePart(message, place, text) ?? [],
+    ({ text, ...place }) => wire.edit.replacePart(message, place, text) ?? [],
   );
   return splices.length === 0 ? message : applySplices(message, splices);
 }
@@ -81,7 +87,7 @@ export function replaceParts(
 const withoutSearches = new WeakMap<Uint8Array, Uint8Array>();
 
 /** A model may be told of a search that an earlier one made in a form that it does not know. */
-function withoutSearch({ deferral }: Wire, message: Uint8Array): Uint8Array {
+function withoutSearch({ tools: { deferral } }: Wire, message: Uint8Array): Uint8Array {
   const known = withoutSearches.get(message);
   if (deferral === undefined || known !== undefined) return known ?? message;
   const json = decodeMessage(message);
@@ -96,7 +102,7 @@ const namedIn = new WeakMap<Uint8Array, readonly string[]>();
 
 /** A client may have dropped a tool since it was found: nothing may name it any more. */
 function withListed(
-  { deferral }: Wire,
+  { tools: { deferral } }: Wire,
   message: Uint8Array,
   isListed: Rendering["isListed"],
 ): Uint8Array {
@@ -149,7 +155,7 @@ class Canvas {
   #join(before: number, behind: number): boolean {
     const [first, second] = [this.#bytesAt(before), this.#bytesAt(behind)];
     if (first === undefined || second === undefined || this.#isGone(behind)) return false;
-    const joined = this.#rendering.wire.joinMessages(first, second);
+    const joined = this.#rendering.wire.edit.joinMessages(first, second);
     if (joined === undefined || this.#isGone(before)) return false;
     const place = this.#joinedTo.get(before) ?? before;
     this.#changed.set(place, joined);
@@ -202,7 +208,7 @@ class Canvas {
     const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     for (let index = first; index <= last; index++) {
       const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
-      const left = bytes && this.#rendering.wire.withoutLookups(bytes, said);
+      const left = bytes && this.#rendering.wire.rounds.withoutLookups(bytes, said);
       if (left === undefined || left === bytes) continue;
       this.#changed.delete(index);
       if (left === "nothing") this.#patches.push({ first: index, end: index + 1, elements: [] });
@@ -213,21 +219,21 @@ class Canvas {
   /** Where roles must alternate, results of ours and of the client's to one answer are one message. */
   #owed(results: Uint8Array, next: number): Uint8Array | undefined {
     const bytes = this.#rendering.ownTextStands === "inside" ? this.#bytesAt(next) : undefined;
-    return bytes && this.#rendering.wire.joinMessages(results, bytes);
+    return bytes && this.#rendering.wire.edit.joinMessages(results, bytes);
   }
 
   #marked(elements: readonly Uint8Array[], mark: JsonValue): readonly Uint8Array[] {
     const { wire } = this.#rendering;
-    const at = elements.findLastIndex((bytes) => wire.withMark(bytes, mark) !== undefined);
+    const at = elements.findLastIndex((bytes) => wire.cache.withMark(bytes, mark) !== undefined);
     return elements.map((bytes, index) =>
-      index === at ? (wire.withMark(bytes, mark) ?? bytes) : bytes,
+      index === at ? (wire.cache.withMark(bytes, mark) ?? bytes) : bytes,
     );
   }
 
   /** Only into a message that is there. */
   #carry(index: number, own: OwnText, end: "first" | "last"): boolean {
     const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
-    const carried = bytes && this.#rendering.wire.carryText(bytes, own, end);
+    const carried = bytes && this.#rendering.wire.edit.carryText(bytes, own, end);
     if (carried === undefined) return false;
     this.#changed.set(this.#joinedTo.get(index) ?? index, carried);
     return true;
@@ -243,14 +249,14 @@ class Canvas {
   #markIn(gap: Stretch): OwnText["mark"] {
     if (!this.#conversation.mayHoldMark(gap)) return undefined;
     for (let index = gap.last; index >= gap.first; index--) {
-      const mark = this.#rendering.wire.cacheMark(this.#conversation.bytesAt(index));
+      const mark = this.#rendering.wire.cache.markIn(this.#conversation.bytesAt(index));
       if (mark !== undefined) return mark;
     }
     return undefined;
   }
 
   #ownMessage(own: OwnText): Uint8Array {
-    return encoder.encode(JSON.stringify(this.#rendering.wire.ownMessage(own)));
+    return encoder.encode(JSON.stringify(this.#rendering.wire.edit.ownMessage(own)));
   }
 
   patches(): readonly Patch[] {
@@ -295,25 +301,25 @@ export interface BodyChanges {
 export function patchBody(
   body: Uint8Array,
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   changes: BodyChanges,
 ): Uint8Array {
-  const elements = slices.elements.get(messagesField) ?? [];
+  const elements = slices.elements.get(names.messages) ?? [];
   return applySplices(body, [
     ...changes.patches.flatMap((patch) => spliceOf(patch, elements) ?? []),
-    ...splicesBeside(slices, messagesField, changes),
+    ...splicesBeside(slices, names, changes),
   ]);
 }
 
 /** What changes outside of the conversation. */
 function splicesBeside(
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   { fields, tools }: BodyChanges,
 ): readonly Splice[] {
   return [
-    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, messagesField)),
-    ...(tools === undefined ? [] : toolSplices(slices.elements.get("tools") ?? [], tools)),
+    ...[...(fields ?? [])].map(([name, json]) => fieldSplice(slices, name, json, names.messages)),
+    ...(tools === undefined ? [] : toolSplices(slices.elements.get(names.tools) ?? [], tools)),
   ];
 }
 
@@ -349,15 +355,15 @@ function toolSplices(
 export function expandBody(
   body: Uint8Array,
   slices: BodySlices,
-  messagesField: string,
+  names: FieldNames,
   { elements, ...changes }: BodyChanges & { readonly elements: readonly Uint8Array[] },
 ): Uint8Array {
   const list = patchList(elements, changes.patches, (bytes) => bytes);
   const messages = Buffer.concat([Buffer.from("["), joined(list), Buffer.from("]")]);
-  const known = slices.fields.get(messagesField);
+  const known = slices.fields.get(names.messages);
   return applySplices(body, [
     ...(known === undefined ? [] : [{ ...known, text: messages }]),
-    ...splicesBeside(slices, messagesField, changes),
+    ...splicesBeside(slices, names, changes),
   ]);
 }
 

@@ -50,7 +50,7 @@ export async function roomFor(
   const nothing = { kept: [], loaded: [] };
   const least = await catalogue.list(tellingOf(catalogue, own, nothing));
   const held = catalogue.isNative ? catalogue.deferred(nothing).length : 0;
-  const most = wire.maxTools ?? Number.POSITIVE_INFINITY;
+  const most = wire.tools.max ?? Number.POSITIVE_INFINITY;
   return { tokens: tokens - least.count.tokens, count: most - (least.elements.length - held) };
 }
 
@@ -103,7 +103,7 @@ function wishFor(draft: Draft, wishing: Wishing): Wish | Promise<Wish> {
 
 function firstWish(draft: Draft, { offer, catalogue, most }: Omit<Wishing, "told">): Wish {
   const { log, branch, path, wire, measured } = draft;
-  const isTooMany = catalogue.tools.length > (wire.maxTools ?? Number.POSITIVE_INFINITY);
+  const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
   // Ours must come in, and there is no place for them.
   const mustJoin = offer.isTooMany && isNeeded(offer, viewOf(log, branch, path));
   if (isTooMany || mustJoin) return "fewer";
@@ -115,7 +115,7 @@ async function wishAnew(
   { wire, measured }: Draft,
   { offer, catalogue, most, told }: Wishing & { readonly told: Telling },
 ): Promise<Wish> {
-  const maxTools = wire.maxTools ?? Number.POSITIVE_INFINITY;
+  const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
   const all = measured.components.tools.tokens + offer.count.tokens;
   const count = catalogue.tools.length + offer.elements.length + 1;
   const isRoomy = all <= most * firstShare && count <= maxTools;
@@ -233,7 +233,7 @@ export async function withFewerTools(
   if (offer === undefined || catalogue === undefined) return plain;
   const guard = guardOf(world, draft);
   const { total } = world.calibrations.correct(log, targets[0], measured);
-  const maxTools = draft.wire.maxTools ?? Number.POSITIVE_INFINITY;
+  const maxTools = draft.wire.tools.max ?? Number.POSITIVE_INFINITY;
   const isFitting = total <= guard.limit * guard.thresholds.compact;
   if (isFitting && catalogue.tools.length <= maxTools) return plain;
   const most = mostToolTokens(world.config, guard.limit);

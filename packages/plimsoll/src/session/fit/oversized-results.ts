@@ -146,8 +146,8 @@ function messageAt(
   index: number,
 ): Message | undefined {
   const bytes = path.contentAt(index);
-  const json = wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
-  return json && wire.decode(json);
+  const json = wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }));
+  return json && wire.messages.decode(json);
 }
 
 function textsOf(

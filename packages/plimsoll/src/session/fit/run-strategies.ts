@@ -281,7 +281,7 @@ async function withSizes(
 ): Promise<readonly NewEdit[]> {
   const texts = edits.map(({ action }) => ("text" in action ? action.text : ""));
   const messages = texts.map((text) =>
-    new TextEncoder().encode(JSON.stringify(wire.ownMessage({ text }))),
+    new TextEncoder().encode(JSON.stringify(wire.edit.ownMessage({ text }))),
   );
   const sizes = await facts.learn(wire, messages, targets[0].ruler);
   return edits.map((edit, index) => ({ ...edit, tokensAfter: sizes[index]?.tokens ?? 0 }));

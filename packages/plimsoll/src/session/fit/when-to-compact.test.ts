@@ -207,7 +207,10 @@ async function billsOf(wire: "anthropic" | "openai-chat", seed: number, secondsP
   const model = wire === "anthropic" ? "claude-sonnet-4-5" : "gpt-4.1";
   const list = priceListOf(wire === "anthropic" ? "anthropic" : "openai", model);
   const said = simulateConversation({ tokens: 30_000, seed, toolCalls: 0.7 });
-  const recording = recordingOf({ messages: [...wires["openai-chat"].encode(said)] }, "one");
+  const recording = recordingOf(
+    { messages: [...wires["openai-chat"].messages.encode(said)] },
+    "one",
+  );
   const bills = { none: [] as number[], plimsoll: [] as number[] };
   const sizes = { none: [] as number[], plimsoll: [] as number[] };
   const compacting: number[] = [];

@@ -74,8 +74,8 @@ test.each(pairs)("$id $name is $relation", async (pair) => {
   const plimsoll = await openEngine({ store: "memory" });
   const wire = pair.wire as WireName;
   const first = await send(plimsoll, wire, pair.first);
-  const sent = pair.second.body[wires[wire].messagesField];
-  const before = pair.first.body[wires[wire].messagesField];
+  const sent = pair.second.body[wires[wire].fields.messages];
+  const before = pair.first.body[wires[wire].fields.messages];
   // What proves that the second goes on where the first stood: it has the answer that was given.
   const answer = Array.isArray(sent) && Array.isArray(before) ? sent[before.length] : undefined;
   const isNamed = Object.keys(pair.first.headers).length > 0;

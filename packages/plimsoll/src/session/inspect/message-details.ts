@@ -58,7 +58,7 @@ export async function detailsOf(
         seq: node.seq,
         at: node.at,
         tokens: told(node.tokens, scale),
-        ...shownMessage(wire.decode(decodeMessage(body))),
+        ...shownMessage(wire.messages.decode(decodeMessage(body))),
         ...(seen === undefined ? {} : { seen }),
       };
     }),
@@ -90,7 +90,7 @@ function seenAs(
   if (view.gaps.some(({ first, last }) => first <= index && index <= last)) return "taken out";
   const replacements = view.replacements.get(index);
   if (replacements === undefined) return undefined;
-  return shownMessage(wire.decode(decodeMessage(replaceParts(wire, body, replacements))));
+  return shownMessage(wire.messages.decode(decodeMessage(replaceParts(wire, body, replacements))));
 }
 
 function touches(

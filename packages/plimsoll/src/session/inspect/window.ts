@@ -107,7 +107,7 @@ async function learnSketches(
     for (const { seq, hash } of unknown.slice(from, from + bodiesAtOnce)) {
       const body = bodies.get(seq);
       if (body === undefined) continue;
-      const sketch = sketchOf(wire.decode(decodeMessage(body)), areas);
+      const sketch = sketchOf(wire.messages.decode(decodeMessage(body)), areas);
       keep(sketches, hash, sketch);
     }
   }

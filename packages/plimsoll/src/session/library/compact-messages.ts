@@ -148,7 +148,7 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
     request: {
       compose: ({ patches }) =>
         encodeMessage(
-          wire.composeBody({
+          wire.body.compose({
             model,
             tools: [],
             maxOutputTokens: target.limit.maxOutput,

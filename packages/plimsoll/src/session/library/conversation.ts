@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../../wire/format/wire.ts";
+import { mayHoldMark } from "../draft/cache-marks.ts";
 import { encodeMessage, encodePending } from "../draft/encode.ts";
 import { linksIn } from "../identify/named-links.ts";
 import { appendMessages, type Tip } from "../log/append.ts";
@@ -36,7 +37,7 @@ export async function appendPending(
   await useRuler(context, state, ruler);
   const added = encodePending(state.pending.splice(0), state.wire ?? wire);
   const bytes = added.map(encodeMessage);
-  noteMarks(state, bytes);
+  noteMarks(state, state.wire ?? wire, bytes);
   const messages = await context.facts.learn(state.wire ?? wire, bytes, ruler);
   const from = state.tip ?? { seq: null, link: rootLink(state.log.record.wire) };
   const entries = messages.map((message, index) => ({
@@ -55,11 +56,8 @@ export async function appendPending(
   return { tip, newMessages: added.length };
 }
 
-/** As in the proxy: a mark has a name that stands nowhere else, or in somebody's text. */
-function noteMarks(state: SessionState, bytes: readonly Uint8Array[]): void {
-  const isMarked = (one: Uint8Array): boolean =>
-    Buffer.from(one.buffer, one.byteOffset, one.length).includes("cache_");
-  state.hasMarks ||= bytes.some(isMarked);
+function noteMarks(state: SessionState, wire: Wire, bytes: readonly Uint8Array[]): void {
+  state.hasMarks ||= bytes.some((one) => mayHoldMark(wire, one));
 }
 
 function take(
@@ -146,7 +144,7 @@ export async function resume(
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
   const bytes = said.map(encodeMessage);
-  noteMarks(state, bytes);
+  noteMarks(state, wire, bytes);
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
   take(state, said, messages);

@@ -41,15 +41,7 @@ export async function prepare(
   options: PrepareOptions,
   { wireOfProvider, budget }: { wireOfProvider: WireOfProvider; budget: TurnBudget },
 ): Promise<PreparedTurn> {
-  const [provider = "", ...model] = options.target.split("/");
-  if (model.length === 0)
-    throw usage(`The target "${options.target}" must be written as provider/model.`);
-  const wire = wireOfProvider(provider, options.wire);
-  const { maxOutputTokens } = options;
-  const targets = context.targets.candidates(provider, wire, {
-    model: model.join("/"),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-  });
+  const { wire, targets } = targetsOf(context, options, wireOfProvider);
   const [target] = targets;
   const { pricesOf } = context;
   state.denial = budget.denial ?? state.denial;
@@ -119,6 +111,21 @@ export async function prepare(
   return prepared();
 }
 
+function targetsOf(
+  context: TurnContext,
+  { target, wire: wanted, maxOutputTokens }: PrepareOptions,
+  wireOfProvider: WireOfProvider,
+): { readonly wire: Wire; readonly targets: Draft["targets"] } {
+  const [provider = "", ...model] = target.split("/");
+  if (model.length === 0) throw usage(`The target "${target}" must be written as provider/model.`);
+  const wire = wireOfProvider(provider, wanted);
+  const targets = context.targets.candidates(provider, wire, {
+    model: model.join("/"),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  });
+  return { wire, targets };
+}
+
 function mainBranch(state: SessionState, at: number): ReturnType<typeof startNewBranch> {
   const { log, agent } = state;
   const known = [...log.branches.values()].find(({ record }) => record.agent === agent);
@@ -166,11 +173,10 @@ async function headOf(
   const system = prompt.system.length === 0 ? undefined : wholeSystem(prompt.system);
   const key = [system, tools, target.ruler.key, wire.name];
   if (isFor(state.head, key)) return state.head.value;
-  const body = wire.composeBody({ model: "", messages: [], tools, maxOutputTokens: 0 });
   const value = await context.heads.make(
     {
       system: system === undefined ? undefined : JSON.stringify(system),
-      tools: tools.length === 0 ? undefined : JSON.stringify(body["tools"]),
+      tools: tools.length === 0 ? undefined : JSON.stringify(tools.map(wire.tools.encode)),
     },
     target,
   );
@@ -215,8 +221,8 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): Plans {
   if (extra === undefined) return {};
   try {
     const bare = { model: "", messages: [], tools: [], maxOutputTokens: 1 };
-    const body = encodeMessage(wire.composeBody({ ...bare, extra }));
-    return wire.readRequest(body, readSlices(body));
+    const body = encodeMessage(wire.body.compose({ ...bare, extra }));
+    return wire.body.read(body, readSlices(body));
   } catch {
     return { hasOtherPlans: true };
   }

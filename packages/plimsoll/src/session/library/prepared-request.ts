@@ -119,7 +119,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
   const written = lengthOf(options, target);
   const { extra } = options;
   if (extra === undefined) return { maxTokens: written };
-  const body = encodeMessage({ ...extra, [wire.messagesField]: [] });
+  const body = encodeMessage({ ...extra, [wire.fields.messages]: [] });
   const { maxOutputTokens = written, thinkingTokens } = readPlans(wire, body);
   return {
     maxTokens: maxOutputTokens,
@@ -130,7 +130,7 @@ function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSi
 /** What cannot be read says nothing of an answer. */
 function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   try {
-    return wire.readRequest(body, readSlices(body));
+    return wire.body.read(body, readSlices(body));
   } catch {
     return {};
   }
@@ -145,14 +145,17 @@ function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): numbe
 function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefined): JsonObject {
   if (output === undefined) return request;
   const body = encodeMessage(request);
-  return { ...request, ...Object.fromEntries(wire.outputFields(body, readSlices(body), output)) };
+  return {
+    ...request,
+    ...Object.fromEntries(wire.body.outputFields(body, readSlices(body), output)),
+  };
 }
 
 /** A conversation is judged in its own wire's words, whichever the request is sent in. */
 function inWords(shown: ShownTools, from: Wire, to: Wire): ShownTools {
   if (from === to) return shown;
-  const tools = shown.elements.flatMap((bytes) => from.decodeTool(decodeMessage(bytes)) ?? []);
-  return { ...shown, elements: tools.map((tool) => encodeMessage(to.encodeTool(tool))) };
+  const tools = shown.elements.flatMap((bytes) => from.tools.decode(decodeMessage(bytes)) ?? []);
+  return { ...shown, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
 /** Of the caller's tools, those that may be called. */
@@ -177,7 +180,7 @@ function bodyOf(
   { options, targets: [target], tools, system, shown }: Composing,
   messages: readonly JsonObject[],
 ): JsonObject {
-  const body = wire.composeBody({
+  const body = wire.body.compose({
     model: target.model,
     messages,
     tools,
@@ -185,15 +188,19 @@ function bodyOf(
     ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });
-  return shown === undefined ? body : withShown(body, shown);
+  return shown === undefined ? body : withShown(wire, body, shown);
 }
 
 /** Ours stand behind the caller's; where some of those are held back the list is another one. */
-function withShown(body: JsonObject, { elements, isWhole }: ShownTools): JsonObject {
+function withShown(
+  { fields }: Wire,
+  body: JsonObject,
+  { elements, isWhole }: ShownTools,
+): JsonObject {
   if (elements.length === 0) return body;
-  const own = body["tools"];
+  const own = body[fields.tools];
   const shown = elements.map(decodeMessage);
-  return { ...body, tools: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
+  return { ...body, [fields.tools]: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
 }
 
 /** Offered alone in a turn that must be the last one. */
@@ -226,7 +233,7 @@ export function preparedTurn(
   const isFinal = kind === "final";
   const output = opened.shortened?.sent;
   const { extra } = options;
-  const hasOwnMarks = state.hasMarks || (extra && wire.countMarks(encodeMessage(extra)) > 0);
+  const hasOwnMarks = state.hasMarks || (extra && wire.cache.countMarks(encodeMessage(extra)) > 0);
   const isMarking = options.cacheMarks !== false && !hasOwnMarks;
   const marked = markPrompt(draft, {
     rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
@@ -254,8 +261,8 @@ export function preparedTurn(
     measurement: fitted.measurement,
     limit: { ...target.limit, limit: fitted.limit },
     toolCalls: (answer) =>
-      (wire.readAnswer(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
-        wire.toolCalls(message),
+      (wire.answer.read(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
+        wire.messages.toolCalls(message),
       ),
   };
 }
@@ -272,7 +279,7 @@ interface Shown {
 
 /** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
 function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: Shown): JsonObject {
-  const field = wire.messagesField;
+  const field = wire.fields.messages;
   const first = body[field];
   const head = Array.isArray(first) ? first : [];
   let messages: readonly JsonValue[] | undefined;
@@ -293,13 +300,15 @@ function messagesFor(
   const whole = patchList(said.slice(0, length), patches, decodeMessage);
   const seen = withSearches(own, whole, isListed);
   const spoken =
-    own === wire ? seen : wire.encode(seen.map((message) => withoutReasoning(own.decode(message))));
+    own === wire
+      ? seen
+      : wire.messages.encode(seen.map((message) => withoutReasoning(own.messages.decode(message))));
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
 /** Searches in the provider's own form stay as they were said where it knows them, as far as the tools are there. */
 function withSearches(
-  { deferral }: Wire,
+  { tools: { deferral } }: Wire,
   messages: readonly JsonObject[],
   isListed: Shown["isListed"],
 ): readonly JsonObject[] {
@@ -316,12 +325,12 @@ function withLastMarked(
 ): readonly JsonObject[] {
   const index = lastSpoken(wire, messages);
   const message = messages[index];
-  const marked = message && wire.withMark(encodeMessage(message), mark);
+  const marked = message && wire.cache.withMark(encodeMessage(message), mark);
   return marked === undefined ? messages : messages.with(index, decodeMessage(marked));
 }
 
 function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
-  return messages.findLastIndex((message) => wire.decode(message).role !== "assistant");
+  return messages.findLastIndex((message) => wire.messages.decode(message).role !== "assistant");
 }
 
 function searchedIn(offer: OwnOffer | undefined, isTold: boolean): Pick<Shown, "isListed"> {
@@ -340,11 +349,11 @@ function withTail(
   const index = lastSpoken(wire, messages);
   const last = messages[index];
   const carried =
-    wire.ownTextStands === "inside" && last !== undefined
-      ? wire.carryText(encodeMessage(last), { text: tail }, "last")
+    wire.edit.ownTextStands === "inside" && last !== undefined
+      ? wire.edit.carryText(encodeMessage(last), { text: tail }, "last")
       : undefined;
   if (carried !== undefined) return messages.with(index, decodeMessage(carried));
-  return messages.toSpliced(index + 1, 0, wire.ownMessage({ text: tail }));
+  return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
 }
 
 /** Signed by one provider, reasoning is worth nothing to another, and would be refused. */

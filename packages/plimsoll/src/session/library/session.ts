@@ -2,9 +2,10 @@
 
 import { errorMessage } from "../../message/error.ts";
 import type { PlimsollEvent, PlimsollEventType } from "../../message/event.ts";
-import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
+import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
+import { eventOfObject } from "../../wire/format/sse.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { wires } from "../../wire/wires.ts";
@@ -183,7 +184,7 @@ async function commit(
     open.wire === wire
       ? answer.choices
       : answer.choices.map((choice) =>
-          wire.encode(choice.map((message) => open.wire.decode(message))),
+          wire.messages.encode(choice.map((message) => open.wire.messages.decode(message))),
         );
   const error = failure ?? answer.error?.message;
   const saved = await open.turn.end({
@@ -193,7 +194,7 @@ async function commit(
   });
   if (answer.outcome === "message") {
     const [said = []] = choices;
-    const calls = said.flatMap((message) => wire.toolCalls(message));
+    const calls = said.flatMap((message) => wire.messages.toolCalls(message));
     const tokens = await takeAnswer(context, state, said);
     const inputTokens = state.draft?.branch.memory.basis?.inputTokens;
     budget.answered({ tokens, calls: calls.length, inputTokens });
@@ -217,13 +218,10 @@ interface ReadAnswer {
 }
 
 async function readAnswer(wire: Wire, answer: unknown): Promise<ReadAnswer> {
-  if (!isAsyncIterable(answer)) return { answer: wire.readAnswer(plainJson(answer)) };
-  const accumulator = wire.openAnswer();
+  if (!isAsyncIterable(answer)) return { answer: wire.answer.read(plainJson(answer)) };
+  const accumulator = wire.answer.open();
   try {
-    for await (const event of answer) {
-      const name = isObject(event) ? String(event["type"] ?? "") : "";
-      accumulator.take({ name, data: JSON.stringify(event) });
-    }
+    for await (const event of answer) accumulator.take(eventOfObject(event));
   } catch (error) {
     return { answer: accumulator.finish(), failure: errorMessage(error) };
   }

@@ -18,31 +18,38 @@ import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Denial } from "./tool-budget.ts";
 
-export interface SessionState {
+export interface SessionState extends SaidState, MadeState {
   log: SessionLog;
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
   readonly pending: (JsonObject | Message)[];
-  /** Everything that was said, in the session's wire. */
-  readonly said: JsonObject[];
-  /** Of each message that was said; the sums are of all before it. */
-  readonly links: Link[];
-  readonly messages: LogMessage[];
-  readonly sumsBefore: Sum[];
-  hasMarks: boolean;
-  wire: Wire | undefined;
-  tip: Tip | undefined;
-  ruler: Ruler | undefined;
-  totals: Totals;
-  tools: Remembered<readonly ToolDefinition[]> | undefined;
-  head: Remembered<Head> | undefined;
-  offer: Remembered<OwnOffer | undefined> | undefined;
   open: OpenRequest | undefined;
   /** Of the last turn that was prepared. */
   draft: Draft | undefined;
   sent: (() => Fitted) | undefined;
   /** The tool budget was used up, and nothing has been answered since. */
   denial: Denial | undefined;
+}
+
+/** Everything that was said, in the session's wire. */
+export interface SaidState {
+  wire: Wire | undefined;
+  readonly said: JsonObject[];
+  /** Of each message that was said; the sums are of all before it. */
+  readonly links: Link[];
+  readonly messages: LogMessage[];
+  readonly sumsBefore: Sum[];
+  totals: Totals;
+  tip: Tip | undefined;
+  ruler: Ruler | undefined;
+  hasMarks: boolean;
+}
+
+/** What is the same from turn to turn, and made once. */
+export interface MadeState {
+  tools: Remembered<readonly ToolDefinition[]> | undefined;
+  head: Remembered<Head> | undefined;
+  offer: Remembered<OwnOffer | undefined> | undefined;
 }
 
 /** What is the same from turn to turn is made once. */

@@ -22,7 +22,7 @@ export function partContent(
   message: Uint8Array,
   place: PartPlace,
 ): Uint8Array | undefined {
-  const splice = wire.replacePart(message, place, "");
+  const splice = wire.edit.replacePart(message, place, "");
   if (splice === undefined) return undefined;
   const json = parseJson(message, splice);
   // A lone surrogate has no place in UTF-8.

@@ -27,10 +27,31 @@ import {
 } from "./memory.ts";
 import type { View } from "./view.ts";
 
-export interface SessionLog {
+export interface SessionLog extends MessageTree, KnownAnswers, EditList, SaveState {
   record: SessionRecord;
+  readonly branches: Map<string, BranchState>;
+  /** Only `rememberInSession` replaces it. */
+  memory: SessionMemory;
+  isMemoryChanged: boolean;
+}
+
+/** Everything that was said, without its bytes. */
+export interface MessageTree {
   readonly nodes: Map<number, NodeRecord>;
+  nextSeq: number;
   readonly seqByChain: Map<string, number>;
+  /** How many messages stand before the one with this loose chain: the same on every path through it. */
+  readonly indexByChain: Map<string, number>;
+  /** By number: the system messages before the conversation, each with its place among them, counted from one. */
+  readonly leading: Map<number, number>;
+  /** How many messages were said first on each branch, without lookups. */
+  readonly countOn: Map<string, number>;
+  /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
+  readonly inner: Map<number, Uint8Array>;
+}
+
+/** By what an answer is known when its client sends it back. */
+export interface KnownAnswers {
   /** The newest message up to which this was said. */
   readonly seqByTalk: Map<string, number>;
   /** The turn in which Plimsoll recorded an answer, by what was said up to it: its client may send it back in other bytes. */
@@ -47,23 +68,19 @@ export interface SessionLog {
   readonly echoes: Map<number, Echo>;
   /** Answers that an earlier process recorded are known by what they say. Absent: nobody has asked yet. */
   recalled?: Promise<void>;
-  /** How many messages stand before the one with this loose chain: the same on every path through it. */
-  readonly indexByChain: Map<string, number>;
-  readonly branches: Map<string, BranchState>;
-  /** By number: the system messages before the conversation, each with its place among them, counted from one. */
-  readonly leading: Map<number, number>;
-  /** How many messages were said first on each branch, without lookups. */
-  readonly countOn: Map<string, number>;
-  nextSeq: number;
-  /** What expansions of this session need, by number: kept since it was sent, or loaded when it was asked for. */
-  readonly inner: Map<number, Uint8Array>;
+}
+
+export interface EditList {
   /** In their order. Only what is stored, or was stored and not yet read back, is in here. */
   readonly edits: Edit[];
   /** The highest number that an edit was ever given, also one that may still come to be stored. */
   lastEdit: number;
-  /** Only `rememberInSession` replaces it. */
-  memory: SessionMemory;
-  isMemoryChanged: boolean;
+  /** Who edits: the end of the queue, and how many are in it. */
+  readonly editing: { last: Promise<unknown>; count: number };
+}
+
+/** What the store has, and what it does not have yet. */
+export interface SaveState {
   /** Hash of heads that are already stored, and names of the blocks that they are made of. */
   readonly heads: Set<string>;
   readonly blocks: Set<string>;
@@ -71,8 +88,6 @@ export interface SessionLog {
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
   lastCommit: Promise<unknown>;
-  /** Who edits: the end of the queue, and how many are in it. */
-  readonly editing: { last: Promise<unknown>; count: number };
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;

@@ -8,17 +8,23 @@
 
 import type { ByComponent, Calibration } from "../../budget/calibrate.ts";
 
-export interface BranchMemory {
+export interface BranchMemory extends ProviderMemory, CompactionMemory, ToolMemory, ClientMemory {
   /** All turns that have ended. */
   readonly turns: number;
+}
+
+/** Of what providers have said and kept. */
+export interface ProviderMemory {
   /** What the next projection starts from, once usage was reported. */
   readonly basis?: Basis;
-  /** The view that the validator has seen, and for how many turns it has only grown since. */
-  readonly checked?: { readonly view: ViewMark; readonly turns: number };
-  /** How many edits held when the model was last told that the window fills. */
-  readonly warnedEdits?: number;
-  /** A compaction that found nothing to take out is not tried again at once. */
-  readonly exhaustedTokens?: number;
+  /** What providers have of this conversation in their caches, the one that was asked last at the end. Absent: none has reported anything. */
+  readonly caches?: readonly KnownCache[];
+  /** How many messages the last request had that a provider answered. */
+  readonly sentLength?: number;
+}
+
+/** Of compactions, those that came and those that must come. */
+export interface CompactionMemory {
   /** The provider stopped for lack of room, or refused: the next turn compacts, whatever the count says. */
   readonly mustCompact?: boolean;
   /** Why the next turn starts afresh. */
@@ -27,22 +33,31 @@ export interface BranchMemory {
   readonly task?: string;
   /** The last compaction: how many turns ago, and how deep. */
   readonly compacted?: { readonly turns: number; readonly level: number };
+  /** A compaction that found nothing to take out is not tried again at once. */
+  readonly exhaustedTokens?: number;
   /** What a compaction for money's sake has cost and not yet saved, in US dollars. */
   readonly debtUsd?: number;
-  /** What providers have of this conversation in their caches, the one that was asked last at the end. Absent: none has reported anything. */
-  readonly caches?: readonly KnownCache[];
   /** Turns since the last compaction, and how large the request was then. */
   readonly pace?: { readonly turns: number; readonly tokens: number };
+  /** A summary by a model, for the next compaction; it covers everything up to the message with this chain. */
+  readonly summary?: { readonly chain: string; readonly text: string };
+  /** The view that the validator has seen, and for how many turns it has only grown since. */
+  readonly checked?: { readonly view: ViewMark; readonly turns: number };
+  /** How many edits held when the model was last told that the window fills. */
+  readonly warnedEdits?: number;
+}
+
+export interface ToolMemory {
   /** The catalogue of tools that could not be held back without breaking a rule. */
   readonly undeferrable?: string;
   /** What the searches of one turn have found: later ones of the same turn leave it alone. */
   readonly found?: { readonly turn: string; readonly names: readonly string[] };
-  /** How many messages the last request had that a provider answered. */
-  readonly sentLength?: number;
-  /** A summary by a model, for the next compaction; it covers everything up to the message with this chain. */
-  readonly summary?: { readonly chain: string; readonly text: string };
   /** Names that our tools go by, where a client has taken the usual ones and that was announced. */
   readonly renamed?: string;
+}
+
+/** Of the last request. */
+export interface ClientMemory {
   /** The client has replaced its newest messages: from which message on, and how many. */
   readonly rewritten?: Rewritten;
   /** The tenant that asked last, where it is not the session's own: it has every word of the branch. */
@@ -96,12 +111,7 @@ export interface TakenTokens {
 
 export type BranchNote =
   /** A request joined the branch. */
-  | {
-      readonly kind: "received";
-      readonly rewritten?: Rewritten;
-      readonly hasOtherLead: boolean;
-      readonly guest?: string;
-    }
+  | ({ readonly kind: "received" } & ClientMemory)
   | { readonly kind: "fitting" }
   /** The view that a turn begins with. */
   | { readonly kind: "view"; readonly view: ViewMark }
@@ -147,9 +157,8 @@ const cachesMax = 4;
 export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory {
   switch (note.kind) {
     case "received": {
-      const { rewritten: _, guest: __, ...rest } = memory;
-      const { kind: ___, ...received } = note;
-      return { ...rest, ...received };
+      const { kind: _, ...client } = note;
+      return { ...without(memory, "rewritten", "guest", "hasOtherLead"), ...client };
     }
     case "fitting": {
       const { compacted } = memory;

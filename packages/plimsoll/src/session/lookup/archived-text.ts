@@ -67,8 +67,8 @@ export function decode(wire: Wire | undefined, body: Uint8Array): Message | unde
   } catch {
     return undefined;
   }
-  const message = isObject(json) ? json : wire?.asMessage(json);
-  return message === undefined ? undefined : wire?.decode(message);
+  const message = isObject(json) ? json : wire?.messages.asMessage(json);
+  return message === undefined ? undefined : wire?.messages.decode(message);
 }
 
 interface Where {

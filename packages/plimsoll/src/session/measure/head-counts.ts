@@ -66,7 +66,7 @@ async function ask(
   { target: { wire }, request, body, slices, count }: AskedHead,
   estimated: number,
 ): Promise<number> {
-  const { counting } = wire;
+  const { counting } = wire.body;
   if (counting === undefined || count === undefined) return 1;
   const tokens = await count(counting.path, counting.body(request, body, slices));
   // A count that cannot be meant is none: it would hold for every request with these tools.

@@ -14,6 +14,7 @@ import type { JsonObject, JsonValue } from "../../message/json.ts";
 import { countMedia, type Message, type Part } from "../../message/message.ts";
 import { isRounded, repeatsKey } from "../../message/odd-json.ts";
 import { shortHash } from "../../store/chain.ts";
+import { isCompaction } from "../../wire/format/known-parts.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { longTextHash } from "../log/ids.ts";
@@ -77,7 +78,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
     if (isLarge) await nextTick();
     const { json, isOdd, hasNull } = parseMessage(wire, unread.bytes);
     if (isLarge) await nextTick();
-    const message = wire.decode(json);
+    const message = wire.messages.decode(json);
     unread.facts ??= readFacts(wire, json, {
       message,
       hasNull,
@@ -137,7 +138,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
       });
     },
     countSystem: async (wire, json, ruler) => {
-      const parts = wire.decodeSystem(JSON.parse(json) as JsonValue);
+      const parts = wire.body.decodeSystem(JSON.parse(json) as JsonValue);
       const { texts, media } = countables({ role: "system", parts }, ruler.media);
       const { counts, isGuess } = await countOrGuess(counter, ruler.tokenizer, texts);
       return { ...addCounts([...counts, media]), isGuess };
@@ -195,7 +196,7 @@ interface Parsed {
 function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   const whole = { start: 0, end: bytes.length };
   const value = parseJson(bytes, whole);
-  const json = wire.asMessage(value);
+  const json = wire.messages.asMessage(value);
   if (json === undefined) {
     throw new PlimsollError("BODY_INVALID", "Each message must be an object.", { status: 400 });
   }
@@ -225,14 +226,14 @@ function keepLongNumbers(
     hasRounded ||= isRounded(source);
     return value;
   };
-  const json = wire.asMessage(JSON.parse(text, keep) as JsonValue);
+  const json = wire.messages.asMessage(JSON.parse(text, keep) as JsonValue);
   return { json, hasRounded };
 }
 
 /** What an answer is known by, from its body; undefined when that is none. */
 export function marksInBody(wire: Wire, bytes: Uint8Array): Marks | undefined {
   try {
-    return marksOf(wire.decode(parseMessage(wire, bytes).json));
+    return marksOf(wire.messages.decode(parseMessage(wire, bytes).json));
   } catch {
     return undefined;
   }
@@ -250,8 +251,10 @@ function readFacts(
   { message, contentHash, hasNull }: ParsedFacts,
 ): Facts {
   const { role, parts } = message;
-  const canonical = wire.identity(json, { long: longTextHash });
-  const old = hasNull ? wire.identity(json, { long: longTextHash, isOld: true }) : canonical;
+  const canonical = wire.messages.identity(json, { long: longTextHash });
+  const old = hasNull
+    ? wire.messages.identity(json, { long: longTextHash, isOld: true })
+    : canonical;
   const exact = contentHash === undefined ? canonical : `${canonical}\0${contentHash}`;
   const identity = shortHash(exact);
   const marks = marksOf({ role, parts });
@@ -265,23 +268,21 @@ function readFacts(
     traits: { ...traitsOf(wire, json, parts), ...(marks === undefined ? {} : { marks }) },
   };
   if (role !== "system") return facts;
-  const whole = wire.identity(json);
+  const whole = wire.messages.identity(json);
   const masked = whole.replaceAll(/\d+/g, "0");
   return { ...facts, looseIdentity: masked === whole ? identity : shortHash(masked) };
 }
 
 function traitsOf(wire: Wire, json: JsonObject, parts: readonly Part[]): Facts["traits"] {
   const media = countMedia(parts);
-  const names = wire.referenceTo(json);
-  const isCompaction = parts.some(
-    (part) => part.kind === "opaque" && part.type.includes("compaction"),
-  );
+  const names = wire.messages.referenceTo(json);
+  const isCompacted = parts.some(isCompaction);
   const isTools = parts.some((part) => part.kind === "opaque" && part.isTools === true);
   return {
     ...(isTools ? { isTools } : {}),
     ...(media === 0 ? {} : { media }),
     ...(names === undefined ? {} : { names }),
-    ...(isCompaction ? { isCompaction } : {}),
+    ...(isCompacted ? { isCompaction: true } : {}),
   };
 }
 

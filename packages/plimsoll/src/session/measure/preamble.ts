@@ -6,7 +6,7 @@ import { PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, parseObject } from "../../message/json.ts";
 import { sha256 } from "../../store/body.ts";
 import type { Slice } from "../../wire/format/slices.ts";
-import type { WireRequest } from "../../wire/format/wire.ts";
+import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { LogMessage } from "../log/log.ts";
 import type { FactsReader } from "./message-facts.ts";
 import type { Target } from "./target.ts";
@@ -117,6 +117,25 @@ export function storedHead(
   const leading = `{"leading":[${lead.map((bytes) => decoder.decode(bytes)).join(",")}]`;
   const bytes = encoder.encode(rest === "" ? `${leading}}` : `${leading},${rest}`);
   return { hash: sha256(bytes), bytes };
+}
+
+export interface HeadInBody {
+  readonly fields: JsonObject;
+  /** The system prompt, where the wire has it among the messages and the log does not. */
+  readonly lead: readonly JsonObject[];
+}
+
+/** A head that was stored, where a body of its wire has it. */
+export function headInBody(wire: Wire, head: Uint8Array | undefined): HeadInBody {
+  const { fields } = wire;
+  const stored = head === undefined ? undefined : parseObject(decoder.decode(head));
+  const { system, tools } = stored ?? {};
+  const listed = tools === undefined ? {} : { [fields.tools]: tools };
+  if (system === undefined) return { fields: listed, lead: [] };
+  if (fields.system !== undefined)
+    return { fields: { ...listed, [fields.system]: system }, lead: [] };
+  const lead = wire.messages.encode([{ role: "system", parts: wire.body.decodeSystem(system) }]);
+  return { fields: listed, lead };
 }
 
 /** The leading system messages that were stored with a turn, where they were others than the log has. */

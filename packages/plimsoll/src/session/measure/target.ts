@@ -2,8 +2,9 @@
 
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
+import { cutsSilently } from "../../budget/servers.ts";
 import type { Config, ProviderSettings } from "../../config/schema.ts";
-import type { Wire, WireRequest } from "../../wire/format/wire.ts";
+import type { MediaLimits, Profile, Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { Ruler } from "./message-facts.ts";
 import { createTargetMemories, type TargetMemories } from "./target-memory.ts";
 
@@ -26,12 +27,7 @@ export interface Target {
   /** Its server counts a request without answering it. */
   readonly countsTokens: boolean;
   /** Whose rules beyond the wire's own hold. */
-  readonly profile: "mistral" | "deepseek" | undefined;
-}
-
-export interface MediaLimits {
-  readonly maxCount: number;
-  readonly maxBytes: number;
+  readonly profile: Profile | undefined;
 }
 
 /** What a target is wanted for. */
@@ -60,16 +56,6 @@ const maxKnown = 1000;
 const learnedForMs = 60 * 60 * 1000;
 /** A window below this is a misunderstanding. */
 const windowMin = 256;
-
-/**
- * What one request may carry. Anthropic: 32 MB, 100 images (600 from a window of 1M on), vision guide, 2026-11.
- * OpenAI: 50 MB, 500 images, "Images and vision" guide, 2026-11. Others: not known, so only what any server takes.
- */
-function mediaLimitsOf(wire: string, window: number): MediaLimits {
-  if (wire === "anthropic")
-    return { maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 };
-  return { maxBytes: 50_000_000, maxCount: 500 };
-}
 
 export function createTargets(
   config: Config,
@@ -116,15 +102,17 @@ export function createTargets(
       wire,
       limit,
       ruler: rulerOf(tokenizer, facts, schemaFactor),
-      media: mediaLimitsOf(wire.name, limit.window),
-      profile: profileOf(key),
-      cutsSilently: cutsSilently(provider, settings),
+      media: wire.body.mediaLimits(limit.window),
+      profile: wire.body.profileOf(key),
+      cutsSilently: settings?.cuts_silently ?? cutsSilently(provider, settings?.baseUrl),
       countsTokens:
-        wire.counting !== undefined &&
+        wire.body.counting !== undefined &&
         (settings?.count_tokens ?? isVendors(provider, settings, wire)),
       defersNatively:
-        wire.deferral !== undefined &&
-        (settings?.native_tool_deferral ?? holdsBack(provider, settings, { wire, model })),
+        wire.tools.deferral !== undefined &&
+        (settings?.native_tool_deferral ??
+          // Other servers that speak such a wire may not know of it: there it must be asked for.
+          (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
     };
   };
 
@@ -188,48 +176,16 @@ function narrowed(target: Target, window: number | undefined, by: "named" | "ref
   return { ...target, limit: narrowLimit(limit, window, by) };
 }
 
-/** Ollama keeps the end of what is longer than its `num_ctx`, and answers as if that were all (docs, "context length", 2026-11). */
-function cutsSilently(provider: string, settings: ProviderSettings | undefined): boolean {
-  if (settings?.cuts_silently !== undefined) return settings.cuts_silently;
-  return /ollama/i.test(provider) || /:11434(?:\/|$)/.test(settings?.baseUrl ?? "");
-}
-
-/**
- * Models whose own servers hold tools back: from gpt-5.4 on (developers.openai.com, "Tool search", 2026-11; the smallest are
- * said not to, dust-tt/dust#29233). From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was
- * read. A server that refuses it is not asked again.
- */
-const holdingBack: Readonly<Record<string, RegExp>> = {
-  anthropic: /^claude-(?!3|2|instant)/,
-  openai: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
-};
-
-/** Other servers that speak such a wire may not know of it: there it must be asked for. */
-function holdsBack(
-  provider: string,
-  settings: ProviderSettings | undefined,
-  { wire, model }: Pick<Target, "wire" | "model">,
-): boolean {
-  const owner = settings?.wire ?? provider;
-  return isVendors(provider, settings, wire) && holdingBack[owner]?.test(model) === true;
-}
-
 /** The wire's own vendor, at its own address. */
 function isVendors(
   provider: string,
   settings: ProviderSettings | undefined,
-  { name }: Wire,
+  { vendor }: Wire,
 ): boolean {
-  return settings?.baseUrl === undefined && name.startsWith(settings?.wire ?? provider);
+  return settings?.baseUrl === undefined && vendor === (settings?.wire ?? provider);
 }
 
 function agentOutput(config: Config): { readonly maxOutputTokens?: number } {
   const tokens = config.defaults?.maxOutputTokens ?? config.agent?.max_output_tokens;
   return tokens === undefined ? {} : { maxOutputTokens: tokens };
-}
-
-/** Servers of one wire that are stricter than the rest, by the name of provider or model. */
-function profileOf(key: string): Target["profile"] {
-  if (/mistral|codestral|devstral|magistral/i.test(key)) return "mistral";
-  return /deepseek/i.test(key) ? "deepseek" : undefined;
 }

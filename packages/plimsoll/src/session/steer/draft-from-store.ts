@@ -104,7 +104,7 @@ export async function storedDraft(
     request: {
       compose: ({ patches }) =>
         encodeMessage(
-          wire.composeBody({
+          wire.body.compose({
             model,
             tools: [],
             maxOutputTokens: target.limit.maxOutput,

@@ -78,7 +78,7 @@ export function catalogueOf(
   const names = new Set(tools.map(({ name }) => name));
   let index: ToolIndex | undefined;
   const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
-    wire.decodeTool(jsonOf(element));
+    wire.tools.decode(jsonOf(element));
   const indexOf = (): ToolIndex => {
     index ??= buildToolIndex(
       tools.map((tool) => definitionOf(tool) ?? { name: tool.name ?? "" }),
@@ -145,7 +145,7 @@ export function catalogueOf(
 
 /** A search of the provider's own has one name only: where a client's tool has that, ours is a function beside the others. */
 function nativeDeferral({ wire, own, isNative }: CatalogueParts): NativeDeferral | undefined {
-  const { deferral } = wire;
+  const { deferral } = wire.tools;
   const isTaken = deferral?.search !== undefined && own.hasStepped;
   return isNative && !isTaken ? deferral : undefined;
 }
@@ -187,12 +187,12 @@ async function makeList(
   const { shown, loaded, held } = split(tools, telling);
   const search = own.search(telling.note);
   const ours = [
-    ...own.definitions.map((tool) => wire.encodeTool(tool)),
-    deferral?.search?.(search) ?? wire.encodeTool(search),
+    ...own.definitions.map((tool) => wire.tools.encode(tool)),
+    deferral?.search?.(search) ?? wire.tools.encode(search),
   ];
   const { mark, isAlone } = markFor(wire, tools, held);
   const marked = ours.map((tool, at) =>
-    mark === undefined || at < ours.length - 1 ? tool : wire.markTool(tool, mark),
+    mark === undefined || at < ours.length - 1 ? tool : wire.cache.markTool(tool, mark),
   );
   const first = [
     ...shown.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
@@ -248,19 +248,19 @@ function jsonOf(element: Uint8Array): JsonValue {
 }
 
 function markOf(wire: Wire, element: Uint8Array): JsonValue | undefined {
-  return wire.toolMark(jsonOf(element));
+  return wire.cache.markOn(jsonOf(element));
 }
 
 /** Its mark has gone to the last of ours: a tool that comes behind that must not bring one more. */
 function unmarked(wire: Wire, element: Uint8Array): Uint8Array {
   const json = jsonOf(element);
-  if (!isObject(json) || wire.toolMark(json) === undefined) return element;
-  return encode(wire.markTool(json, undefined));
+  if (!isObject(json) || wire.cache.markOn(json) === undefined) return element;
+  return encode(wire.cache.markTool(json, undefined));
 }
 
 function withMark(wire: Wire, element: Uint8Array, mark: JsonValue): Uint8Array {
   const json = jsonOf(element);
-  return isObject(json) ? encode(wire.markTool(json, mark)) : element;
+  return isObject(json) ? encode(wire.cache.markTool(json, mark)) : element;
 }
 
 function heldBack(element: Uint8Array, hold: (tool: JsonObject) => JsonObject): Uint8Array {

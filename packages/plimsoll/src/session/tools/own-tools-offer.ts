@@ -56,7 +56,12 @@ export function askedTools(
 ): AskedTools {
   const holder = messages[within?.message ?? -1];
   if (within === undefined || holder === undefined)
-    return { body, tools: slices.elements.get("tools") ?? [], hash: head.hash, target };
+    return {
+      body,
+      tools: slices.elements.get(target.wire.fields.tools) ?? [],
+      hash: head.hash,
+      target,
+    };
   const tools = within.elements.map(({ start, end }) => ({
     start: holder.start + start,
     end: holder.start + end,
@@ -130,7 +135,7 @@ export function createOfferReader(
     const maySearch = mayDefer && listed.some((tool) => tool.class !== "builtin");
     const own = ownToolsBeside(new Set(names));
     const count = (json: string): Promise<Count> => facts.countTools(json, target.ruler);
-    const texts = own.definitions.map((tool) => JSON.stringify(wire.encodeTool(tool)));
+    const texts = own.definitions.map((tool) => JSON.stringify(wire.tools.encode(tool)));
     const weighed = maySearch ? await weigh(listed, count) : [];
     const catalogue = catalogueOf(weighed, {
       wire,
@@ -139,7 +144,7 @@ export function createOfferReader(
       count,
       ...(vectors === undefined ? {} : { vectors }),
     });
-    const isTooMany = listed.length + texts.length > (wire.maxTools ?? Number.POSITIVE_INFINITY);
+    const isTooMany = listed.length + texts.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
     if (isTooMany && catalogue === undefined) return undefined;
     const list = async (all: readonly string[]): Promise<ToolList> => ({
       elements: all.map((text) => new TextEncoder().encode(text)),
@@ -148,7 +153,7 @@ export function createOfferReader(
     return {
       own,
       ...(await list(texts)),
-      withSearch: (note) => list([...texts, JSON.stringify(wire.encodeTool(own.search(note)))]),
+      withSearch: (note) => list([...texts, JSON.stringify(wire.tools.encode(own.search(note)))]),
       isAlways: config.own_tools === "first-request",
       ...(catalogue === undefined ? {} : { catalogue }),
       isTooMany,
@@ -161,7 +166,7 @@ export function createOfferReader(
         name: tool.name,
         class: tool.source ?? classify(tool.name),
         tokens: 0,
-        element: new TextEncoder().encode(JSON.stringify(wire.encodeTool(tool))),
+        element: new TextEncoder().encode(JSON.stringify(wire.tools.encode(tool))),
       }));
       return offerFor(wire, target, { listed, names });
     },
@@ -172,9 +177,9 @@ export function createOfferReader(
       const found = known.get(key);
       if (found !== undefined) return found.offer;
       const parsed = tools.map((slice) => ({ slice, json: parseJson(body, slice) }));
-      const isDeferring = parsed.some(({ json }) => wire.isDeferring(json));
+      const isDeferring = parsed.some(({ json }) => wire.tools.isDeferring(json));
       const listed = parsed.map(({ slice, json }) => {
-        const name = wire.toolName(json);
+        const name = wire.tools.nameOf(json);
         return {
           ...(name === undefined ? {} : { name }),
           // Who holds tools back already needs no help.
@@ -184,10 +189,10 @@ export function createOfferReader(
           element: new Uint8Array(body.subarray(slice.start, slice.end)),
         } as const;
       });
-      const inside = parsed.flatMap(({ json }) => wire.toolsInside(json));
+      const inside = parsed.flatMap(({ json }) => wire.tools.inside(json));
       const names = [
         ...listed.flatMap(({ name }) => name ?? []),
-        ...inside.flatMap((tool) => wire.toolName(tool) ?? []),
+        ...inside.flatMap((tool) => wire.tools.nameOf(tool) ?? []),
       ];
       const offer = await offerFor(wire, target, { listed, names });
       known.remember(key, offer);

@@ -2,7 +2,7 @@
 
 import { errorMessage } from "../../message/error.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
-import type { WireRequest } from "../../wire/format/wire.ts";
+import type { FieldValues, WireRequest } from "../../wire/format/wire.ts";
 import { withMarks } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
 import { patchBody, withPatch } from "../draft/render.ts";
@@ -44,7 +44,7 @@ export function bodyToSend(
   try {
     // What the provider holds of the conversation it goes on holding: nothing of it is written out for a field beside it.
     return isSaidAlike
-      ? patchBody(body, slices, wire.messagesField, { patches, fields })
+      ? patchBody(body, slices, wire.fields, { patches, fields })
       : compose({ patches, fields, tools });
   } catch (error) {
     // The first request goes as it came; a later one of the same turn would make no sense so.
@@ -62,14 +62,14 @@ function fieldsToSend(
 ): ReadonlyMap<string, string> {
   const { wire, targets } = draft;
   const { target, isFinal } = fitted;
-  const fields = new Map<string, string>();
-  if (target.model !== targets[0].model) fields.set("model", JSON.stringify(target.model));
+  const isOther = target.model !== targets[0].model;
   const hasTools = request.tools !== undefined || request.toolsInMessage !== undefined;
-  if ((isFinal || rounds?.isLast === true) && hasTools)
-    fields.set("tool_choice", JSON.stringify(wire.noTools));
+  const isLast = isFinal || rounds?.isLast === true;
   const shortened = shortenedOutput(draft, fitted, rounds?.tokens);
-  if (shortened !== undefined)
-    for (const [name, value] of wire.outputFields(body, slices, shortened.sent))
-      fields.set(name, JSON.stringify(value));
-  return fields;
+  const values: FieldValues = new Map([
+    ...(isOther ? [[wire.fields.model, target.model] as const] : []),
+    ...(isLast && hasTools ? wire.body.noTools : []),
+    ...(shortened === undefined ? [] : wire.body.outputFields(body, slices, shortened.sent)),
+  ]);
+  return new Map([...values].map(([name, value]) => [name, JSON.stringify(value)]));
 }

@@ -4,6 +4,7 @@ import { addCounts, type Measurement } from "../../budget/measure.ts";
 import type { OutputSize } from "../../message/message.ts";
 import { type BodySlices, parseJson } from "../../wire/format/slices.ts";
 import type { ToolsInMessage, Wire, WireRequest } from "../../wire/format/wire.ts";
+import { mayHoldMark } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
 import { expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
 import type { WholeConversation } from "../identify/server-side-history.ts";
@@ -63,7 +64,8 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
         for (const [seq, bytesOf] of await context.store.bodies(log.record.id, seqs))
           bodies.set(seq, bytesOf);
       },
-      mayHoldMark: ({ first, last }) => heldCount > 0 || mayHoldMark(body, request, first, last),
+      mayHoldMark: ({ first, last }) =>
+        heldCount > 0 || mayHoldMark(wire, rangeOf(body, request, first, last)),
     }),
     head,
     targets: narrowedTargets(context, log, targets),
@@ -81,13 +83,15 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
     request: {
       compose: (wanted) => {
         const changes = place ? withToolsInMessage(wanted, place, bytesAt(place.message)) : wanted;
-        const isList = slices.elements.has(wire.messagesField) || changes.patches.length === 0;
-        if (heldCount === 0 && isList) return patchBody(body, slices, wire.messagesField, changes);
+        const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
+        if (heldCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
         // What is not a list, or not here, is written out.
         const fields = new Map(changes.fields);
-        if (heldCount > 0) fields.set("previous_response_id", "null");
+        if (heldCount > 0)
+          for (const [name, value] of wire.body.nothingHeld)
+            fields.set(name, JSON.stringify(value));
         const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
-        return expandBody(body, slices, wire.messagesField, { ...changes, fields, elements });
+        return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
       },
       ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
       ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
@@ -96,7 +100,7 @@ export function draftOf(context: TurnContext, drafting: Drafting): Draft {
         : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
       isHeld: heldCount > 0,
       isForgotten: request.isForgotten === true,
-      hasLongMarks: wire.hasLongMarks(body),
+      hasLongMarks: wire.cache.hasLongMarks(body),
     },
   };
 }
@@ -144,20 +148,18 @@ function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
   if (bytes.length === 0) throw new Error("A message that the provider holds was not loaded.");
   return bytes[0] === quote
     ? new TextEncoder().encode(
-        JSON.stringify(wire.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
+        JSON.stringify(wire.messages.asMessage(parseJson(bytes, { start: 0, end: bytes.length }))),
       )
     : bytes;
 }
 
 const quote = 0x22;
 
-/** One look at the bytes: a mark has a name that stands nowhere else, or in somebody's text. */
-function mayHoldMark(
+function rangeOf(
   body: Uint8Array,
   { messages }: WireRequest,
   first: number,
   last: number,
-): boolean {
-  const range = body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
-  return Buffer.from(range.buffer, range.byteOffset, range.length).includes("cache_");
+): Uint8Array {
+  return body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
 }

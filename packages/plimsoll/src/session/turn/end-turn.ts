@@ -176,7 +176,7 @@ function noteRefusal(
   { draft, fitted }: SentTurn,
   { status, error = "", answer }: TurnResult,
 ): void {
-  const { deferral } = fitted.target.wire;
+  const { deferral } = fitted.target.wire.tools;
   const isNative = offerIn(draft)?.catalogue?.isNative === true && fitted.tools.isWhole;
   if (status !== "failed" || deferral === undefined || !isNative) return;
   const said = `${error} ${answer?.error?.message ?? ""}`;
@@ -254,8 +254,11 @@ function noteNames(
   // The branch stands on the last message of the answer; those before it are its ancestors.
   const nodes = pathTo(log, placed.branch.record.tipSeq, messages.length);
   const named = [
-    ...messages.map((message, index) => ({ names: wire.ownIds(message), node: nodes[index] })),
-    { names: wire.ownIds(answer?.response ?? {}), node: nodes.at(-1) },
+    ...messages.map((message, index) => ({
+      names: wire.messages.ownIds(message),
+      node: nodes[index],
+    })),
+    { names: wire.messages.ownIds(answer?.response ?? {}), node: nodes.at(-1) },
   ];
   for (const { names, node } of named) {
     for (const name of node === undefined ? [] : names) {

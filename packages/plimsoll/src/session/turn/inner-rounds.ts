@@ -9,10 +9,11 @@ import type { Measurement } from "../../budget/measure.ts";
 import type { Config } from "../../config/schema.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { OwnCallEvent } from "../../message/event.ts";
-import { type JsonObject, stringOr } from "../../message/json.ts";
+import type { JsonObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
+import { opaquePart } from "../../wire/format/known-parts.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
@@ -34,17 +35,6 @@ const maxCallsPerRound = 16;
 
 const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
 const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
-
-/** Answers that stopped for want of room, or because they had to: a call at their end may be half of one. */
-const cutShort = new Set([
-  "max_tokens",
-  "length",
-  "max_output_tokens",
-  "content_filter",
-  "refusal",
-  "model_context_window_exceeded",
-  "pause_turn",
-]);
 
 export interface InnerRounds {
   readonly isOwn: IsOwn;
@@ -138,11 +128,17 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
   };
 
   const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
-    const asked = await speak(spoken, draft.request.isForgotten ? wire.repeatable(heard) : heard);
+    const asked = await speak(
+      spoken,
+      draft.request.isForgotten ? wire.answer.repeatable(heard) : heard,
+    );
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(context, turn, own, asked.tokens);
     const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
-    spoken = await speak(asked, wire.encode([resultsOf(offer, own, [...answers, ...last])]));
+    spoken = await speak(
+      asked,
+      wire.messages.encode([resultsOf(offer, own, [...answers, ...last])]),
+    );
     isLast = isEnough;
   };
 
@@ -159,7 +155,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
     },
     get kept() {
       const { messages } = spoken;
-      const last = draft.request.isForgotten ? wire.repeatable(said) : said;
+      const last = draft.request.isForgotten ? wire.answer.repeatable(said) : said;
       const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
       return {
         messages: whole,
@@ -174,11 +170,11 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
         reported = { measured: turn.fitted().measured, lookedUpTokens: spoken.tokens };
       }
       const heard = answer.choices[0] ?? [];
-      said = wire.withoutOwnCalls(heard, isOwn);
-      const calls = heard.flatMap((message) => wire.toolCalls(message));
-      const others = new Set(said.flatMap((message) => wire.toolCalls(message)).map(idOf));
+      said = wire.rounds.withoutOwnCalls(heard, isOwn);
+      const calls = heard.flatMap((message) => wire.messages.toolCalls(message));
+      const others = new Set(said.flatMap((message) => wire.messages.toolCalls(message)).map(idOf));
       const own = calls.filter(({ id }) => !others.has(id));
-      const isCut = answer.outcome !== "message" || cutShort.has(answer.stopReason ?? "");
+      const isCut = answer.outcome !== "message" || wire.answer.isCutShort(answer);
       if (own.length === 0 || isCut || isLast) return "done";
       try {
         await goOn(heard, own);
@@ -244,7 +240,7 @@ export function contentOf(
 ): readonly Part[] {
   const given = blocks ?? (isToolSearch === true ? catalogue?.found([]) : undefined) ?? [];
   if (given.length === 0) return [{ kind: "text", text }];
-  return given.map((json) => ({ kind: "opaque", type: stringOr(json["type"], ""), json }));
+  return given.map(opaquePart);
 }
 
 /** One after the other: each has what the ones before it left. */

@@ -21,7 +21,7 @@ export async function peekBody(
   { tenant, provider, wire, body, hints, isRefreshable = false }: Incoming,
 ): Promise<Uint8Array | undefined> {
   const slices = readSlices(body);
-  const request = wire.readRequest(body, slices);
+  const request = wire.body.read(body, slices);
   const target = context.targets.resolve(provider, wire, request);
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
   const messages = await context.facts.learn(wire, bytes, target.ruler);
@@ -49,7 +49,7 @@ export async function peekBody(
     const holder = bytes[within?.message ?? -1];
     const changes = { patches, tools };
     const inside = within && holder && withToolsInMessage(changes, within, holder);
-    return patchBody(body, slices, wire.messagesField, inside ?? changes);
+    return patchBody(body, slices, wire.fields, inside ?? changes);
   };
   if (log === undefined || log.edits.length === 0) return withTools(wholeView);
   await loadInner(context.store, log);
@@ -68,7 +68,7 @@ export async function peekBody(
   const catalogue = offer?.catalogue;
   const patches = renderView(view, path, {
     wire,
-    ownTextStands: wire.ownTextStands,
+    ownTextStands: wire.edit.ownTextStands,
     isPlain: offer === undefined,
     isNative: catalogue?.isNative === true,
     ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),

@@ -103,8 +103,8 @@ function spoiltSession(session: string): PlimsollError {
 async function receiveOnce(context: TurnContext, incoming: Incoming): Promise<ReceivedTurn> {
   const { wire, body, tenant } = incoming;
   const memoryKey = memoryKeyOf(incoming);
-  const recalled = context.prefixes.recall(memoryKey, body, wire.messagesField);
-  const request = wire.readRequest(body, recalled.slices);
+  const recalled = context.prefixes.recall(memoryKey, body, wire.fields.messages);
+  const request = wire.body.read(body, recalled.slices);
   // To find its messages took a while: others get their turn before they are read.
   if (body.length > largeBytes) await nextTurn();
   const hints = {
@@ -186,9 +186,9 @@ function targetsFor(
   { provider, wire, headers, tenant }: Incoming,
   request: WireRequest,
 ): Draft["targets"] {
-  const isLong = /context-1m/.test(headers?.["anthropic-beta"] ?? "");
-  const facts = isLong ? { facts: `${request.model}[1m]` } : {};
-  return context.targets.candidates(provider, wire, { ...request, ...facts, tenant });
+  const facts = wire.body.modelByHeaders(request.model, headers ?? {});
+  const named = facts === undefined ? {} : { facts };
+  return context.targets.candidates(provider, wire, { ...request, ...named, tenant });
 }
 
 /** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */

@@ -11,7 +11,16 @@ import {
 import type { Usage } from "../../message/message.ts";
 import { parsePartialJson } from "../format/partial-json.ts";
 import { usageFrom } from "../format/usage.ts";
-import type { Answer, AnswerAccumulator, Progress } from "../format/wire.ts";
+import type { Answer, AnswerAccumulator, Progress, WireAnswer } from "../format/wire.ts";
+
+const cutShort = new Set(["max_tokens", "model_context_window_exceeded", "pause_turn", "refusal"]);
+
+export const anthropicAnswer: WireAnswer = {
+  open: openAnswer,
+  read: readAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
+  repeatable: (messages) => messages,
+};
 
 type Block = Record<string, JsonValue | undefined>;
 
@@ -24,7 +33,7 @@ interface State {
   isComplete: boolean;
 }
 
-export function createAnthropicAccumulator(): AnswerAccumulator {
+function openAnswer(): AnswerAccumulator {
   const state: State = {
     response: undefined,
     blocks: [],
@@ -161,7 +170,7 @@ function finishBlock(block: Block, input: string | undefined): JsonObject {
   return { ...block, input: parsePartialJson(input) ?? {} };
 }
 
-export function readAnthropicAnswer(response: JsonValue): Answer {
+function readAnswer(response: JsonValue): Answer {
   if (!isObject(response)) return { outcome: "unread", choices: [] };
   if (response["type"] === "error") {
     return { outcome: "error", choices: [], error: readError(response) };

@@ -1,404 +1,45 @@
-/** The Anthropic Messages wire: requests. Its answers are in anthropic-answer.ts. */
+/** The Anthropic Messages wire, put together: one file for each thing that a wire can do. */
 
-import {
-  canonicalJson,
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  stringOr,
-} from "../../message/json.ts";
-import type { Media, Message, OutputSize, Part, Role } from "../../message/message.ts";
-import type { ToolDefinition } from "../../message/tool.ts";
-import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
-import { anthropicTypes, keepingUnknown } from "../format/known-parts.ts";
-import { namedTool } from "../format/named-tool.ts";
-import type { BodySlices, Slice } from "../format/slices.ts";
-import type { BodyParts, OutputFields, Wire, WireRequest } from "../format/wire.ts";
-import { createAnthropicAccumulator, readAnthropicAnswer } from "./answer.ts";
-import {
-  anthropicCacheMark,
-  carryAnthropicText,
-  countAnthropicMarks,
-  hasLongAnthropicMarks,
-  joinAnthropicMessages,
-  markAnthropicMessage,
-  replaceAnthropicPart,
-  textBlock,
-  withoutLastThinking,
-} from "./edit.ts";
-import { mergeAnthropicRounds, openAnthropicRounds, withoutOwnBlocks } from "./rounds.ts";
-
-/** Where a call has its arguments. */
-const argumentKeys: ReadonlySet<string> = new Set(["input"]);
+import type { JsonObject } from "../../message/json.ts";
+import type { Wire } from "../format/wire.ts";
+import { anthropicAnswer } from "./answer.ts";
+import { anthropicBody } from "./body.ts";
+import { anthropicCache } from "./cache.ts";
+import { anthropicEdit } from "./edit.ts";
+import { anthropicMessages } from "./messages.ts";
+import { anthropicRounds } from "./rounds.ts";
+import { anthropicTools } from "./tools.ts";
 
 export const anthropicWire: Wire = {
   name: "anthropic",
-  messagesField: "messages",
-  readRequest,
-  asMessage: (json) => (isObject(json) ? json : undefined),
-  identity: (message, { long, isOld = false } = {}) =>
-    canonicalJson(
-      { ...withoutCacheMarks(message), content: plainContent(message["content"]) },
-      isOld ? { long } : { long, exactKeys: argumentKeys },
-    ),
-  decode,
-  replacePart: replaceAnthropicPart,
-  ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
-  ownTextStands: "inside",
-  carryText: carryAnthropicText,
-  joinMessages: joinAnthropicMessages,
-  usualMark: { type: "ephemeral" },
-  countMarks: countAnthropicMarks,
-  hasLongMarks: hasLongAnthropicMarks,
-  cacheMark: anthropicCacheMark,
-  withMark: markAnthropicMessage,
-  noTools: { type: "none" },
-  decodeSystem: decodeContent,
-  encode,
-  composeBody,
-  openAnswer: createAnthropicAccumulator,
-  readAnswer: readAnthropicAnswer,
-  openRounds: openAnthropicRounds,
-  mergeRounds: mergeAnthropicRounds,
-  withoutOwnCalls: withoutOwnBlocks,
-  withoutLookups: withoutLastThinking,
-  repeatable: (messages) => messages,
-  errorEvent: (status, message) => ({
-    name: "error",
-    data: JSON.stringify(errorBody(status, message)),
-  }),
-  encodeTool,
-  toolName: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
-  decodeTool: (tool) => namedTool(tool, "input_schema"),
-  toolsInside: () => [],
-  isDeferring: (tool) =>
-    isObject(tool) &&
-    (tool["defer_loading"] === true || stringOr(tool["type"], "").startsWith("tool_search")),
-  deferral: {
-    refusal: /defer_loading|tool_reference/,
-    hold: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
-    found: (tools) =>
-      [...new Set(tools.map((tool) => stringOr(tool["name"], "")))].map((name) => ({
-        type: "tool_reference",
-        tool_name: name,
-      })),
-    named: referencedIn,
-    plain: plainReferences,
+  vendor: "anthropic",
+  fields: {
+    model: "model",
+    messages: "messages",
+    tools: "tools",
+    system: "system",
+    output: ["max_tokens"],
   },
-  markTool: (tool, mark) => ({
-    ...withoutCacheMarks(tool),
-    ...(mark === undefined ? {} : { cache_control: mark }),
-  }),
-  toolMark: (tool) => (isObject(tool) ? (tool["cache_control"] ?? undefined) : undefined),
-  toolCalls: (message) => decode(message).parts.filter((part) => part.kind === "tool-call"),
-  ownIds: () => [],
-  referenceTo: () => undefined,
-  outputFields,
-  counting: { path: "/count_tokens", body: countBody, read: readCount },
-  errorBody,
-  overflowBody: (needTokens, limitTokens) =>
-    errorBody(400, `prompt is too long: ${needTokens} tokens > ${limitTokens} maximum`),
+  body: anthropicBody,
+  messages: anthropicMessages,
+  edit: anthropicEdit,
+  cache: anthropicCache,
+  tools: anthropicTools,
+  answer: anthropicAnswer,
+  rounds: anthropicRounds,
+  errors: {
+    body: errorBody,
+    event: (status, message) => ({
+      name: "error",
+      data: JSON.stringify(errorBody(status, message)),
+    }),
+    tooLong: (needTokens, limitTokens) =>
+      errorBody(400, `prompt is too long: ${needTokens} tokens > ${limitTokens} maximum`),
+  },
 };
 
 function errorBody(status: number, message: string): JsonObject {
   return { type: "error", error: { type: errorType(status), message } };
-}
-
-function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
-  const fields = readFields(body, slices);
-  const maxOutputTokens = fields.optionalCount("max_tokens");
-  const thinkingTokens = thinkingOf(fields)?.tokens;
-  const system = fields.slice("system");
-  const tools = fields.slice("tools");
-  const clientSession = sessionOfMetadata(fields.value("metadata"));
-  return {
-    model: fields.optionalText("model") ?? "",
-    messages: fields.array("messages"),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
-    ...(system === undefined ? {} : { system }),
-    ...(tools === undefined ? {} : { tools }),
-    ...(clientSession === undefined ? {} : { clientSession }),
-    ...otherPlans(fields, isFreeChoice(fields.value("tool_choice"))),
-  };
-}
-
-function thinkingOf(
-  fields: FieldReader,
-): { readonly field: JsonObject; readonly tokens: number } | undefined {
-  const field = fields.value("thinking");
-  const tokens = isObject(field) ? field["budget_tokens"] : undefined;
-  return isObject(field) && typeof tokens === "number" ? { field, tokens } : undefined;
-}
-
-function outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields {
-  const { maxTokens, thinkingTokens } = output;
-  const thinking = thinkingOf(readFields(body, slices));
-  const isOther = thinking !== undefined && thinking.tokens !== thinkingTokens;
-  return new Map<string, JsonValue>([
-    ["max_tokens", maxTokens],
-    ...(isOther && thinkingTokens !== undefined
-      ? ([["thinking", { ...thinking.field, budget_tokens: thinkingTokens }]] as const)
-      : []),
-  ]);
-}
-
-function countBody({ model, system, tools }: WireRequest, body: Uint8Array): Uint8Array {
-  const textOf = ({ start, end }: Slice): string =>
-    new TextDecoder().decode(body.subarray(start, end));
-  const fields = [
-    `"model":${JSON.stringify(model)}`,
-    ...(system === undefined ? [] : [`"system":${textOf(system)}`]),
-    ...(tools === undefined ? [] : [`"tools":${textOf(tools)}`]),
-    '"messages":[{"role":"user","content":"."}]',
-  ];
-  return new TextEncoder().encode(`{${fields.join(",")}}`);
-}
-
-function readCount(answer: JsonValue): number | undefined {
-  const tokens = isObject(answer) ? answer["input_tokens"] : undefined;
-  return typeof tokens === "number" && tokens > 0 ? tokens : undefined;
-}
-
-function isFreeChoice(choice: JsonValue | undefined): boolean {
-  return !isObject(choice) || choice["type"] === "auto" || choice["type"] === "none";
-}
-
-/** Claude Code puts its session id at the end of `metadata.user_id`, as text or as a JSON object. */
-function sessionOfMetadata(metadata: JsonValue | undefined): string | undefined {
-  if (!isObject(metadata)) return undefined;
-  const userId = stringOr(metadata["user_id"], "");
-  const id =
-    /session_([0-9A-Za-z-]{8,64})$/.exec(userId)?.[1] ??
-    /"session_id"\s*:\s*"([0-9A-Za-z-]{8,64})"/.exec(userId)?.[1];
-  return id === undefined ? undefined : `claude-code:${id}`;
-}
-
-/** Cache marks move every turn; they say nothing about what the conversation is. */
-function withoutCacheMarks(value: JsonObject): JsonObject {
-  const { cache_control: _mark, ...rest } = value;
-  return rest;
-}
-
-function plainContent(content: JsonValue | undefined): JsonValue {
-  if (!Array.isArray(content)) return content ?? null;
-  const blocks = content.map(plainBlock);
-  const only = blocks.length === 1 ? blocks[0] : undefined;
-  return isPlainText(only) ? stringOr(only["text"], "") : blocks;
-}
-
-function plainBlock(block: JsonValue): JsonValue {
-  if (!isObject(block)) return block;
-  const unmarked = withoutCacheMarks(block);
-  return block["type"] === "tool_result"
-    ? { ...unmarked, content: plainContent(block["content"]) }
-    : unmarked;
-}
-
-function isPlainText(block: JsonValue | undefined): block is JsonObject {
-  if (!isObject(block) || block["type"] !== "text") return false;
-  return Object.keys(block).every((key) => key === "type" || key === "text" || block[key] === null);
-}
-
-function decode(message: JsonObject): Message {
-  const { role, content } = message;
-  const decoded = { role: roleOf(role), parts: decodeContent(content) };
-  return keepingUnknown(decoded, role, anthropicTypes);
-}
-
-function roleOf(role: JsonValue | undefined): Role {
-  return role === "assistant" || role === "system" ? role : "user";
-}
-
-function decodeContent(content: JsonValue | undefined): readonly Part[] {
-  if (typeof content === "string") return [{ kind: "text", text: content }];
-  return Array.isArray(content) ? content.map(decodeBlock) : [];
-}
-
-function decodeBlock(block: JsonValue): Part {
-  if (!isObject(block)) return { kind: "opaque", type: typeof block, json: block };
-  const opaque: Part = { kind: "opaque", type: stringOr(block["type"], "unknown"), json: block };
-  switch (block["type"]) {
-    case "text":
-      return typeof block["text"] === "string" ? { kind: "text", text: block["text"] } : opaque;
-    case "thinking":
-      return {
-        kind: "reasoning",
-        text: stringOr(block["thinking"], ""),
-        ...(typeof block["signature"] === "string" ? { signature: block["signature"] } : {}),
-      };
-    case "tool_use":
-      return {
-        kind: "tool-call",
-        id: stringOr(block["id"], ""),
-        name: stringOr(block["name"], ""),
-        input: JSON.stringify(block["input"] ?? {}),
-      };
-    case "tool_result":
-      return {
-        kind: "tool-result",
-        callId: stringOr(block["tool_use_id"], ""),
-        content: decodeContent(block["content"]),
-        isError: block["is_error"] === true,
-      };
-    case "image":
-    case "document":
-      return decodeMedia(block["type"], block) ?? opaque;
-    default:
-      return opaque;
-  }
-}
-
-function decodeMedia(kind: "image" | "document", block: JsonObject): Part | undefined {
-  const source = block["source"];
-  if (!isObject(source)) return undefined;
-  if (source["type"] === "text") return { kind: "text", text: stringOr(source["data"], "") };
-  const media = decodeSource(source);
-  return media === undefined ? undefined : { kind, media };
-}
-
-function decodeSource(source: JsonObject): Media | undefined {
-  switch (source["type"]) {
-    case "base64":
-      return {
-        kind: "base64",
-        mediaType: stringOr(source["media_type"], ""),
-        data: stringOr(source["data"], ""),
-      };
-    case "url":
-      return { kind: "url", url: stringOr(source["url"], "") };
-    case "file":
-      return { kind: "file", id: stringOr(source["file_id"], "") };
-    default:
-      return undefined;
-  }
-}
-
-/** Neighbours of one role become one message: results of parallel calls must stand together. */
-function encode(messages: readonly Message[]): readonly JsonObject[] {
-  const encoded: { role: string; content: JsonValue[] }[] = [];
-  for (const message of messages) {
-    const role = message.role === "tool" ? "user" : message.role;
-    const content = message.parts.flatMap(encodePart);
-    const last = encoded.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else if (content.length > 0) encoded.push({ role, content });
-  }
-  return encoded.map(({ role, content }) => ({ role, content: resultsFirst(content) }));
-}
-
-function resultsFirst(content: readonly JsonValue[]): readonly JsonValue[] {
-  const isResult = (block: JsonValue): boolean =>
-    isObject(block) && block["type"] === "tool_result";
-  return [...content.filter(isResult), ...content.filter((block) => !isResult(block))];
-}
-
-function encodePart(part: Part): readonly JsonValue[] {
-  switch (part.kind) {
-    case "text":
-      return part.text.trim() === "" ? [] : [{ type: "text", text: part.text }];
-    case "tool-call":
-      return [{ type: "tool_use", id: part.id, name: part.name, input: parseInput(part.input) }];
-    case "tool-result":
-      return [
-        {
-          type: "tool_result",
-          tool_use_id: part.callId,
-          content: part.content.flatMap(encodePart),
-          ...(part.isError ? { is_error: true } : {}),
-        },
-      ];
-    case "reasoning":
-      // Reasoning without a signature of this provider's own would be refused.
-      return part.signature === undefined
-        ? []
-        : [{ type: "thinking", thinking: part.text, signature: part.signature }];
-    case "image":
-    case "document":
-      return [{ type: part.kind, source: encodeSource(part.media) }];
-    case "opaque":
-      return [part.json];
-  }
-}
-
-/** Where the provider holds nothing back, the name of a tool is a text. */
-function referencedIn({ content }: JsonObject): readonly string[] {
-  const blocks = (Array.isArray(content) ? content : []).filter(isObject);
-  return blocks
-    .flatMap((block) => (Array.isArray(block["content"]) ? block["content"] : []))
-    .filter(isReference)
-    .map(({ tool_name: name }) => stringOr(name, ""));
-}
-
-function plainReferences(
-  message: JsonObject,
-  isThere: (name: string) => boolean = () => false,
-): JsonObject {
-  const { content } = message;
-  if (!Array.isArray(content)) return message;
-  const isGone = (block: JsonValue): block is JsonObject =>
-    isReference(block) && !isThere(stringOr(block["tool_name"], ""));
-  const plain = content.map((block) => {
-    if (!isObject(block) || !Array.isArray(block["content"])) return block;
-    if (!block["content"].some(isGone)) return block;
-    const inner = block["content"].map((one: JsonValue) =>
-      isGone(one) ? { type: "text", text: `Found: ${stringOr(one["tool_name"], "")}` } : one,
-    );
-    return { ...block, content: inner };
-  });
-  return plain.every((block, index) => block === content[index])
-    ? message
-    : { ...message, content: plain };
-}
-
-function isReference(block: JsonValue): block is JsonObject {
-  return isObject(block) && block["type"] === "tool_reference";
-}
-
-function parseInput(input: string): JsonValue {
-  try {
-    return JSON.parse(input) as JsonValue;
-  } catch {
-    return { input };
-  }
-}
-
-function encodeSource(media: Media): JsonObject {
-  switch (media.kind) {
-    case "base64":
-      return { type: "base64", media_type: media.mediaType, data: media.data };
-    case "url":
-      return { type: "url", url: media.url };
-    case "file":
-      return { type: "file", file_id: media.id };
-  }
-}
-
-function encodeTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return {
-    name,
-    ...(description === undefined ? {} : { description }),
-    input_schema: parameters,
-  };
-}
-
-/** One text without a mark is a text. */
-function systemJson(system: NonNullable<BodyParts["system"]>): JsonValue {
-  if (typeof system === "string") return system;
-  const [first, ...others] = system;
-  const isPlain = first !== undefined && others.length === 0 && first.mark === undefined;
-  return isPlain ? first.text : system.map(textBlock);
-}
-
-function composeBody(parts: BodyParts): JsonObject {
-  return {
-    model: parts.model,
-    max_tokens: parts.maxOutputTokens,
-    ...(parts.system === undefined ? {} : { system: systemJson(parts.system) }),
-    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
-    messages: parts.messages,
-    ...parts.extra,
-  };
 }
 
 function errorType(status: number): string {

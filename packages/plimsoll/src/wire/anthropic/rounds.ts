@@ -8,7 +8,17 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
-import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+import { parseJson, readSlices, type Slice } from "../format/slices.ts";
+import { applySplices, elementsRange } from "../format/splice.ts";
+import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
+import { textBlock, thoughts } from "./cache.ts";
+
+export const anthropicRounds: WireRounds = {
+  open: openRounds,
+  merge: mergeRounds,
+  withoutOwnCalls,
+  withoutLookups,
+};
 
 interface State {
   /** Content blocks that the client has been told of. */
@@ -25,7 +35,7 @@ interface State {
   held: StreamEvent[];
 }
 
-export function openAnthropicRounds(isOwn: IsOwn): RoundMerger {
+function openRounds(isOwn: IsOwn): RoundMerger {
   const state: State = {
     blocks: 0,
     hasCalls: false,
@@ -143,10 +153,7 @@ function withData(event: StreamEvent, json: JsonObject): StreamEvent {
   return { ...event, data: JSON.stringify(json) };
 }
 
-export function mergeAnthropicRounds(
-  responses: readonly [JsonObject, ...JsonObject[]],
-  isOwn: IsOwn,
-): JsonObject {
+function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject {
   const [first] = responses;
   const last = responses.at(-1) ?? first;
   const content = responses.flatMap((response) => clientBlocks(response["content"], isOwn));
@@ -176,11 +183,28 @@ function clientBlocks(content: JsonValue | undefined, isOwn: IsOwn): readonly Js
   );
 }
 
-export function withoutOwnBlocks(
-  messages: readonly JsonObject[],
-  isOwn: IsOwn,
-): readonly JsonObject[] {
+function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[] {
   return messages
     .map((message) => ({ ...message, content: clientBlocks(message["content"], isOwn) }))
     .filter(({ content }) => content.length > 0);
+}
+
+/** Thinking that led to a call must not end a message when the call is not there. */
+function withoutLookups(message: Uint8Array): Uint8Array {
+  const blocks = readSlices(message).elements.get("content") ?? [];
+  const isThought = (slice: Slice): boolean => {
+    const block = parseJson(message, slice);
+    return isObject(block) && thoughts.has(stringOr(block["type"], ""));
+  };
+  const last = blocks.findLastIndex((slice) => !isThought(slice));
+  const [first, end] = [blocks[0], blocks.at(-1)];
+  if (first === undefined || end === undefined || last === blocks.length - 1) return message;
+  if (last < 0) {
+    const text = JSON.stringify(
+      textBlock({ text: "[Plimsoll: here the model only looked something up.]" }),
+    );
+    return applySplices(message, [{ start: first.start, end: end.end, text }]);
+  }
+  const range = elementsRange(blocks, last + 1, blocks.length - 1);
+  return range === undefined ? message : applySplices(message, [{ ...range, text: "" }]);
 }

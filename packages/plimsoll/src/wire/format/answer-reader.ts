@@ -18,7 +18,7 @@ export const maxAnswerBytes: number = 64 * 1024 * 1024;
 const unread: Answer = { outcome: "unread", choices: [] };
 
 export function createStreamReader(wire: Wire): AnswerReader {
-  const accumulator = wire.openAnswer();
+  const accumulator = wire.answer.open();
   let position = 0;
   let terminalStart = -1;
   const reader = createSseReader((event) => {
@@ -50,7 +50,7 @@ export function createJsonReader(wire: Wire): AnswerReader {
     },
     finish: () => {
       const value = size <= maxAnswerBytes ? parse(pieces, size) : undefined;
-      return value === undefined ? unread : wire.readAnswer(value);
+      return value === undefined ? unread : wire.answer.read(value);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** Which types of messages and parts each wire knows. What it does not know stays in the request, whatever else goes. */
 
-import type { JsonValue } from "../../message/json.ts";
+import { isObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 
 export interface KnownTypes {
@@ -39,6 +39,17 @@ export function keepingUnknown(
   return message.parts.some((part) => isUnknown(part, parts))
     ? { ...message, stays: "there" }
     : message;
+}
+
+/** What is not read, and stays as it came. */
+export function opaquePart(json: JsonValue): Part {
+  const type = isObject(json) ? stringOr(json["type"], "unknown") : typeof json;
+  return { kind: "opaque", type, json };
+}
+
+/** What a provider wrote in place of a conversation. */
+export function isCompaction(part: Part): boolean {
+  return part.kind === "opaque" && part.type.includes("compaction");
 }
 
 function isUnknown(part: Part, known: RegExp): boolean {

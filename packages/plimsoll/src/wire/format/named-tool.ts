@@ -3,6 +3,16 @@
 import { isObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 
+/** A tool without what OpenAI Chat wraps it in. */
+export function plainTool(tool: JsonValue): JsonValue {
+  return isObject(tool) && isObject(tool["function"]) ? tool["function"] : tool;
+}
+
+/** A tool of any wire or of MCP, without its wrapper. */
+export function toolOfAnyForm(tool: JsonValue): ToolDefinition | undefined {
+  return namedTool(tool, "parameters", "input_schema", "inputSchema");
+}
+
 /** `schemas` are the names that its schema may stand under. Undefined: it has no name. */
 export function namedTool(
   tool: JsonValue | undefined,

@@ -175,7 +175,7 @@ const replaceable: Readonly<Record<WireName, readonly (readonly [JsonObject, Pla
 
 /** The parts of a message, and of its results if it is one of these that is changed. */
 function partsOf(wire: Wire, message: JsonObject, { part, inner }: PartPlace): readonly string[] {
-  const { parts } = wire.decode(message);
+  const { parts } = wire.messages.decode(message);
   const result = inner === undefined ? undefined : parts[part];
   const shown = result?.kind === "tool-result" ? result.content : parts;
   return shown.map((shownPart) => JSON.stringify(shownPart));
@@ -183,7 +183,7 @@ function partsOf(wire: Wire, message: JsonObject, { part, inner }: PartPlace): r
 
 function replaced(wire: Wire, message: JsonObject, place: PartPlace): JsonObject {
   const bytes = bytesOf(message, 1);
-  const splice = wire.replacePart(bytes, place, 'short "é"');
+  const splice = wire.edit.replacePart(bytes, place, 'short "é"');
   if (splice === undefined) throw new TypeError("nothing to splice");
   return JSON.parse(textOf(applySplices(bytes, [splice]))) as JsonObject;
 }
@@ -205,7 +205,7 @@ describe.each(Object.values(wires))("$name", (wire) => {
   test("the bytes of the message change only where the splice says", () => {
     for (const { message, place } of cases) {
       const bytes = bytesOf(message, 1);
-      const splice = wire.replacePart(bytes, place, "x");
+      const splice = wire.edit.replacePart(bytes, place, "x");
       const same =
         splice &&
         applySplices(bytes, [{ ...splice, text: bytes.subarray(splice.start, splice.end) }]);
@@ -216,7 +216,7 @@ describe.each(Object.values(wires))("$name", (wire) => {
 
   test("what is not there has no place for another text", () => {
     for (const [message] of replaceable[wire.name])
-      expect(wire.replacePart(bytesOf(message), { part: 7 }, "x")).toBeUndefined();
+      expect(wire.edit.replacePart(bytesOf(message), { part: 7 }, "x")).toBeUndefined();
   });
 });
 
@@ -291,20 +291,20 @@ test.each<[WireName, JsonObject, PartPlace]>([
 ])("%s: a cache mark stays where the text now ends: %j", (name, message, place) => {
   const wire = wires[name];
   const mark = name === "openai-responses" ? explicit : ephemeral;
-  expect(wire.cacheMark(bytesOf(message))).toEqual(mark);
+  expect(wire.cache.markIn(bytesOf(message))).toEqual(mark);
   const edited = replaced(wire, message, place);
-  expect(wire.cacheMark(bytesOf(edited))).toEqual(mark);
+  expect(wire.cache.markIn(bytesOf(edited))).toEqual(mark);
   expect(JSON.stringify(edited)).toContain("short");
 });
 
 test.each(Object.values(wires))("$name: text of ours carries the mark that it is given", (wire) => {
-  const bare = wire.ownMessage({ text: "ours" });
+  const bare = wire.edit.ownMessage({ text: "ours" });
   const mark = wire.name === "openai-responses" ? explicit : ephemeral;
-  const carrying = wire.ownMessage({ text: "ours", mark });
-  expect(wire.cacheMark(bytesOf(bare))).toBeUndefined();
-  expect(wire.cacheMark(bytesOf(carrying))).toEqual(mark);
+  const carrying = wire.edit.ownMessage({ text: "ours", mark });
+  expect(wire.cache.markIn(bytesOf(bare))).toBeUndefined();
+  expect(wire.cache.markIn(bytesOf(carrying))).toEqual(mark);
   const decoded = { role: "user", parts: [{ kind: "text", text: "ours" }] };
-  expect([wire.decode(bare), wire.decode(carrying)]).toEqual([decoded, decoded]);
+  expect([wire.messages.decode(bare), wire.messages.decode(carrying)]).toEqual([decoded, decoded]);
 });
 
 test.each<[WireName, JsonObject | string]>([
@@ -338,23 +338,23 @@ test.each<[WireName, JsonObject | string]>([
   ],
 ])("%s: what must stay as it is has no place for another text: %j", (name, message) => {
   const bytes = bytesOf(message);
-  expect(wires[name].replacePart(bytes, { part: 0 }, "x")).toBeUndefined();
-  expect(wires[name].replacePart(bytes, { part: 0, inner: 0 }, "x")).toBeUndefined();
+  expect(wires[name].edit.replacePart(bytes, { part: 0 }, "x")).toBeUndefined();
+  expect(wires[name].edit.replacePart(bytes, { part: 0, inner: 0 }, "x")).toBeUndefined();
 });
 
 test("beside a refusal, or reasoning, the words may change", () => {
   const chat = wires["openai-chat"];
   const refusal = bytesOf({ role: "assistant", content: "so", refusal: "no" });
-  expect(chat.replacePart(refusal, { part: 0 }, "x")).toBeDefined();
-  expect(chat.replacePart(refusal, { part: 1 }, "x")).toBeUndefined();
+  expect(chat.edit.replacePart(refusal, { part: 0 }, "x")).toBeDefined();
+  expect(chat.edit.replacePart(refusal, { part: 1 }, "x")).toBeUndefined();
 });
 
 test("Responses: an input that is a text is replaced as a whole, and has no mark", () => {
   const bytes = bytesOf("hello");
-  const splice = wires["openai-responses"].replacePart(bytes, { part: 0 }, "x");
+  const splice = wires["openai-responses"].edit.replacePart(bytes, { part: 0 }, "x");
   expect(splice && textOf(applySplices(bytes, [splice]))).toBe('"x"');
-  expect(wires["openai-responses"].replacePart(bytes, { part: 1 }, "x")).toBeUndefined();
-  expect(wires["openai-responses"].cacheMark(bytes)).toBeUndefined();
+  expect(wires["openai-responses"].edit.replacePart(bytes, { part: 1 }, "x")).toBeUndefined();
+  expect(wires["openai-responses"].cache.markIn(bytes)).toBeUndefined();
 });
 
 test("Responses: each command of a shell keeps its outcome", () => {
@@ -388,12 +388,15 @@ test.each([
   "%s: two messages of the user become one that says what both said",
   (name, first, second) => {
     const wire = wires[name];
-    const joined = wire.joinMessages(bytesOf(first, 1), bytesOf(second));
-    const { role, parts } = wire.decode(
+    const joined = wire.edit.joinMessages(bytesOf(first, 1), bytesOf(second));
+    const { role, parts } = wire.messages.decode(
       JSON.parse(textOf(joined ?? new Uint8Array())) as JsonObject,
     );
     expect(role).toBe("user");
-    expect(parts).toEqual([...wire.decode(first).parts, ...wire.decode(second).parts]);
+    expect(parts).toEqual([
+      ...wire.messages.decode(first).parts,
+      ...wire.messages.decode(second).parts,
+    ]);
   },
 );
 
@@ -412,5 +415,5 @@ test.each([
   ],
   ["openai-responses", { role: "user", content: "one" }, { role: "user", content: "two" }],
 ] as const)("%s: what cannot be one message is not joined", (name, first, second) => {
-  expect(wires[name].joinMessages(bytesOf(first), bytesOf(second))).toBeUndefined();
+  expect(wires[name].edit.joinMessages(bytesOf(first), bytesOf(second))).toBeUndefined();
 });

@@ -3,6 +3,8 @@
  * forwarded anyway, in whatever pieces they arrive, and never changes or delays them.
  */
 
+import { isObject } from "../../message/json.ts";
+
 export interface SseEvent {
   readonly name: string;
   readonly data: string;
@@ -154,6 +156,12 @@ function readLine(state: State, line: string): void {
 export function writeSse({ name, data }: Pick<SseEvent, "name" | "data">): string {
   const lines = data.split("\n").map((line) => `data: ${line}\n`);
   return `${name === "" ? "" : `event: ${name}\n`}${lines.join("")}\n`;
+}
+
+/** What a provider's client library hands out as an object, as the event that it came in: both say the same name. */
+export function eventOfObject(object: unknown): Pick<SseEvent, "name" | "data"> {
+  const name = isObject(object) ? String(object["type"] ?? "") : "";
+  return { name, data: JSON.stringify(object) };
 }
 
 function dispatch(state: State, onEvent: (event: SseEvent) => void): void {

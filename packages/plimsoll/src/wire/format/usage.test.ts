@@ -64,7 +64,7 @@ function answers(name: WireName, figure: string): readonly Answer[] {
   const usage = usageText[name](figure);
   const reader = createStreamReader(wires[name]);
   reader.push(new TextEncoder().encode(`${streamed[name](usage)}\n\n`));
-  return [wires[name].readAnswer(JSON.parse(whole[name](usage)) as JsonObject), reader.finish()];
+  return [wires[name].answer.read(JSON.parse(whole[name](usage)) as JsonObject), reader.finish()];
 }
 
 test.each(wireNames.flatMap((name) => odd.map((figure) => [name, figure] as const)))(
@@ -80,7 +80,7 @@ test.each(wireNames.flatMap((name) => odd.map((figure) => [name, figure] as cons
 
 test.each(wireNames)("%s: one odd figure does not take the others with it", (name) => {
   const text = usageText[name]("40").replace(/"(input|prompt)_tokens":40/, '"$1_tokens":-1');
-  const { usage } = wires[name].readAnswer(JSON.parse(whole[name](text)) as JsonObject);
+  const { usage } = wires[name].answer.read(JSON.parse(whole[name](text)) as JsonObject);
   const input = name === "anthropic" ? 80 : 0;
   expect(usage).toMatchObject({ inputTokens: input, outputTokens: 40, cacheReadTokens: 40 });
 });

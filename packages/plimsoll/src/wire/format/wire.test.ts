@@ -115,7 +115,7 @@ function expectResponse(
 function textSaid(wire: Wire, { choices }: Answer): string {
   return choices
     .flat()
-    .flatMap((message) => wire.decode(message).parts)
+    .flatMap((message) => wire.messages.decode(message).parts)
     .map((part) => (part.kind === "text" ? part.text : ""))
     .join("");
 }
@@ -152,13 +152,13 @@ test("valid fixture bodies are read, and every message keeps its identity when i
   for (const wire of Object.values(wires)) {
     for (const { body } of fixtureLines<{ body: JsonObject }>(wire.name, "valid.ndjson")) {
       const bytes = bytesOf(body);
-      const request = wire.readRequest(bytes, readSlices(bytes));
+      const request = wire.body.read(bytes, readSlices(bytes));
       const messages = messagesOf(wire, body);
       expect(request.messages).toHaveLength(messages.length);
       for (const message of messages) {
-        const identity = wire.identity(message);
-        expect(wire.identity(marked(wire, message))).toBe(identity);
-        expect(wire.decode(message).parts.length).toBeGreaterThanOrEqual(0);
+        const identity = wire.messages.identity(message);
+        expect(wire.messages.identity(marked(wire, message))).toBe(identity);
+        expect(wire.messages.decode(message).parts.length).toBeGreaterThanOrEqual(0);
       }
     }
   }
@@ -172,9 +172,9 @@ function fixtureLines<Line>(...path: readonly string[]): readonly Line[] {
 }
 
 function messagesOf(wire: Wire, body: JsonObject): readonly JsonObject[] {
-  const messages = body[wire.messagesField];
+  const messages = body[wire.fields.messages];
   const elements: readonly JsonValue[] = Array.isArray(messages) ? messages : [messages ?? null];
-  return elements.map((element) => wire.asMessage(element)).filter(isObject);
+  return elements.map((element) => wire.messages.asMessage(element)).filter(isObject);
 }
 
 /** As clients do it: a string becomes one block, the last block gets a mark. */
@@ -211,7 +211,7 @@ test.each(fixtureLines<Pair>("prefix", "pairs.ndjson").filter(({ wire }) => wire
   ({ wire: name, first, second, commonMessages }) => {
     const wire = wires[name as WireName];
     const identities = ({ body }: Pair["first"]): readonly string[] =>
-      messagesOf(wire, body).map((message) => wire.identity(message));
+      messagesOf(wire, body).map((message) => wire.messages.identity(message));
     const [before, after] = [identities(first), identities(second)];
     const differs = before.findIndex((identity, index) => identity !== after[index]);
     expect(differs < 0 ? before.length : differs).toBe(commonMessages);
@@ -258,15 +258,17 @@ test("a conversation crosses from any wire to any other with its calls and resul
     messages.flatMap((message) => message.parts);
   for (const from of Object.values(wires)) {
     for (const to of Object.values(wires)) {
-      const there = from.encode(conversation).map((message) => from.decode(message));
-      const back = to.encode(there).map((message) => to.decode(message));
+      const there = from.messages
+        .encode(conversation)
+        .map((message) => from.messages.decode(message));
+      const back = to.messages.encode(there).map((message) => to.messages.decode(message));
       expect(flat(back)).toEqual(flat(conversation));
     }
   }
 });
 
 test("parallel results stand in one Anthropic message, before any text", () => {
-  const encoded = wires.anthropic.encode(conversation);
+  const encoded = wires.anthropic.messages.encode(conversation);
   expect(encoded.map((message) => message["role"])).toEqual([
     "user",
     "assistant",
@@ -278,10 +280,10 @@ test("parallel results stand in one Anthropic message, before any text", () => {
 test.each(Object.values(wires))(
   "$name: wrong types get a sentence that names the field",
   (wire) => {
-    const { messagesField } = wire;
+    const messagesField = wire.fields.messages;
     const maxField = messagesField === "input" ? "max_output_tokens" : "max_tokens";
     const read = (body: JsonObject): unknown =>
-      wire.readRequest(bytesOf(body), readSlices(bytesOf(body)));
+      wire.body.read(bytesOf(body), readSlices(bytesOf(body)));
     expect(() => read({ model: 7, [messagesField]: [] })).toThrowError("`model` must be a string.");
     expect(read({ [messagesField]: [], [maxField]: -1 })).toEqual({ model: "", messages: [] });
     expect(() => read({ model: "m", [messagesField]: { a: 1 } })).toThrowError(
@@ -294,21 +296,21 @@ test.each(Object.values(wires))(
 );
 
 test.each(Object.values(wires))("$name: its own words for an overflow are recognised", (wire) => {
-  const body = wire.overflowBody(410_000, 400_000);
+  const body = wire.errors.tooLong(410_000, 400_000);
   const overflow = { kind: "input", needTokens: 410_000, limitTokens: 400_000 };
   expect(recognizeOverflow({ status: 400, body })).toEqual(overflow);
 });
 
 test.each(Object.values(wires))("$name: an element that is no message is none", (wire) => {
-  for (const json of [null, 7, true, []]) expect(wire.asMessage(json)).toBeUndefined();
+  for (const json of [null, 7, true, []]) expect(wire.messages.asMessage(json)).toBeUndefined();
   const message = { role: "user", content: "a" };
-  expect(wire.asMessage(message)).toBe(message);
+  expect(wire.messages.asMessage(message)).toBe(message);
 });
 
 test("unknown blocks survive decoding and encoding as they came", () => {
   const block = { type: "future_block", payload: { deep: [1, null] } };
-  const [encoded] = wires.anthropic.encode([
-    wires.anthropic.decode({ role: "user", content: [block] }),
+  const [encoded] = wires.anthropic.messages.encode([
+    wires.anthropic.messages.decode({ role: "user", content: [block] }),
   ]);
   expect(encoded?.["content"]).toEqual([block]);
 });
@@ -354,4 +356,33 @@ test("keys that reach for the prototype stay plain data", () => {
   for (const { response } of answers)
     expect((response as { polluted?: number }).polluted).toBeUndefined();
   expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+test.each([
+  [
+    "anthropic",
+    ["max_tokens", "model_context_window_exceeded", "pause_turn", "refusal"],
+    "tool_use",
+  ],
+  ["openai-chat", ["length", "content_filter"], "tool_calls"],
+  ["openai-responses", ["max_output_tokens", "content_filter"], undefined],
+] as const)(
+  "%s: a call at the end of an answer that had to stop may be half of one",
+  (name, cut, whole) => {
+    const isCutShort = (stopReason: string | undefined): boolean =>
+      wires[name].answer.isCutShort({
+        outcome: "message",
+        choices: [],
+        ...(stopReason === undefined ? {} : { stopReason }),
+      });
+    expect(cut.map(isCutShort)).toEqual(cut.map(() => true));
+    expect(isCutShort(whole)).toBe(false);
+  },
+);
+
+test("a header gives a model of Anthropic's a larger window, and no other wire knows that header", () => {
+  const headers = { "anthropic-beta": "interleaved-thinking-2025-05-14,context-1m-2025-08-07" };
+  const named = Object.values(wires).map((wire) => wire.body.modelByHeaders("some-model", headers));
+  expect(named).toEqual(["some-model[1m]", undefined, undefined]);
+  expect(wires.anthropic.body.modelByHeaders("some-model", {})).toBeUndefined();
 });

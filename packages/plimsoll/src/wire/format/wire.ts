@@ -8,6 +8,33 @@ import type { Splice } from "./splice.ts";
 
 export type WireName = "anthropic" | "openai-chat" | "openai-responses";
 
+/** Whose format a wire is: the name under which Plimsoll knows its vendor's own servers. */
+export type Vendor = "anthropic" | "openai";
+
+/** What the fields of a body are called. */
+export interface FieldNames {
+  readonly model: string;
+  /** The array that holds the conversation. */
+  readonly messages: string;
+  readonly tools: string;
+  /** Absent: the system prompt stands among the messages. */
+  readonly system?: string;
+  /** How long the answer may be: a body has one of these, or none. */
+  readonly output: readonly string[];
+}
+
+/** Fields that a body gets, by name. */
+export type FieldValues = ReadonlyMap<string, JsonValue>;
+
+/** What one request may carry of images and documents. */
+export interface MediaLimits {
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+/** Servers of a wire that are stricter than its vendor's. */
+export type Profile = "mistral" | "deepseek";
+
 /** A request as far as Plimsoll needs it. Everything else stays in the client's bytes. */
 export interface WireRequest {
   readonly model: string;
@@ -132,6 +159,8 @@ export interface BodyParts {
 
 /** What is found is told where it was found, so the list of tools never changes. */
 export interface NativeDeferral {
+  /** Models that know it, on the vendor's own servers. */
+  readonly models: RegExp;
   /** What a server says that does not know it after all. */
   readonly refusal: RegExp;
   /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
@@ -149,9 +178,6 @@ export interface NativeDeferral {
   plain(message: JsonObject, isThere?: (name: string) => boolean): JsonObject;
 }
 
-/** By name of the field. */
-export type OutputFields = ReadonlyMap<string, JsonValue>;
-
 /** How a provider counts a request without answering it. */
 export interface Counting {
   /** Behind the path of the model. */
@@ -167,12 +193,34 @@ export interface IdentityRules {
   readonly isOld?: boolean;
 }
 
-export interface Wire {
-  readonly name: WireName;
-  /** The array of a body that holds the conversation. */
-  readonly messagesField: string;
+/** Whole bodies of requests, and what one may carry. */
+export interface WireBody {
   /** Contract: throws BODY_INVALID when a field that Plimsoll reads has the wrong type. */
-  readRequest(body: Uint8Array, slices: BodySlices): WireRequest;
+  read(body: Uint8Array, slices: BodySlices): WireRequest;
+  compose(parts: BodyParts): JsonObject;
+  decodeSystem(system: JsonValue): readonly Part[];
+  /** The fields that say how long the answer may be, for a body that says so, with these figures. */
+  outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): FieldValues;
+  /** With these the model calls nothing. */
+  readonly noTools: FieldValues;
+  /** With these the provider does not add what it holds: the body carries the whole conversation. */
+  readonly nothingHeld: FieldValues;
+  /** With these the provider keeps nothing of request and answer. */
+  readonly nothingKept: FieldValues;
+  /** Headers of a request that decide what its body may hold, in small letters. */
+  readonly headers: readonly string[];
+  /** The catalogue's name for a model, where headers make another one of it. */
+  modelByHeaders(model: string, headers: Readonly<Record<string, string>>): string | undefined;
+  /** For a model of this window. */
+  mediaLimits(window: number): MediaLimits;
+  /** Whose rules hold beside the wire's own, by `provider/model`. */
+  profileOf(target: string): Profile | undefined;
+  /** Undefined where the provider does not count. */
+  readonly counting?: Counting;
+}
+
+/** Messages, read and written. */
+export interface WireMessages {
   /** An element of the conversation as a message; undefined when it cannot be one. */
   asMessage(json: JsonValue): JsonObject | undefined;
   /**
@@ -182,6 +230,19 @@ export interface Wire {
   identity(message: JsonObject, rules?: IdentityRules): string;
   /** Contract: never throws; what is not understood becomes an opaque part. */
   decode(message: JsonObject): Message;
+  /** Several neutral messages may become one (parallel results) or one several. */
+  encode(messages: readonly Message[]): readonly JsonObject[];
+  /** A message that somebody wrote down, without what its writer noted beside it. */
+  withoutNotes(message: JsonObject): JsonObject;
+  toolCalls(message: JsonObject): readonly ToolCallPart[];
+  /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
+  ownIds(message: JsonObject): readonly string[];
+  /** The message that stands only as a name of another one; undefined for a message that is there itself. */
+  referenceTo(message: JsonObject): string | undefined;
+}
+
+/** Other words in a client's messages, and Plimsoll's own beside them. */
+export interface WireEdit {
   /**
    * What to splice into the bytes of a message so that one of its parts says something else. Undefined for
    * parts that must stay as they came: reasoning, what is not understood. Of a call the text is its arguments, a JSON
@@ -196,33 +257,64 @@ export interface Wire {
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
   /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */
   joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined;
+}
+
+/** The provider's cache: marks that say up to where a request is cached. */
+export interface WireCache {
+  /** The field that is a cache mark: it stands nowhere else, or in somebody's text. */
+  readonly markField: string;
   /** How a request says that it is to be cached up to here; undefined where requests do not say. */
   readonly usualMark?: JsonObject;
+  /** Whether the cache is to live long up to this mark. */
+  isLongMark(mark: JsonValue): boolean;
   /** Cache marks in a whole body. May count one too many, never one too few. */
   countMarks(body: Uint8Array): number;
   /** Whether a body asks for a cache that lives long. */
   hasLongMarks(body: Uint8Array): boolean;
   /** The last cache mark that a client put on this message, or the first, as it stands there. */
-  cacheMark(message: Uint8Array, which?: "first" | "last"): JsonValue | undefined;
+  markIn(message: Uint8Array, which?: "first" | "last"): JsonValue | undefined;
   /** The message with a cache mark at its end; undefined where none can stand. */
   withMark(message: Uint8Array, mark: JsonValue): Uint8Array | undefined;
-  /** The fields that say how long the answer may be, for a body that says so, with these figures. */
-  outputFields(body: Uint8Array, slices: BodySlices, output: OutputSize): OutputFields;
-  /** The value of `tool_choice` that lets the model call nothing. */
-  readonly noTools: JsonValue;
-  /** Undefined where the provider does not count. */
-  readonly counting?: Counting;
-  /** The provider's own words for a conversation that is too long. */
-  overflowBody(needTokens: number, limitTokens: number): JsonObject;
-  decodeSystem(system: JsonValue): readonly Part[];
-  /** Several neutral messages may become one (parallel results) or one several. */
-  encode(messages: readonly Message[]): readonly JsonObject[];
-  composeBody(parts: BodyParts): JsonObject;
-  openAnswer(): AnswerAccumulator;
-  readAnswer(response: JsonValue): Answer;
-  openRounds(isOwn: IsOwn): RoundMerger;
+  /** The cache mark that a client has put on a tool, a block of a message, or the body itself. */
+  markOn(block: JsonValue): JsonValue | undefined;
+  /** The tool with this mark, or without any. */
+  markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
+  /** The pieces of a message that a cache tells apart. */
+  blocks(message: JsonObject): readonly JsonValue[];
+}
+
+/** The list of tools. */
+export interface WireTools {
+  encode(tool: ToolDefinition): JsonObject;
+  /** What a tool of a request says of itself; undefined for tools that have no name. */
+  decode(tool: JsonValue): ToolDefinition | undefined;
+  /** Under which name the model calls a tool of a request; undefined for tools that have none. */
+  nameOf(tool: JsonValue): string | undefined;
+  /** Tools that stand inside of this one, and are called by names of their own. */
+  inside(tool: JsonValue): readonly JsonValue[];
+  /** More tools than this a provider refuses. */
+  readonly max?: number;
+  /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */
+  isDeferring(tool: JsonValue): boolean;
+  /** How the provider holds tools back itself; undefined where it cannot do that. */
+  readonly deferral?: NativeDeferral;
+}
+
+/** Answers of an upstream. */
+export interface WireAnswer {
+  open(): AnswerAccumulator;
+  read(response: JsonValue): Answer;
+  /** The model stopped for want of room, or because it had to: a call at the end may be half of one. */
+  isCutShort(answer: Answer): boolean;
+  /** An answer as it can be sent back to a provider that has kept nothing of it. */
+  repeatable(messages: readonly JsonObject[]): readonly JsonObject[];
+}
+
+/** Rounds with the upstream that the client does not know of. */
+export interface WireRounds {
+  open(isOwn: IsOwn): RoundMerger;
   /** The same for rounds that were answered in one piece each. */
-  mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
+  merge(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject;
   /** An answer's messages without our calls; a message of which nothing is left is gone. */
   withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[];
   /**
@@ -230,31 +322,27 @@ export interface Wire {
    * the very same bytes where there is nothing of the kind.
    */
   withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing";
-  /** An answer as it can be sent back to a provider that has kept nothing of it. */
-  repeatable(messages: readonly JsonObject[]): readonly JsonObject[];
+}
+
+/** What went wrong, in the provider's own words: clients know them. */
+export interface WireErrors {
+  body(status: number, message: string): JsonObject;
   /** The event that tells a client, in mid-stream, that something went wrong. */
-  errorEvent(status: number, message: string): StreamEvent;
-  encodeTool(tool: ToolDefinition): JsonObject;
-  /** More tools than this a provider refuses. */
-  readonly maxTools?: number;
-  /** Under which name the model calls a tool of a request; undefined for tools that have none. */
-  toolName(tool: JsonValue): string | undefined;
-  /** Tools that stand inside of this one, and are called by names of their own. */
-  toolsInside(tool: JsonValue): readonly JsonValue[];
-  /** What a tool of a request says of itself; undefined for tools that have no name. */
-  decodeTool(tool: JsonValue): ToolDefinition | undefined;
-  /** The client holds tools back itself, in the provider's way: this one, or this is what finds them. */
-  isDeferring(tool: JsonValue): boolean;
-  /** How the provider holds tools back itself; undefined where it cannot do that. */
-  readonly deferral?: NativeDeferral;
-  /** The cache mark that a client has put on a tool. */
-  toolMark(tool: JsonValue): JsonValue | undefined;
-  /** The tool with this mark, or without any. */
-  markTool(tool: JsonObject, mark: JsonValue | undefined): JsonObject;
-  toolCalls(message: JsonObject): readonly ToolCallPart[];
-  /** Names under which the provider keeps a message, or an answer: what a later request may call it by. */
-  ownIds(message: JsonObject): readonly string[];
-  /** The message that stands only as a name of another one; undefined for a message that is there itself. */
-  referenceTo(message: JsonObject): string | undefined;
-  errorBody(status: number, message: string): JsonObject;
+  event(status: number, message: string): StreamEvent;
+  /** For a conversation that is too long. */
+  tooLong(needTokens: number, limitTokens: number): JsonObject;
+}
+
+export interface Wire {
+  readonly name: WireName;
+  readonly vendor: Vendor;
+  readonly fields: FieldNames;
+  readonly body: WireBody;
+  readonly messages: WireMessages;
+  readonly edit: WireEdit;
+  readonly cache: WireCache;
+  readonly tools: WireTools;
+  readonly answer: WireAnswer;
+  readonly rounds: WireRounds;
+  readonly errors: WireErrors;
 }

@@ -10,8 +10,17 @@ import {
 } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
 import { tokenFigure, usageFrom } from "../format/usage.ts";
-import type { Answer, AnswerAccumulator, Progress } from "../format/wire.ts";
+import type { Answer, AnswerAccumulator, Progress, WireAnswer } from "../format/wire.ts";
 import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
+
+const cutShort = new Set(["length", "content_filter"]);
+
+export const chatAnswer: WireAnswer = {
+  open: openAnswer,
+  read: readAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
+  repeatable: (messages) => messages,
+};
 
 type Fields = Record<string, JsonValue | undefined>;
 
@@ -39,7 +48,7 @@ interface State {
 /** More parallel calls or choices than any provider allows: an upstream that counts on is cut off here. */
 const maxIndex = 4096;
 
-export function createChatAccumulator(): AnswerAccumulator {
+function openAnswer(): AnswerAccumulator {
   const state: State = { response: undefined, choices: new Map(), error: undefined, isDone: false };
   return {
     take: ({ data }) => {
@@ -155,7 +164,7 @@ function finishChoice(choice: Choice): JsonObject {
   };
 }
 
-export function readChatAnswer(response: JsonValue): Answer {
+function readAnswer(response: JsonValue): Answer {
   if (!isObject(response)) return { outcome: "unread", choices: [] };
   if (response["error"] !== undefined && response["error"] !== null) {
     return { outcome: "error", choices: [], error: readError(response["error"]) };

@@ -9,14 +9,19 @@ import {
 } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices, type Splice, within } from "../format/splice.ts";
-import type { OwnText, PartPlace } from "../format/wire.ts";
+import type { OwnText, PartPlace, WireEdit } from "../format/wire.ts";
+import { markInside } from "./cache.ts";
+
+export const chatEdit: WireEdit = {
+  replacePart,
+  ownMessage,
+  ownTextStands: "alone",
+  carryText,
+  joinMessages,
+};
 
 /** A result's text is its whole content; elsewhere each part has its own. Of a call, its arguments. Refusals stay. */
-export function replaceChatPart(
-  message: Uint8Array,
-  place: PartPlace,
-  text: string,
-): Splice | undefined {
+function replacePart(message: Uint8Array, place: PartPlace, text: string): Splice | undefined {
   const json = parseJson(message, { start: 0, end: message.length });
   if (!isObject(json)) return undefined;
   const { fields, elements } = readSlices(message);
@@ -113,12 +118,12 @@ function textPart({ text, mark }: OwnText): JsonObject {
   return { type: "text", text, ...(mark === undefined ? {} : { cache_control: mark }) };
 }
 
-export function ownChatMessage(own: OwnText): JsonObject {
+function ownMessage(own: OwnText): JsonObject {
   return { role: "user", content: own.mark === undefined ? own.text : [textPart(own)] };
 }
 
 /** For servers that want strict turns: inside the neighbouring user or tool message. */
-export function carryChatText(
+function carryText(
   message: Uint8Array,
   own: OwnText,
   end: "first" | "last",
@@ -174,20 +179,8 @@ function carryInText(
   return applySplices(message, [{ start: at, end: at, text: ours }]);
 }
 
-export function chatCacheMark(message: Uint8Array): JsonValue | undefined {
-  const json = parseJson(message, { start: 0, end: message.length });
-  return isObject(json) ? markInside(json["content"]) : undefined;
-}
-
-function markInside(content: JsonValue | undefined): JsonValue | undefined {
-  const marked = (Array.isArray(content) ? content : [])
-    .filter(isObject)
-    .findLast((part) => part["cache_control"] !== undefined && part["cache_control"] !== null);
-  return marked?.["cache_control"];
-}
-
 /** For servers that want strict turns: two messages of the user as one, each text a part of its own. */
-export function joinChatMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+function joinMessages(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const [one, other] = [userParts(first), userParts(second)];
   if (one === undefined || other === undefined) return undefined;
   const text = JSON.stringify([...one.parts, ...other.parts]);

@@ -8,8 +8,15 @@ import {
   stringOr,
 } from "../../message/json.ts";
 import { addWritten, shownUsage } from "../format/openai-usage.ts";
-import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
+
+export const chatRounds: WireRounds = {
+  open: openRounds,
+  merge: mergeRounds,
+  withoutOwnCalls,
+  withoutLookups: (message) => message,
+};
 
 interface State {
   round: number;
@@ -35,7 +42,7 @@ type Place =
 /** A call whose name does not come in so many pieces is the client's. */
 const maxWaiting = 100;
 
-export function openChatRounds(isOwn: IsOwn): RoundMerger {
+function openRounds(isOwn: IsOwn): RoundMerger {
   const state: State = {
     round: 0,
     hasDropped: false,
@@ -227,10 +234,7 @@ const usageNames = {
   details: "completion_tokens_details",
 };
 
-export function mergeChatRounds(
-  responses: readonly [JsonObject, ...JsonObject[]],
-  isOwn: IsOwn,
-): JsonObject {
+function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject {
   const [first] = responses;
   const last = responses.at(-1) ?? first;
   const choice = choiceOf(last) ?? {};
@@ -284,10 +288,7 @@ function joinMessages(messages: readonly JsonObject[]): JsonObject {
   return Object.fromEntries(joined);
 }
 
-export function withoutOwnChatCalls(
-  messages: readonly JsonObject[],
-  isOwn: IsOwn,
-): readonly JsonObject[] {
+function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[] {
   return messages
     .map((message) => clientMessage(message, isOwn))
     .filter((message) => !isSilent(message));

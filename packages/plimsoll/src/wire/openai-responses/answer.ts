@@ -10,7 +10,25 @@ import {
 } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
 import { tokenFigure, usageFrom } from "../format/usage.ts";
-import type { Answer, AnswerAccumulator, AnswerError, Progress } from "../format/wire.ts";
+import type {
+  Answer,
+  AnswerAccumulator,
+  AnswerError,
+  Progress,
+  WireAnswer,
+} from "../format/wire.ts";
+
+const cutShort = new Set(["max_output_tokens", "content_filter"]);
+
+export const responsesAnswer: WireAnswer = {
+  open: openAnswer,
+  read: readAnswer,
+  isCutShort: ({ stopReason }) => cutShort.has(stopReason ?? ""),
+  repeatable: (items) =>
+    items.filter(
+      ({ type, encrypted_content: sealed }) => type !== "reasoning" || typeof sealed === "string",
+    ),
+};
 
 type Fields = Record<string, JsonValue | undefined>;
 
@@ -25,7 +43,7 @@ interface State {
 /** More items, parts or commands than any provider sends: an upstream that counts on is cut off here. */
 const maxIndex = 4096;
 
-export function createResponsesAccumulator(): AnswerAccumulator {
+function openAnswer(): AnswerAccumulator {
   const state: State = { response: undefined, items: new Map(), error: undefined, hasEnded: false };
   return {
     take: ({ name, data }) => {
@@ -257,7 +275,7 @@ function finish(state: State): Answer {
 /** What runs in the background, or was cancelled there, has not said all of it. */
 const unfinished = new Set(["queued", "in_progress", "cancelled"]);
 
-export function readResponsesAnswer(response: JsonValue): Answer {
+function readAnswer(response: JsonValue): Answer {
   if (!isObject(response)) return { outcome: "unread", choices: [] };
   const { error, output, status } = response;
   const said = Array.isArray(output) ? readResponse(response) : { choices: [] };

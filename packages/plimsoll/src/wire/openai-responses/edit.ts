@@ -1,22 +1,21 @@
 /** The OpenAI Responses wire: text of ours as an item, and how a part of an item comes to say something else. */
 
-import {
-  isObject,
-  type JsonObject,
-  type JsonValue,
-  parseObject,
-  stringOr,
-} from "../../message/json.ts";
+import { isObject, type JsonObject, parseObject, stringOr } from "../../message/json.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { type Splice, within } from "../format/splice.ts";
-import type { OwnText, PartPlace } from "../format/wire.ts";
+import type { OwnText, PartPlace, WireEdit } from "../format/wire.ts";
+import { markInside } from "./cache.ts";
+
+export const responsesEdit: WireEdit = {
+  replacePart: replaceInItem,
+  ownMessage,
+  ownTextStands: "alone",
+  carryText: () => undefined,
+  joinMessages: () => undefined,
+};
 
 /** Of a call of a function, its arguments. Other calls, reasoning, refusals, what a server wrote and what is not understood stay as they came. */
-export function replaceResponsesPart(
-  message: Uint8Array,
-  place: PartPlace,
-  text: string,
-): Splice | undefined {
+function replaceInItem(message: Uint8Array, place: PartPlace, text: string): Splice | undefined {
   const whole = { start: 0, end: message.length };
   const json = parseJson(message, whole);
   if (typeof json === "string") return place.part === 0 ? jsonText(whole, text) : undefined;
@@ -29,7 +28,7 @@ export function replaceResponsesPart(
   if (!textOutputs.has(type)) return undefined;
   if (place.inner !== undefined) return replaceIn(message, "output", place.inner, text);
   const output = readSlices(message).fields.get("output");
-  const mark = markIn(json["output"]);
+  const mark = markInside(json["output"]);
   if (output === undefined || mark === undefined) return output && jsonText(output, text);
   return { ...output, text: JSON.stringify([inputText({ text, mark })]) };
 }
@@ -85,7 +84,7 @@ function replacePart(
     }
     case "input_image":
     case "input_file": {
-      const mark = markIn([json]);
+      const mark = markInside([json]);
       const part = inputText({ text, ...(mark === undefined ? {} : { mark }) });
       return { ...slice, text: JSON.stringify(part) };
     }
@@ -114,7 +113,7 @@ function replaceShellOutput(
   return entry && place && { ...place, text: JSON.stringify(says(entry, text)) };
 }
 
-export function ownResponsesMessage(own: OwnText): JsonObject {
+function ownMessage(own: OwnText): JsonObject {
   return { type: "message", role: "user", content: [inputText(own)] };
 }
 
@@ -124,17 +123,4 @@ function inputText({ text, mark }: OwnText): JsonObject {
     text,
     ...(mark === undefined ? {} : { prompt_cache_breakpoint: mark }),
   };
-}
-
-export function responsesCacheMark(message: Uint8Array): JsonValue | undefined {
-  const json = parseJson(message, { start: 0, end: message.length });
-  return isObject(json) ? (markIn(json["content"]) ?? markIn(json["output"])) : undefined;
-}
-
-/** Breakpoints stand on parts, never on items (the SDK's `ResponseInputText` and its like). */
-function markIn(parts: JsonValue | undefined): JsonValue | undefined {
-  const marks = (Array.isArray(parts) ? parts : [])
-    .filter(isObject)
-    .map((part) => part["prompt_cache_breakpoint"]);
-  return marks.findLast((mark) => mark !== undefined && mark !== null) ?? undefined;
 }

@@ -1,16 +1,14 @@
-/** The OpenAI Responses wire: neutral messages as items, and a body around them. */
+/** The OpenAI Responses wire: neutral messages as items. */
 
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Media, Message, Part, Role } from "../../message/message.ts";
-import type { ToolDefinition } from "../../message/tool.ts";
-import { type BodyParts, wholeSystem } from "../format/wire.ts";
 import { encodeSearch, foundIn } from "./tool-search.ts";
 
 /** Tells an opaque part that is an item of its own from one inside a message. */
 export const wholeItem = "item:";
 
 /** Every call, result and reasoning is an item of its own; the parts between them are messages. */
-export function encodeResponsesMessage({ role, parts }: Message): readonly JsonObject[] {
+export function encodeItems({ role, parts }: Message): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let content: JsonValue[] = [];
   const endContent = (): void => {
@@ -108,22 +106,4 @@ function encodeMedia(media: Media, dataField: string, urlField: string): JsonObj
     case "file":
       return { file_id: media.id };
   }
-}
-
-/** Tools without `strict` would be held to a stricter schema here than on the other wires. */
-export function encodeResponsesTool(tool: ToolDefinition): JsonObject {
-  const { name, description, parameters } = tool;
-  const described = description === undefined ? {} : { description };
-  return { type: "function", name, ...described, parameters, strict: false };
-}
-
-export function composeResponsesBody(parts: BodyParts): JsonObject {
-  return {
-    model: parts.model,
-    max_output_tokens: parts.maxOutputTokens,
-    ...(parts.system === undefined ? {} : { instructions: wholeSystem(parts.system) }),
-    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeResponsesTool) }),
-    input: parts.messages,
-    ...parts.extra,
-  };
 }

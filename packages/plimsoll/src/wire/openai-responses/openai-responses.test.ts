@@ -19,7 +19,7 @@ const bytesOf = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.st
 
 function readBody(body: OpenAI.Responses.ResponseCreateParams): WireRequest & { sent: unknown[] } {
   const bytes = bytesOf(body);
-  const request = wire.readRequest(bytes, readSlices(bytes));
+  const request = wire.body.read(bytes, readSlices(bytes));
   const sent = request.messages.map(({ start, end }) =>
     JSON.parse(new TextDecoder().decode(bytes.subarray(start, end))),
   );
@@ -38,13 +38,17 @@ test("a request gives its model, limit, head and items", () => {
   expect(request.sent).toEqual([{ role: "user", content: "a" }, { id: "msg_1" }]);
   expect(request.system).toBeDefined();
   expect(request.tools).toBeDefined();
-  expect(wire.decodeSystem("Be brief.")).toEqual([{ kind: "text", text: "Be brief." }]);
+  expect(wire.body.decodeSystem("Be brief.")).toEqual([{ kind: "text", text: "Be brief." }]);
 });
 
 test("an input that is a text is one message of the user; no input is none", () => {
   const request = readBody({ model: "m", input: 'say "é"' });
   expect(request.sent).toEqual(['say "é"']);
-  expect(wire.asMessage('say "é"')).toEqual({ type: "message", role: "user", content: 'say "é"' });
+  expect(wire.messages.asMessage('say "é"')).toEqual({
+    type: "message",
+    role: "user",
+    content: 'say "é"',
+  });
   expect(readBody({ model: "m", prompt: { id: "p" } }).messages).toEqual([]);
 });
 
@@ -128,7 +132,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   ["a reference", { id: "msg_1" }, { type: "item_reference", id: "msg_1" }],
 ])("the same message: %s", (_, one, other) => {
-  expect(wire.identity(one)).toBe(wire.identity(other));
+  expect(wire.messages.identity(one)).toBe(wire.messages.identity(other));
 });
 
 test.each<[string, JsonObject, JsonObject]>([
@@ -163,7 +167,7 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   ["unknown field", { type: "future", x: 1 }, { type: "future", x: 2 }],
 ])("another message: %s", (_, one, other) => {
-  expect(wire.identity(one)).not.toBe(wire.identity(other));
+  expect(wire.messages.identity(one)).not.toBe(wire.messages.identity(other));
 });
 
 test.each<[Item, Message]>([
@@ -291,7 +295,7 @@ test.each<[Item, Message]>([
     },
   ],
 ])("%j is decoded", (item, message) => {
-  expect(wire.decode(json(item))).toEqual(message);
+  expect(wire.messages.decode(json(item))).toEqual(message);
 });
 
 const unpaired: readonly Item[] = [
@@ -309,16 +313,16 @@ const unpaired: readonly Item[] = [
 ];
 
 test.each(unpaired)("what has no partner is kept as it came, on the model's side: %j", (item) => {
-  const message = wire.decode(json(item));
+  const message = wire.messages.decode(json(item));
   expect(message).toMatchObject({ role: "assistant", parts: [{ kind: "opaque", json: item }] });
-  expect(wire.encode([message])).toEqual([item]);
-  expect(wire.toolCalls(json(item))).toEqual([]);
+  expect(wire.messages.encode([message])).toEqual([item]);
+  expect(wire.messages.toolCalls(json(item))).toEqual([]);
 });
 
 test("what one agent says to another counts as the user's words, and stays whole", () => {
   const content = [{ type: "input_text", text: "Read the log." }];
   const item = { type: "agent_message", author: "/root", recipient: "/root/job", content };
-  expect(wire.decode(item)).toEqual({
+  expect(wire.messages.decode(item)).toEqual({
     role: "user",
     parts: [{ kind: "text", text: "Read the log." }],
     stays: "whole",
@@ -327,7 +331,7 @@ test("what one agent says to another counts as the user's words, and stays whole
 
 test("tools that a developer adds stand on the developer's side", () => {
   const item: Item = { type: "additional_tools", role: "developer", tools: [] };
-  expect(wire.decode(json(item)).role).toBe("system");
+  expect(wire.messages.decode(json(item)).role).toBe("system");
 });
 
 test.each<[string, readonly Item[]]>([
@@ -372,7 +376,9 @@ test.each<[string, readonly Item[]]>([
   ],
 ] as readonly [string, readonly Item[]][])("one unit: %s", (_, items) => {
   const around: Item = { role: "user", content: "a" };
-  const units = splitUnits([around, ...items, around].map((item) => wire.decode(json(item))));
+  const units = splitUnits(
+    [around, ...items, around].map((item) => wire.messages.decode(json(item))),
+  );
   expect(units.map(({ first, last }) => [first, last])).toEqual([
     [0, 0],
     [1, items.length],
@@ -415,9 +421,9 @@ test("whatever unit is taken out, what is left breaks no rule about calls and re
     fc.property(fc.array(step, { minLength: 1, maxLength: 5 }), (steps) => {
       const input = steps.flatMap(itemsOfStep);
       const original = { model: "m", input };
-      const units = splitUnits(input.map((item) => wire.decode(item)));
+      const units = splitUnits(input.map((item) => wire.messages.decode(item)));
       for (const { first, last } of units) {
-        const ours = wire.ownMessage({ text: "left out" });
+        const ours = wire.edit.ownMessage({ text: "left out" });
         const body = { model: "m", input: input.toSpliced(first, last - first + 1, ours) };
         const found = newViolations({ wire: "openai-responses", body, original });
         expect(found.filter(({ rule }) => /^R[1-6]$/.test(rule))).toEqual([]);
@@ -435,22 +441,26 @@ test("calls that the client must run, and only those, are its tool calls", () =>
     { type: "mcp_approval_request", id: "4", name: "f", arguments: "{}", server_label: "s" },
     { role: "assistant", content: "a" },
   ];
-  expect(calls.flatMap((item) => wire.toolCalls(json(item)).map(({ id }) => id))).toEqual([
+  expect(calls.flatMap((item) => wire.messages.toolCalls(json(item)).map(({ id }) => id))).toEqual([
     "1",
     "2",
   ]);
 });
 
 test("an item has the name that it was given; a reference has none, and gives another's", () => {
-  expect(wire.ownIds({ ...said("a"), id: "msg_1" })).toEqual(["msg_1"]);
-  expect(wire.ownIds({ id: "resp_1", object: "response", output: [] })).toEqual(["resp_1"]);
-  expect(wire.ownIds(said("a"))).toEqual([]);
+  expect(wire.messages.ownIds({ ...said("a"), id: "msg_1" })).toEqual(["msg_1"]);
+  expect(wire.messages.ownIds({ id: "resp_1", object: "response", output: [] })).toEqual([
+    "resp_1",
+  ]);
+  expect(wire.messages.ownIds(said("a"))).toEqual([]);
   for (const reference of [{ type: "item_reference", id: "msg_1" }, { id: "msg_1" }]) {
-    expect(wire.referenceTo(reference)).toBe("msg_1");
-    expect(wire.ownIds(reference)).toEqual([]);
+    expect(wire.messages.referenceTo(reference)).toBe("msg_1");
+    expect(wire.messages.ownIds(reference)).toEqual([]);
   }
-  expect(wire.referenceTo({ ...said("a"), id: "msg_1" })).toBeUndefined();
-  expect(wire.ownIds({ type: "local_shell_call_output", id: "c", output: "" })).toEqual([]);
+  expect(wire.messages.referenceTo({ ...said("a"), id: "msg_1" })).toBeUndefined();
+  expect(wire.messages.ownIds({ type: "local_shell_call_output", id: "c", output: "" })).toEqual(
+    [],
+  );
 });
 
 test("items that have a neutral form survive decoding and encoding with their identity", () => {
@@ -481,14 +491,14 @@ test("items that have a neutral form survive decoding and encoding with their id
     ...unpaired,
     { type: "future_item", data: [1, null] } as unknown as Item,
   ];
-  const encoded = wire.encode(items.map((item) => wire.decode(json(item))));
-  expect(encoded.map((item) => wire.identity(item))).toEqual(
-    items.map((item) => wire.identity(json(item))),
+  const encoded = wire.messages.encode(items.map((item) => wire.messages.decode(json(item))));
+  expect(encoded.map((item) => wire.messages.identity(item))).toEqual(
+    items.map((item) => wire.messages.identity(json(item))),
   );
 });
 
 test("one neutral message becomes as many items as it needs; foreign reasoning is left out", () => {
-  const encoded = wire.encode([
+  const encoded = wire.messages.encode([
     {
       role: "assistant",
       parts: [
@@ -515,7 +525,7 @@ test("a body is composed in the provider's words", () => {
     input: [{ role: "user", content: "a" }],
     stream: true,
   };
-  const composed = wire.composeBody({
+  const composed = wire.body.compose({
     model: "m",
     system: "s",
     messages: [{ role: "user", content: "a" }],
@@ -529,7 +539,7 @@ test("a body is composed in the provider's words", () => {
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 
 function take(events: readonly Event[]): { answer: Answer; progress: readonly Progress[] } {
-  const accumulator = wire.openAnswer();
+  const accumulator = wire.answer.open();
   const progress = events.map((event) =>
     accumulator.take({ name: event.type, data: JSON.stringify(event) }),
   );

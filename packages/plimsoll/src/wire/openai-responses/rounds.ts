@@ -2,8 +2,15 @@
 
 import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../../message/json.ts";
 import { addWritten, shownUsage } from "../format/openai-usage.ts";
-import type { IsOwn, RoundMerger, StreamEvent } from "../format/wire.ts";
+import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { isOwnItem, isOwnTool } from "./tool-search.ts";
+
+export const responsesRounds: WireRounds = {
+  open: openRounds,
+  merge: mergeRounds,
+  withoutOwnCalls,
+  withoutLookups,
+};
 
 interface State {
   round: number;
@@ -21,7 +28,7 @@ interface State {
   held: StreamEvent | undefined;
 }
 
-export function openResponsesRounds(isOwn: IsOwn): RoundMerger {
+function openRounds(isOwn: IsOwn): RoundMerger {
   const state: State = {
     round: 0,
     hasDropped: false,
@@ -54,6 +61,7 @@ export function openResponsesRounds(isOwn: IsOwn): RoundMerger {
 }
 
 const openings = new Set(["response.created", "response.in_progress", "response.queued"]);
+
 const endings = new Set(["response.completed", "response.incomplete"]);
 
 function take(
@@ -191,10 +199,7 @@ const usageNames = {
   details: "output_tokens_details",
 };
 
-export function mergeResponsesRounds(
-  responses: readonly [JsonObject, ...JsonObject[]],
-  isOwn: IsOwn,
-): JsonObject {
+function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: IsOwn): JsonObject {
   const [first] = responses;
   const last = responses.at(-1) ?? first;
   const written = responses
@@ -213,18 +218,12 @@ export function mergeResponsesRounds(
   };
 }
 
-export function withoutOwnItems(
-  messages: readonly JsonObject[],
-  isOwn: IsOwn,
-): readonly JsonObject[] {
+function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonly JsonObject[] {
   return messages.filter((item) => !isOwnItem(item, isOwn));
 }
 
 /** Reasoning stands before what came of it; without that item the provider refuses it. */
-export function withoutLookups(
-  message: Uint8Array,
-  inner: readonly Uint8Array[],
-): Uint8Array | "nothing" {
+function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing" {
   const item = itemOf(message);
   if (item["type"] !== "reasoning") return message;
   const said = inner.map(itemOf);
@@ -253,6 +252,7 @@ const answersOf: ReadonlyMap<string, string> = new Map([
   ["function_call", "function_call_output"],
   ["tool_search_call", "tool_search_output"],
 ]);
+
 const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
 
 /** Only results of ours are among them. */

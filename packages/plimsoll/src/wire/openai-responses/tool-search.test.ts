@@ -6,7 +6,7 @@ import type { IsOwn, StreamEvent } from "../format/wire.ts";
 import { wires } from "../wires.ts";
 
 const wire = wires["openai-responses"];
-const { deferral } = wire;
+const { deferral } = wire.tools;
 const search = {
   type: "tool_search_call",
   id: "tsc_1",
@@ -37,10 +37,10 @@ function responseOf(...output: readonly JsonObject[]): JsonObject {
 
 test("a search is a call that says so, and a function of its name is not", () => {
   const asked = { kind: "tool-call", id: "c", name: "tool_search", input: '{"query":"a"}' };
-  expect(wire.toolCalls(search)).toEqual([{ ...asked, isToolSearch: true }]);
-  expect(wire.toolCalls(called)).toEqual([{ ...asked, id: "d", input: "{}" }]);
+  expect(wire.messages.toolCalls(search)).toEqual([{ ...asked, isToolSearch: true }]);
+  expect(wire.messages.toolCalls(called)).toEqual([{ ...asked, id: "d", input: "{}" }]);
   const { id: _id, ...item } = search;
-  expect(wire.encode([wire.decode(search)])).toEqual([item]);
+  expect(wire.messages.encode([wire.messages.decode(search)])).toEqual([item]);
 });
 
 test.each<[string, readonly JsonObject[], readonly JsonObject[]]>([
@@ -66,7 +66,7 @@ test.each<[string, readonly JsonObject[], readonly JsonObject[]]>([
     (json) => ({ kind: "opaque", type: "tool_search_output", json }) as const,
   );
   const parts = [{ kind: "tool-result", callId: "c", content, isError: false } as const];
-  expect(wire.encode([{ role: "tool", parts }])).toEqual([
+  expect(wire.messages.encode([{ role: "tool", parts }])).toEqual([
     {
       type: "tool_search_output",
       call_id: "c",
@@ -78,15 +78,15 @@ test.each<[string, readonly JsonObject[], readonly JsonObject[]]>([
 });
 
 test("of an answer in one piece only our search is left out, and the tool itself", () => {
-  const merged = wire.mergeRounds([responseOf(search, served, called, message)], isOwn);
+  const merged = wire.rounds.merge([responseOf(search, served, called, message)], isOwn);
   expect(merged["output"]).toEqual([served, called, message]);
   expect(merged["tools"]).toEqual([{ type: "function", name: "f" }]);
-  expect(wire.withoutOwnCalls([search, served, called], isOwn)).toEqual([served, called]);
-  expect(wire.withoutOwnCalls([search], () => false)).toEqual([search]);
+  expect(wire.rounds.withoutOwnCalls([search, served, called], isOwn)).toEqual([served, called]);
+  expect(wire.rounds.withoutOwnCalls([search], () => false)).toEqual([search]);
 });
 
 test("of a stream only our search is left out, and what follows is numbered on", () => {
-  const merger = wire.openRounds(isOwn);
+  const merger = wire.rounds.open(isOwn);
   const items = [search, called, message];
   const events = [
     ...items.flatMap((item, index) => [
@@ -117,9 +117,9 @@ test("reasoning that led only to a search goes with it", () => {
   const thought = { type: "reasoning", id: "rs_1", summary: [] };
   const output = { type: "tool_search_output", call_id: "c", execution: "client", tools: [] };
   const inner = [thought, search, output, message].map(bytes);
-  expect(wire.withoutLookups(bytes(thought), inner)).toBe("nothing");
+  expect(wire.rounds.withoutLookups(bytes(thought), inner)).toBe("nothing");
   const beside = [thought, search, called, output].map(bytes);
-  expect(wire.withoutLookups(bytes(thought), beside)).not.toBe("nothing");
+  expect(wire.rounds.withoutLookups(bytes(thought), beside)).not.toBe("nothing");
 });
 
 test("for models that know nothing of it a search is a function, and its answer names", () => {

@@ -17,6 +17,8 @@ const callType = "tool_search_call";
 const outputType = "tool_search_output";
 
 export const responsesDeferral: NativeDeferral = {
+  // From gpt-5.4 on ("Tool search" guide, 2026-11); the smallest are said not to (dust-tt/dust#29233).
+  models: /^gpt-(?:5\.(?:[4-9]|[1-9]\d)|[6-9])(?!\d)(?!.*nano)/,
   refusal: /defer_loading|tool_search/,
   search: ({ description, parameters }) => ({
     type: "tool_search",

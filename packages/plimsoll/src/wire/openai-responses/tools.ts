@@ -1,13 +1,31 @@
-/** The OpenAI Responses wire: tools in namespaces, and tools that an item of the input brings instead of the request. */
+/** The OpenAI Responses wire: tools, tools in namespaces, and tools that an item of the input brings instead of the request. */
 
 import { isObject, type JsonObject, type JsonValue, stringOr } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { namedTool } from "../format/named-tool.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
-import type { ToolsInMessage } from "../format/wire.ts";
+import type { ToolsInMessage, WireTools } from "../format/wire.ts";
+import { responsesDeferral } from "./tool-search.ts";
+
+export const responsesTools: WireTools = {
+  encode: encodeTool,
+  decode: decodeTool,
+  nameOf: (tool) => (isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined),
+  inside: toolsInside,
+  isDeferring,
+  deferral: responsesDeferral,
+};
+
+/** Tools without `strict` would be held to a stricter schema here than on the other wires. */
+export function encodeTool(tool: ToolDefinition): JsonObject {
+  const { name, description, parameters } = tool;
+  const described = description === undefined ? {} : { description };
+  return { type: "function", name, ...described, parameters, strict: false };
+}
 
 /** Codex has it before everything else that is said; so many items are looked at. */
 const itemsLookedAt = 16;
+
 const itemType = "additional_tools";
 
 /**
@@ -35,17 +53,13 @@ export function bringsTools({ type }: JsonObject): boolean {
 }
 
 /** Of a namespace. */
-export function toolsInside(tool: JsonValue): readonly JsonValue[] {
+function toolsInside(tool: JsonValue): readonly JsonValue[] {
   const tools = isObject(tool) && tool["type"] === "namespace" ? tool["tools"] : undefined;
   return Array.isArray(tools) ? tools : [];
 }
 
-export function toolName(tool: JsonValue): string | undefined {
-  return isObject(tool) ? stringOr(tool["name"], "") || undefined : undefined;
-}
-
 /** A namespace is found by what is in it. */
-export function decodeTool(tool: JsonValue): ToolDefinition | undefined {
+function decodeTool(tool: JsonValue): ToolDefinition | undefined {
   const decoded = namedTool(tool, "parameters");
   const inside = toolsInside(tool).flatMap((one) => namedTool(one) ?? []);
   if (decoded === undefined || inside.length === 0) return decoded;
@@ -54,7 +68,7 @@ export function decodeTool(tool: JsonValue): ToolDefinition | undefined {
 }
 
 /** The client holds it back itself, or something in it, or it is what finds such tools. */
-export function isDeferring(tool: JsonValue): boolean {
+function isDeferring(tool: JsonValue): boolean {
   const isOwn =
     isObject(tool) && (tool["defer_loading"] === true || tool["type"] === "tool_search");
   return isOwn || toolsInside(tool).some(isDeferring);

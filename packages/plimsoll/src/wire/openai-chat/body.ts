@@ -1,0 +1,87 @@
+/** The OpenAI Chat Completions wire: bodies of requests, and what one may carry. */
+
+import type { JsonObject } from "../../message/json.ts";
+import type { OutputSize } from "../../message/message.ts";
+import { type FieldReader, otherPlans, readFields } from "../format/body-fields.ts";
+import { openaiMediaLimits } from "../format/openai-limits.ts";
+import type { BodySlices } from "../format/slices.ts";
+import {
+  type BodyParts,
+  type FieldValues,
+  type Profile,
+  type WireBody,
+  type WireRequest,
+  wholeSystem,
+} from "../format/wire.ts";
+import { encodeTool } from "./tools.ts";
+
+/** Newer models know only the longer name; a body has one of them, or none. */
+export const outputNames = ["max_completion_tokens", "max_tokens"];
+
+export const chatBody: WireBody = {
+  read: readRequest,
+  compose: composeBody,
+  // Among the messages, once it is sent: before that it is a text.
+  decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
+  outputFields,
+  noTools: new Map([["tool_choice", "none"]]),
+  nothingHeld: new Map(),
+  nothingKept: new Map(),
+  headers: [],
+  modelByHeaders: () => undefined,
+  mediaLimits: openaiMediaLimits,
+  profileOf,
+};
+
+function outputFields(
+  body: Uint8Array,
+  slices: BodySlices,
+  { maxTokens }: OutputSize,
+): FieldValues {
+  const fields = readFields(body, slices);
+  const named = outputNames.flatMap((name) => {
+    const asked = fields.optionalCount(name);
+    return asked === undefined ? [] : [[name, Math.min(asked, maxTokens)] as const];
+  });
+  return new Map(named);
+}
+
+function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
+  const fields = readFields(body, slices);
+  const maxOutputTokens =
+    fields.optionalCount("max_completion_tokens") ?? fields.optionalCount("max_tokens");
+  const tools = fields.slice("tools");
+  return {
+    model: fields.optionalText("model") ?? "",
+    messages: fields.array("messages"),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(tools === undefined ? {} : { tools }),
+    ...otherPlans(fields, isPlainTurn(fields)),
+  };
+}
+
+/** One answer, with or without calls as the model likes. */
+function isPlainTurn(fields: FieldReader): boolean {
+  const choice = fields.value("tool_choice") ?? "auto";
+  const count = fields.value("n") ?? 1;
+  return (choice === "auto" || choice === "none") && count === 1;
+}
+
+/** Servers that are stricter than OpenAI's, by the name of provider or model. */
+function profileOf(target: string): Profile | undefined {
+  if (/mistral|codestral|devstral|magistral/i.test(target)) return "mistral";
+  return /deepseek/i.test(target) ? "deepseek" : undefined;
+}
+
+function composeBody(parts: BodyParts): JsonObject {
+  return {
+    model: parts.model,
+    max_completion_tokens: parts.maxOutputTokens,
+    ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
+    messages:
+      parts.system === undefined
+        ? parts.messages
+        : [{ role: "system", content: wholeSystem(parts.system) }, ...parts.messages],
+    ...parts.extra,
+  };
+}

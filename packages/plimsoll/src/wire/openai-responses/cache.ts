@@ -1,0 +1,30 @@
+/** The OpenAI Responses wire: cache breakpoints. */
+
+import { isObject, type JsonValue } from "../../message/json.ts";
+import { parseJson } from "../format/slices.ts";
+import type { WireCache } from "../format/wire.ts";
+
+export const responsesCache: WireCache = {
+  markField: "prompt_cache_breakpoint",
+  isLongMark: () => false,
+  countMarks: () => 0,
+  hasLongMarks: () => false,
+  markIn,
+  withMark: () => undefined,
+  markOn: () => undefined,
+  markTool: (tool) => tool,
+  blocks: (message) => [message],
+};
+
+function markIn(message: Uint8Array): JsonValue | undefined {
+  const json = parseJson(message, { start: 0, end: message.length });
+  return isObject(json) ? (markInside(json["content"]) ?? markInside(json["output"])) : undefined;
+}
+
+/** Breakpoints stand on parts, never on items (the SDK's `ResponseInputText` and its like). */
+export function markInside(parts: JsonValue | undefined): JsonValue | undefined {
+  const marks = (Array.isArray(parts) ? parts : [])
+    .filter(isObject)
+    .map((part) => part["prompt_cache_breakpoint"]);
+  return marks.findLast((mark) => mark !== undefined && mark !== null) ?? undefined;
+}

@@ -1,0 +1,63 @@
+// Only wire/ knows provider JSON: words that belong to one provider or one wire, and the few files outside wire/ that may say
+// them. tidy.mjs fails on all others.
+
+/** What models and their servers are like is data; it stands in these rooms and in wire/. */
+const rooms = ["wire/", "budget/", "prompt/"];
+
+/** Why a file may say such words all the same. */
+const allowed = {
+  "cli/commands/recall.ts": "reads lines of its own format, which has `messages`",
+  "cli/commands/replay.ts": "names a model to replay on, where a recording names none",
+  "cli/commands/tool-search.ts": "reads lines of its own format, which has `tools`",
+  "compact/evidence/speech.ts": "knows the tags that people paste around what a tool printed",
+  "compact/summary/forbidden-text.ts": "knows what a summary must not smuggle in, on any wire",
+  "config/providers.ts": "says in the words of the documentation what a setting is for",
+  "config/schema.ts": "names who can write summaries",
+  "session/models/load-model.ts":
+    "opens the configured writer of summaries, through a client library",
+  "server/telemetry/content.ts": "writes the names of OpenTelemetry's GenAI conventions",
+  "store/sql-store.ts": "reads a column of that name",
+  "store/record.ts": "holds examples of records, for a better compression",
+};
+
+const patterns = [
+  // Fields, blocks, stop reasons and headers.
+  /\b(?:tool_choice|tool_calls?|tool_call_id|tool_use|tool_use_id|tool_result|tool_reference|defer_loading|input_schema)\b/g,
+  /\b(?:previous_response_id|item_reference|function_call(?:_output)?|encrypted_content|reasoning_content|redacted_thinking)\b/g,
+  /\b(?:cache_control|prompt_cache_\w+|max_completion_tokens|budget_tokens|stop_reason|finish_reason|end_turn|pause_turn|content_filter)\b/g,
+  /\banthropic-\w+|\bcontext-1m/g,
+  /["'](?:max_tokens|max_output_tokens|cache_|instructions|model_context_window_exceeded)["']/g,
+  // A field of a body by its name; a type is written with a capital letter.
+  /\b[a-z]\w*(?:\?\.)?\["(?:tools|system|messages|input)"\]|\.(?:get|has|set)\("(?:tools|system|messages|input|model)"/g,
+  // Who it is, instead of what it can do.
+  /(?:[!=]==|case)\s*"(?:anthropic|openai|gemini|ollama)[\w-]*"/g,
+  /\b(?:claude-(?!code)|gpt-)|mistral|deepseek|ollama/gi,
+];
+
+const comments = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm;
+
+/** Whether a file of the product may not know any of them. */
+function isBound(name) {
+  return !name.endsWith(".test.ts") && !rooms.some((room) => name.startsWith(room));
+}
+
+/** What is wrong in these files, given as `[name, text]`. An allowance that no file needs is wrong, too. */
+export function providerWords(files) {
+  const found = new Map();
+  for (const [name, text] of files) {
+    if (!isBound(name)) continue;
+    const code = text.replace(comments, (comment) => comment.replace(/[^\n]/g, " "));
+    const hits = patterns.flatMap((pattern) => [...code.matchAll(pattern)]);
+    const lineOf = (at) => code.slice(0, at).split("\n").length;
+    if (hits.length > 0)
+      found.set(
+        name,
+        hits.map(({ 0: word, index }) => `${name}:${lineOf(index)}: ${word} belongs into wire/`),
+      );
+  }
+  const idle = Object.keys(allowed).filter((name) => !found.has(name));
+  return [
+    ...[...found].flatMap(([name, problems]) => (Object.hasOwn(allowed, name) ? [] : problems)),
+    ...idle.map((name) => `provider-words.mjs allows ${name}, which has no need of it`),
+  ];
+}
