@@ -48,7 +48,8 @@ import { createOfferReader } from "./session/tools/own-tools-offer.ts";
 import type { Incoming, TurnContext } from "./session/turn/context.ts";
 import { type ClosableTurns, createOpenTurns } from "./session/turn/open-turns.ts";
 import { peekBody } from "./session/turn/peek.ts";
-import { type ReceivedTurn, receiveTurn } from "./session/turn/turn.ts";
+import { createTurnServices } from "./session/turn/services.ts";
+import { ReceivedTurn } from "./session/turn/turn.ts";
 import type { Store } from "./store/store.ts";
 import { newViolations } from "./wire/validate/validate.ts";
 
@@ -152,7 +153,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       typeof wanted === "string"
         ? resumeSession(context, config, wanted)
         : newSession(context, config, wanted),
-    receive: (incoming) => receiveTurn(context, incoming),
+    receive: (incoming) => ReceivedTurn.receive(context.turns, incoming),
     peek: (incoming) => peekBody(context, incoming),
     compactMessages: (task) => compactOnce(context, task),
     own,
@@ -317,7 +318,7 @@ function assemble(parts: Assembly): Assembled {
   const targets = createTargets(config, now, targetMemories);
   const areas = config.priority_areas ?? [];
   const calibrations = createCalibrations(targetMemories);
-  return {
+  const context = {
     ...parts,
     facts,
     sessions,
@@ -353,6 +354,7 @@ function assemble(parts: Assembly): Assembled {
       process.stderr.write(line),
     ),
   };
+  return Object.assign(context, { turns: createTurnServices(context) });
 }
 
 function summariserOf(config: Config, now: () => number): Pick<TurnContext, "summariser"> {

@@ -15,7 +15,7 @@ import { type Fitted, type FitWorld, outputToSend } from "./last-resort.ts";
 /** A turn is sent at most three times. */
 const maxRetries = 2;
 
-interface OverflowWorld extends FitWorld {
+export interface OverflowWorld extends FitWorld {
   readonly targets: Targets;
 }
 

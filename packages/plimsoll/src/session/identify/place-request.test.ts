@@ -51,7 +51,7 @@ async function send(
     hints: readHints(headers),
   });
   unsubscribe();
-  return { ...turn, newMessages };
+  return Object.assign(turn, { newMessages });
 }
 
 const answerOf = (message: JsonObject) => ({ outcome: "message", choices: [[message]] }) as const;

@@ -4,23 +4,23 @@ import type { Count } from "../../budget/tokenizer.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { type BuiltPrompt, buildPrompt } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
-import { type Wire, type WireName, type WireRequest, wholeSystem } from "../../wire/format/wire.ts";
-import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
+import { type Wire, type WireName, wholeSystem } from "../../wire/format/wire.ts";
+import { type Draft, offerIn } from "../draft/draft.ts";
 import { encodeMessage, usage } from "../draft/encode.ts";
-import { guardOf } from "../draft/projection.ts";
 import { targetFields } from "../fit/debug.ts";
-import { withFewerTools } from "../fit/defer-tools.ts";
-import type { Fitted } from "../fit/last-resort.ts";
-import { announce, announceSession, startNewBranch } from "../log/append.ts";
+import { type AskedTools, withTools } from "../fit/tools-in-draft.ts";
+import { announce, announceSession, type Placed, startNewBranch } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
 import { moveTip } from "../log/log.ts";
 import { recordError } from "../log/report.ts";
+import type { Ruler } from "../measure/message-facts.ts";
 import type { Head } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { TurnContext } from "../turn/context.ts";
-import { openTurn } from "../turn/turn.ts";
+import type { TurnServices } from "../turn/services.ts";
+import { Turn } from "../turn/turn.ts";
 import { appendPending, reopen, useWire } from "./conversation.ts";
 import { showReferences } from "./granted-handles.ts";
 import {
@@ -35,75 +35,118 @@ import type { TurnBudget } from "./tool-budget.ts";
 
 export type WireOfProvider = (name: string, wanted?: WireName) => Wire;
 
+export interface PrepareWorld extends TurnContext {
+  readonly turns: TurnServices;
+}
+
+/** The steps of a turn of the proxy, from the session's own memory instead of a request. */
 export async function prepare(
-  context: TurnContext,
+  context: PrepareWorld,
   state: SessionState,
   options: PrepareOptions,
   { wireOfProvider, budget }: { wireOfProvider: WireOfProvider; budget: TurnBudget },
 ): Promise<PreparedTurn> {
   const { wire, targets } = targetsOf(context, options, wireOfProvider);
-  const [target] = targets;
-  const { pricesOf } = context;
   state.denial = budget.denial ?? state.denial;
   await state.open?.turn.end({ status: "aborted" });
-  if (state.log.isAbandoned) await reopen(context, state, target.ruler);
+  await followLog(context, state, targets[0].ruler);
+  const read = await readHeading(context, state, { options, wire, targets });
+  const { turn, placed } = await place(context, state, read);
+  const bare = draftOf(state, {
+    ...read,
+    turn,
+    branch: placed.branch,
+    wire: state.wire ?? wire,
+    load: () => loadInner(context.store, state.log),
+    ...(state.denial === undefined ? {} : { isLast: state.denial }),
+  });
+  const { offer } = read;
+  const draft = await withTools(context, bare, { offer, request: plansOf(wire, options) });
+  const { newMessages } = placed;
+  await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
+  const opened = await Turn.open(context.turns, { draft, placed, isLeftOpen: true });
+  reportForcedEnd(context, opened);
+  return handOver(context, state, { opened, read, budget });
+}
+
+/** The log that everybody has: the store and the one in memory may have parted, or it was let go and read again. */
+async function followLog(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
+  if (state.log.isAbandoned) await reopen(context, state, ruler);
   else state.log = await context.sessions.current(state.log);
+}
+
+/** What goes with the conversation: system prompt, tools, and what both weigh. */
+interface ReadHeading extends Omit<Heading, "target"> {
+  readonly targets: Draft["targets"];
+  readonly head: Head;
+  /** Behind the conversation. */
+  readonly tail: Count;
+  readonly skills: Count;
+  readonly offer?: OwnOffer;
+}
+
+async function readHeading(
+  context: TurnContext,
+  state: SessionState,
+  { options, wire, targets }: Pick<ReadHeading, "options" | "wire" | "targets">,
+): Promise<ReadHeading> {
+  const [target] = targets;
   const tools = toolsOf(state, options);
   const prompt = promptOf(options.system);
-  const head = await headOf(context, state, { options, prompt, tools, wire, target });
-  const count = (text: string): Promise<Count> => countText(context, { wire, target }, text);
-  const tail = await count(prompt.tail);
-  const skills = await count(prompt.system.find(({ name }) => name === "skills")?.text ?? "");
-  const offer = await offerOf(context, state, { options, prompt, tools, wire, target });
+  const heading = { options, prompt, tools, wire, target };
+  const head = await headOf(context, state, heading);
+  const tail = await countText(context, heading, prompt.tail);
+  const skillsText = prompt.system.find(({ name }) => name === "skills")?.text ?? "";
+  const skills = await countText(context, heading, skillsText);
+  const offer = await offerOf(context, state, heading);
+  const read = { options, prompt, tools, wire, targets, head, tail, skills };
+  return offer === undefined ? read : { ...read, offer };
+}
+
+/** What was appended since the last turn joins the log. */
+async function place(
+  context: TurnContext,
+  state: SessionState,
+  { wire, targets: [{ ruler }] }: ReadHeading,
+): Promise<{ readonly turn: Draft["turn"]; readonly placed: Placed }> {
   const turn = { id: newId("turn"), at: context.now() };
   useWire(state, wire);
   const branch = mainBranch(state, turn.at);
-  const { tip, newMessages } = await appendPending(context, state, {
-    wire,
-    ruler: target.ruler,
-    turn,
-    branch: branch.record.id,
-  });
+  const appending = { wire, ruler, turn, branch: branch.record.id };
+  const { tip, newMessages } = await appendPending(context, state, appending);
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  const placed = {
-    log: state.log,
-    branch,
-    relation: state.said.length === newMessages ? "new" : "extends",
-    tip,
-    newMessages,
-  } as const;
-  const bare = draftOf(state, {
-    turn,
-    branch,
-    head,
-    targets,
-    options,
-    wire: state.wire ?? wire,
-    tools,
-    prompt,
-    tail,
-    skills,
-    load: () => loadInner(context.store, state.log),
-    ...(state.denial === undefined ? {} : { isLast: state.denial }),
-    ...(offer === undefined ? {} : { offer }),
-  });
-  const draft = await withTools(context, bare, { offer, plans: plansOf(wire, options) });
-  await showReferences(context, draft, { newMessages, tools: budget.takeHandles() });
-  const opened = await openTurn(context, { draft, placed, isLeftOpen: true });
-  const { fitted } = opened;
-  if (fitted.outcome === "final" && !fitted.isFinal) reportEnd(context, draft, fitted);
+  const relation = state.said.length === newMessages ? "new" : "extends";
+  return { turn, placed: { log: state.log, branch, relation, tip, newMessages } };
+}
+
+interface Opened {
+  readonly opened: Turn;
+  readonly read: ReadHeading;
+  readonly budget: TurnBudget;
+}
+
+/** The turn is the session's open one, and its tool budget begins. */
+async function handOver(
+  { pricesOf }: TurnContext,
+  state: SessionState,
+  { opened, read, budget }: Opened,
+): Promise<PreparedTurn> {
+  const { draft } = opened;
+  const { options, wire, targets, tools, prompt } = read;
   const prepared = (): PreparedTurn =>
     preparedTurn(state, { opened, draft, wire, options, tools, prompt, pricesOf });
-  const begin = (): Promise<void> =>
-    budget.begin({
-      fitted: opened.fitted,
+  const begin = (): Promise<void> => {
+    const { fitted } = opened;
+    const isListed = fitted.tools.elements.length > 0;
+    return budget.begin({
+      fitted,
       targets,
       rules: options,
-      lastTool: opened.fitted.outcome === "final" ? finalReport.name : undefined,
-      toolsToCome:
-        opened.fitted.tools.elements.length === 0 ? (offerIn(draft)?.count.tokens ?? 0) : 0,
+      lastTool: fitted.outcome === "final" ? finalReport.name : undefined,
+      toolsToCome: isListed ? 0 : (offerIn(draft)?.count.tokens ?? 0),
     });
+  };
   await begin();
   state.draft = draft;
   state.sent = () => opened.fitted;
@@ -203,21 +246,8 @@ async function offerOf(
   return value;
 }
 
-type Plans = Pick<WireRequest, "hasOtherPlans" | "wantedTools">;
-
-function withTools(
-  context: TurnContext,
-  draft: Draft,
-  { offer, plans }: { readonly offer: OwnOffer | undefined; readonly plans: Plans },
-): Draft | Promise<Draft> {
-  const { hasOtherPlans, wantedTools: wanted = [] } = plans;
-  return hasOtherPlans === true
-    ? withFewerTools(context, draft, { offer, wanted })
-    : withOffer(draft, offer, guardOf(context, draft).limit);
-}
-
-/** As in the proxy. What cannot be read has plans that we do not know. */
-function plansOf(wire: Wire, { extra }: PrepareOptions): Plans {
+/** What the further fields of a request say of its tools. What cannot be read has plans that we do not know. */
+function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
   if (extra === undefined) return {};
   try {
     const bare = { model: "", messages: [], tools: [], maxOutputTokens: 1 };
@@ -228,9 +258,11 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): Plans {
   }
 }
 
-/** Before the next call of the model, as the guard does it. */
-function reportEnd({ debug }: TurnContext, draft: Draft, { tokensAfter, limit }: Fitted): void {
+/** The tool budget ends the conversation with this turn: the same is said as when the guard does. */
+function reportForcedEnd({ debug }: TurnContext, { draft, fitted }: Turn): void {
+  if (fitted.outcome !== "final" || fitted.isFinal) return;
   const { log, turn, targets } = draft;
+  const { tokensAfter, limit } = fitted;
   debug("context-guard/enforce", () => ({
     forcedFinalTurnReason: "context",
     trigger: "tool_preflight",

@@ -24,7 +24,7 @@ import { type Compacted, createSteering, type ResetWish, type Steered } from "..
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
-import { prepare, type WireOfProvider } from "./prepare.ts";
+import { type PrepareWorld, prepare, type WireOfProvider } from "./prepare.ts";
 import { type PrepareOptions, readRejection } from "./prepared-request.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
 import {
@@ -75,7 +75,7 @@ export interface SessionSource {
 }
 
 /** What a session needs of the world. */
-export type SessionContext = SteerContext & BudgetWorld;
+export type SessionContext = SteerContext & BudgetWorld & PrepareWorld;
 
 export function createSession(
   context: SessionContext,

@@ -18,7 +18,7 @@ export interface Sending {
   readonly pricesOf: PricesOf;
 }
 
-interface SendingTurn {
+export interface SendingTurn {
   readonly fitted: Fitted;
   readonly rounds: InnerRounds | undefined;
 }

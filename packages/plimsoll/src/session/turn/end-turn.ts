@@ -15,19 +15,33 @@ import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/
 import type { Answer } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { offerIn } from "../draft/draft.ts";
+import type { Debug } from "../fit/debug.ts";
 import { outputToSend, shortenedOutput } from "../fit/last-resort.ts";
 import { announceOverflow } from "../fit/refit-after-overflow.ts";
 import { noteTurn } from "../fit/when-to-compact.ts";
+import type { SessionCache } from "../identify/find-session.ts";
+import type { References } from "../identify/provider-ids.ts";
 import { announce, appendMessages, type Tip } from "../log/append.ts";
 import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
-import type { Saved } from "../log/save.ts";
-import { noteTaken, takeBasis } from "../measure/calibrations.ts";
+import type { LogSaver, Saved } from "../log/save.ts";
+import { type Calibrations, noteTaken, takeBasis } from "../measure/calibrations.ts";
 import { storedHead } from "../measure/preamble.ts";
-import type { Target } from "../measure/target.ts";
-import type { TurnContext } from "./context.ts";
+import type { PricesOf } from "../measure/prices.ts";
+import type { Target, Targets } from "../measure/target.ts";
 import { sumUsage } from "./inner-rounds.ts";
-import { expandAnswer, type SentTurn } from "./record-inner-rounds.ts";
+import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
+
+/** What the end of a turn needs of the world. */
+export interface EndingWorld extends RecordingWorld {
+  readonly sessions: Pick<SessionCache, "noteAnswers">;
+  readonly calibrations: Calibrations;
+  readonly targets: Pick<Targets, "distrust">;
+  readonly references: References;
+  readonly pricesOf: PricesOf;
+  readonly saver: LogSaver;
+  readonly debug: Debug;
+}
 
 export interface TurnResult {
   readonly status: TurnStatus;
@@ -37,7 +51,7 @@ export interface TurnResult {
 
 /** What the provider's figures say of how it counts, and of how much it takes. */
 function noteUsage(
-  { calibrations }: TurnContext,
+  { calibrations }: EndingWorld,
   { placed: { log, branch }, draft, fitted, rounds }: SentTurn,
   usage: Usage | undefined,
 ): void {
@@ -56,25 +70,25 @@ function noteUsage(
 }
 
 export async function endTurn(
-  context: TurnContext,
+  world: EndingWorld,
   sent: SentTurn,
   given: TurnResult,
 ): Promise<Saved> {
   const { placed, fitted, draft } = sent;
   const { log, branch } = placed;
   const harmless = withoutSecrets(given, draft.request.credentials ?? (() => []));
-  const { answerTokens, result } = await recordAnswer(context, sent, harmless);
+  const { answerTokens, result } = await recordAnswer(world, sent, harmless);
   branch.inFlight--;
-  context.sessions.noteAnswers(log);
+  world.sessions.noteAnswers(log);
   const usage = usageOf(sent, result);
-  noteUsage(context, sent, usage);
-  noteOverflow(context, sent, result);
-  noteRefusal(context, sent, result);
-  const endedAt = context.now();
+  noteUsage(world, sent, usage);
+  noteOverflow(world, sent, result);
+  noteRefusal(world, sent, result);
+  const endedAt = world.now();
   log.record = { ...log.record, updatedAt: endedAt };
   const record = recordOf(sent, result, endedAt);
   branch.record = { ...branch.record, counters: countersOf(sent, record, answerTokens) };
-  noteTurn(context, branch, fitted, {
+  noteTurn(world, branch, fitted, {
     usage: sent.rounds?.usages.at(-1) ?? usage,
     ...(usage === undefined ? {} : { sentLength: draft.path.length }),
   });
@@ -98,12 +112,12 @@ export async function endTurn(
     ...(record.isWindowGuess === true ? { isWindowGuess: true } : {}),
     ...(record.priority === undefined ? {} : { priority: record.priority }),
     ...(usage === undefined ? {} : { usage }),
-    ...moneyOf(context.pricesOf(fitted.target), { ...fitted, usage }),
+    ...moneyOf(world.pricesOf(fitted.target), { ...fitted, usage }),
     ...(sent.rounds === undefined ? {} : { innerRounds: sent.rounds.innerRounds }),
     ...(record.stopReason === undefined ? {} : { stopReason: record.stopReason }),
     ...(record.error === undefined ? {} : { error: record.error }),
   });
-  context.debug("context-guard/build-metrics", () => ({
+  world.debug("context-guard/build-metrics", () => ({
     ...draft.who,
     ctxTokens: fitted.tokensAfter,
     newTokens: answerTokens,
@@ -111,7 +125,7 @@ export async function endTurn(
     expectedTokens: fitted.tokensAfter + answerTokens,
     contextPct: Math.round((fitted.tokensAfter / Math.max(1, record.limit)) * 100),
   }));
-  return context.saver.save(log);
+  return world.saver.save(log);
 }
 
 /** Said of what went wrong; a longer text is no sentence. */
@@ -160,19 +174,19 @@ function usageOf({ rounds }: SentTurn, { answer }: TurnResult): Usage | undefine
 }
 
 /** The window was full before the answer was: it has passed, and the next turn makes room. */
-function noteOverflow(context: TurnContext, sent: SentTurn, { answer }: TurnResult): void {
+function noteOverflow(world: EndingWorld, sent: SentTurn, { answer }: TurnResult): void {
   const { error, response } = answer ?? {};
   const body = error === undefined ? (response ?? null) : { error: { ...error } };
   const overflow = recognizeOverflow({ status: 200, body });
   if (overflow === undefined) return;
   const { draft, fitted } = sent;
   remember(draft.branch, { kind: "must-compact" });
-  announceOverflow(context, draft, { fitted, overflow, attempt: 1, isRetried: false });
+  announceOverflow(world, draft, { fitted, overflow, attempt: 1, isRetried: false });
 }
 
 /** A server that does not hold tools back itself is not asked to again: the next request goes the other way. */
 function noteRefusal(
-  { targets }: TurnContext,
+  { targets }: EndingWorld,
   { draft, fitted }: SentTurn,
   { status, error = "", answer }: TurnResult,
 ): void {
@@ -187,12 +201,12 @@ function noteRefusal(
 
 /** An answer that cannot be read must not take its request with it. */
 async function recordAnswer(
-  context: TurnContext,
+  world: EndingWorld,
   sent: SentTurn,
   result: TurnResult,
 ): Promise<{ readonly answerTokens: number; readonly result: TurnResult }> {
   try {
-    return { answerTokens: await appendAnswers(context, sent, result), result };
+    return { answerTokens: await appendAnswers(world, sent, result), result };
   } catch (error) {
     const message = `The answer could not be recorded: ${errorMessage(error)}`;
     return { answerTokens: 0, result: { status: "incomplete", error: message } };
@@ -201,7 +215,7 @@ async function recordAnswer(
 
 /** Several choices are siblings; the branch goes on from the first. Gives the tokens of the answer. */
 async function appendAnswers(
-  context: TurnContext,
+  world: EndingWorld,
   sent: SentTurn,
   result: TurnResult,
 ): Promise<number> {
@@ -213,14 +227,14 @@ async function appendAnswers(
     branch: placed.branch.record.id,
     source: "answer",
     isComplete,
-    at: context.now(),
+    at: world.now(),
   } as const;
   const choices = result.answer?.choices ?? [];
   let tokens = 0;
   const tips: Tip[] = [];
   for (const choice of choices) {
     const bytes = choice.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-    const learned = await context.facts.learn(wire, bytes, fitted.target.ruler);
+    const learned = await world.facts.learn(wire, bytes, fitted.target.ruler);
     const messages = (isComplete ? learned : learned.map(asIncomplete)).map((message, index) => ({
       message,
       bytes: bytes[index] ?? new Uint8Array(),
@@ -229,11 +243,11 @@ async function appendAnswers(
     for (const { message } of messages) tokens += message.tokens;
   }
   const [first] = tips;
-  if (first !== undefined && isComplete) await expandAnswer(context, sent, first);
+  if (first !== undefined && isComplete) await expandAnswer(world, sent, first);
   // Another request may have moved the branch on meanwhile.
   if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
     moveTip(placed.branch, first.seq);
-  if (first !== undefined && isComplete) noteNames(context, { placed, draft, fitted }, result);
+  if (first !== undefined && isComplete) noteNames(world, { placed, draft, fitted }, result);
   return tokens;
 }
 
@@ -244,7 +258,7 @@ function asIncomplete(message: LogMessage): LogMessage {
 
 /** The names under which the provider keeps the answer: a later request may say no more than that. */
 function noteNames(
-  context: TurnContext,
+  world: EndingWorld,
   { placed, draft: { wire } }: SentTurn,
   { answer }: TurnResult,
 ): void {
@@ -263,7 +277,7 @@ function noteNames(
   for (const { names, node } of named) {
     for (const name of node === undefined ? [] : names) {
       const reference = { name, session, seq: node?.seq ?? 0 };
-      context.references.note(tenant, reference);
+      world.references.note(tenant, reference);
       log.unsaved.push(Promise.resolve({ kind: "reference", tenant, reference }));
     }
   }

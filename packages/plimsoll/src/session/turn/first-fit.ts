@@ -1,23 +1,21 @@
 /** A turn is made to fit. Whoever closes does not wait for that: what came in is stored, and nothing of it is sent. */
 
 import { errorMessage, PlimsollError } from "../../message/error.ts";
-import { fitTurn, untouched } from "../fit/fit.ts";
 import type { Fitted } from "../fit/last-resort.ts";
-import { whileEditing } from "../log/edits.ts";
 import { reportDegraded } from "../log/report.ts";
-import type { OpenTurn, TurnContext } from "./context.ts";
-import { endTurn } from "./end-turn.ts";
+import type { OpenTurn } from "./context.ts";
 import type { Unended } from "./open-turns.ts";
+import type { TurnServices } from "./services.ts";
 
 /** Contract: rejects with CLOSED when the product closes meanwhile; the turn has ended then. */
-export async function firstFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
-  const { closing, openTurns } = context;
+export async function firstFit(services: TurnServices, begun: OpenTurn): Promise<Fitted> {
+  const { closing, openTurns } = services;
   const closed = Promise.withResolvers<never>();
   let aborted: Promise<void> | undefined;
   const unfitted: Unended = {
     isAwaited: false,
     abort: () => {
-      aborted ??= endAsItCame(context, begun)
+      aborted ??= endAsItCame(services, begun)
         .catch(() => undefined)
         .finally(() => closed.reject(closing.reason));
       return aborted;
@@ -25,35 +23,35 @@ export async function firstFit(context: TurnContext, begun: OpenTurn): Promise<F
   };
   openTurns.add(unfitted);
   try {
-    const fitting = whileEditing(begun.placed.log, () => madeToFit(context, begun));
-    const fitted = await Promise.race([fitting, closed.promise]);
+    const fitted = await Promise.race([madeToFit(services, begun), closed.promise]);
     return aborted === undefined ? fitted : await closed.promise;
   } finally {
     openTurns.delete(unfitted);
   }
 }
 
-async function endAsItCame(context: TurnContext, begun: OpenTurn): Promise<void> {
+async function endAsItCame(services: TurnServices, begun: OpenTurn): Promise<void> {
   const { draft, placed } = begun;
-  const fitted = await untouched(context, draft);
-  announceStart(context, begun, fitted);
-  const error = errorMessage(context.closing.reason);
-  await endTurn(context, { draft, placed, fitted }, { status: "aborted", error });
+  const fitted = await services.fitter.untouched(draft);
+  announceStart(services, begun, fitted);
+  const error = errorMessage(services.closing.reason);
+  await services.end({ draft, placed, fitted }, { status: "aborted", error });
 }
 
 /** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
-async function madeToFit(context: TurnContext, begun: OpenTurn): Promise<Fitted> {
-  const { closing } = context;
-  const { draft, isOff, isLeftOpen } = begun;
+async function madeToFit(
+  { fitter, closing }: TurnServices,
+  { draft, isOff, isLeftOpen }: OpenTurn,
+): Promise<Fitted> {
   closing.throwIfAborted();
-  if (isOff === true) return untouched(context, draft);
+  if (isOff === true) return fitter.untouched(draft);
   try {
-    return await fitTurn(context, draft);
+    return await fitter.fit(draft);
   } catch (error) {
     closing.throwIfAborted();
     if (isSpoilt(error) && isLeftOpen !== true) throw error;
     reportDegraded(draft, "original", `Plimsoll failed: ${errorMessage(error)}`);
-    return untouched(context, draft);
+    return fitter.untouched(draft);
   }
 }
 
@@ -61,7 +59,11 @@ export function isSpoilt(error: unknown): boolean {
   return PlimsollError.is(error) && error.code === "STORE_CORRUPT";
 }
 
-export function announceStart({ bus }: TurnContext, begun: OpenTurn, fitted: Fitted): void {
+export function announceStart(
+  { bus }: Pick<TurnServices, "bus">,
+  begun: OpenTurn,
+  fitted: Fitted,
+): void {
   const { draft, placed } = begun;
   const {
     turn,

@@ -22,12 +22,14 @@ import type { ToolSearch } from "../fit/load-tools.ts";
 import { announce } from "../log/append.ts";
 import { viewOf } from "../log/path.ts";
 import { reportDegraded, reportRenamed } from "../log/report.ts";
+import type { LogSaver } from "../log/save.ts";
 import { isInside } from "../log/view.ts";
 import { visibleOn } from "../log/visible.ts";
+import type { OwnAnswers } from "../lookup/answer-own-call.ts";
 import { answerRoom } from "../lookup/answer-room.ts";
 import type { Scope } from "../lookup/scope.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
-import type { TurnContext } from "./context.ts";
 
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
@@ -68,9 +70,8 @@ export interface ReportedRound {
   readonly lookedUpTokens: number;
 }
 
-interface RoundsOf {
-  readonly draft: Draft;
-  readonly offer: OwnOffer;
+/** What rounds ask of their turn. */
+export interface RoundActs {
   readonly fitted: () => Fitted;
   /** Makes the view smaller, for the model asked for it; says what came of it. */
   readonly compact: () => Promise<string>;
@@ -78,11 +79,26 @@ interface RoundsOf {
   readonly findTools: (search: Omit<ToolSearch, "before">) => Promise<OwnAnswer>;
 }
 
+interface RoundsOf extends RoundActs {
+  readonly draft: Draft;
+  readonly offer: OwnOffer;
+}
+
+/** What lookups need of the world. */
+export interface RoundsWorld {
+  readonly facts: FactsReader;
+  readonly own: OwnAnswers;
+  readonly saver: LogSaver;
+  readonly config: Config;
+  readonly count: (text: string) => number;
+  readonly now: () => number;
+}
+
 /** Only where tools of ours went out: they stay in for all rounds of a turn. */
 export function openRounds(
-  context: TurnContext,
+  world: RoundsWorld,
   draft: Draft,
-  acts: Pick<RoundsOf, "fitted" | "compact" | "findTools">,
+  acts: RoundActs,
 ): InnerRounds | undefined {
   const offer = offerIn(draft);
   const { tools, isFinal } = acts.fitted();
@@ -91,7 +107,7 @@ export function openRounds(
     const names = offer.own.definitions.map(({ name }) => name);
     reportRenamed(draft, draft.branch, names);
   }
-  return openInnerRounds(context, { draft, offer, ...acts });
+  return openInnerRounds(world, { draft, offer, ...acts });
 }
 
 interface Spoken {
@@ -102,7 +118,7 @@ interface Spoken {
 
 const nothingSpoken: Spoken = { messages: [], elements: [], tokens: 0 };
 
-function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
+function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
   const { draft, offer } = turn;
   const { wire } = draft;
   const isOwn: IsOwn = (name, isToolSearch = false) =>
@@ -119,7 +135,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
 
   const speak = async (before: Spoken, added: readonly JsonObject[]): Promise<Spoken> => {
     const bytes = added.map(encodeMessage);
-    const facts = await context.facts.learn(wire, bytes, turn.fitted().target.ruler);
+    const facts = await world.facts.learn(wire, bytes, turn.fitted().target.ruler);
     return {
       messages: [...before.messages, ...added],
       elements: [...before.elements, ...bytes],
@@ -133,7 +149,7 @@ function openInnerRounds(context: TurnContext, turn: RoundsOf): InnerRounds {
       draft.request.isForgotten ? wire.answer.repeatable(heard) : heard,
     );
     const isEnough = rounds + 1 >= maxRounds;
-    const answers = await answerCalls(context, turn, own, asked.tokens);
+    const answers = await answerCalls(world, turn, own, asked.tokens);
     const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
     spoken = await speak(
       asked,
@@ -245,7 +261,7 @@ export function contentOf(
 
 /** One after the other: each has what the ones before it left. */
 async function answerCalls(
-  context: TurnContext,
+  world: RoundsWorld,
   turn: RoundsOf,
   calls: readonly ToolCallPart[],
   innerTokens: number,
@@ -259,16 +275,16 @@ async function answerCalls(
     }
     const room = roomFor(turn.fitted(), innerTokens + spent);
     const share = Math.floor((room - spent) / (calls.length - index));
-    const startedAt = context.now();
-    const answer = await answerCall(context, turn, call, {
+    const startedAt = world.now();
+    const answer = await answerCall(world, turn, call, {
       roomTokens: Math.max(0, share),
       innerTokens: innerTokens + spent,
       isBehindAnother: calls.slice(0, index).some((one) => isSearch(turn, one)),
     });
     const { blocks } = answer;
-    const tokens = context.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
+    const tokens = world.count(blocks === undefined ? answer.text : JSON.stringify(blocks));
     spent += tokens;
-    const at = context.now();
+    const at = world.now();
     report(turn, call, { ...answer, tokens, at, milliseconds: at - startedAt });
     answers.push(answer);
   }
@@ -284,21 +300,21 @@ function roomFor({ limit, tokensAfter }: Fitted, innerTokens: number): number {
 }
 
 async function answerCall(
-  context: TurnContext,
+  world: RoundsWorld,
   { draft, offer, compact, findTools }: RoundsOf,
   call: ToolCallPart,
   { roomTokens, ...place }: Omit<ToolSearch, "before" | "query"> & { readonly roomTokens: number },
 ): Promise<OwnAnswer> {
   const tool = ownToolOf(offer, call);
   // What this very turn brought may be asked for.
-  await context.saver.save(draft.log);
+  await world.saver.save(draft.log);
   if (tool === undefined) return { text: `There is no tool ${call.name}.`, isError: true };
   const { tenant, id: session } = draft.log.record;
-  return context.own.answer(
+  return world.own.answer(
     {
       tenant,
       session,
-      scope: scopeOf(context.config, draft),
+      scope: scopeOf(world.config, draft),
       roomTokens,
       isShown: isShownIn(draft),
       compact,

@@ -7,12 +7,18 @@ import type { Fitted } from "../fit/last-resort.ts";
 import { appendMessages, type Placed, type Tip } from "../log/append.ts";
 import { appendEdit, whileEditing } from "../log/edits.ts";
 import { looseChainOf, pathTo } from "../log/log.ts";
-import type { TurnContext } from "./context.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
 import type { KeptRounds } from "./inner-rounds.ts";
+
+/** What is recorded is counted. */
+export interface RecordingWorld {
+  readonly facts: FactsReader;
+  readonly now: () => number;
+}
 
 /** `answer` is the last message of the answer as the client knows it. */
 export async function expandAnswer(
-  context: TurnContext,
+  { facts, now }: RecordingWorld,
   { draft, placed, fitted, rounds }: SentTurn,
   answer: Tip,
 ): Promise<void> {
@@ -20,7 +26,7 @@ export async function expandAnswer(
   const said = rounds?.messages ?? [];
   if (said.length === 0) return;
   const bytes = said.map(encodeMessage);
-  const learned = await context.facts.learn(draft.wire, bytes, fitted.target.ruler);
+  const learned = await facts.learn(draft.wire, bytes, fitted.target.ruler);
   await whileEditing(log, async () => {
     const inner: number[] = [];
     let tip = placed.tip;
@@ -31,13 +37,13 @@ export async function expandAnswer(
         branch: placed.branch.record.id,
         source: "inner",
         isComplete: true,
-        at: context.now(),
+        at: now(),
       });
       inner.push(tip.seq ?? 0);
       log.inner.set(tip.seq ?? 0, body);
     }
     const tokens = learned.reduce((sum, message) => sum + message.tokens, 0);
-    const edit = editFor({ draft, placed, answer, inner, tokens, at: context.now() });
+    const edit = editFor({ draft, placed, answer, inner, tokens, at: now() });
     if (edit !== undefined) appendEdit(log, edit);
   });
 }

@@ -1,0 +1,212 @@
+/** Where a request belongs: its session and its branch, with what is new in it below what is known. */
+
+import { PlimsollError } from "../../message/error.ts";
+import type { NodeRecord, Store } from "../../store/store.ts";
+import type { SessionCache } from "../identify/find-session.ts";
+import { linksIn, newLead, ownLink } from "../identify/named-links.ts";
+import {
+  continueBlindly,
+  type Placement,
+  placeInSession,
+  shapeOf,
+} from "../identify/place-request.ts";
+import type { References } from "../identify/provider-ids.ts";
+import { bringsAnswers, recallAnswers } from "../identify/recall-answers.ts";
+import { type WholeConversation, wholeConversation } from "../identify/server-side-history.ts";
+import { keepSpellings } from "../identify/spellings.ts";
+import {
+  announceSession,
+  appendMessages,
+  type MessageToAppend,
+  type Placed,
+  startNewBranch,
+  type Tip,
+} from "../log/append.ts";
+import { leftBehind } from "../log/echoes.ts";
+import { newId } from "../log/ids.ts";
+import {
+  type BranchState,
+  type Link,
+  moveTip,
+  pathBehind,
+  remember,
+  rootLink,
+  type SessionLog,
+} from "../log/log.ts";
+import type { Mender } from "../log/mend.ts";
+import type { Calibrations } from "../measure/calibrations.ts";
+import type { Incoming } from "./context.ts";
+import type { ReadRequest } from "./read-request.ts";
+
+export interface PlacingWorld {
+  readonly store: Pick<Store, "bodies" | "wordings">;
+  readonly sessions: SessionCache;
+  readonly references: References;
+  readonly calibrations: Calibrations;
+  readonly mender: Pick<Mender, "isSpoilt">;
+  readonly now: () => number;
+  /** One piece of work after the other under each name: two requests never look for one session at once. */
+  readonly exclusively: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+}
+
+export interface PlacedRequest {
+  readonly turn: { readonly id: string; readonly at: number };
+  readonly whole: WholeConversation;
+  readonly placed: Placed;
+}
+
+export async function placeInLog(world: PlacingWorld, read: ReadRequest): Promise<PlacedRequest> {
+  const { incoming, targets, headRatio } = read;
+  const { tenant, wire } = incoming;
+  const whole = await wholeConversation(world, { ...read, tenant, wire: wire.name });
+  const turn = { id: newId("turn"), at: world.now() };
+  const placed = await world.exclusively(queueOf(incoming), () =>
+    place(world, read, { turn, whole }),
+  );
+  world.calibrations.expect(placed.log, targets[0], headRatio);
+  return { turn, whole, placed };
+}
+
+/** Several credentials of one client may ask for one session. */
+function queueOf({ tenant, hints: { clientKey }, isRefreshable }: Incoming): string {
+  const isShared = isRefreshable === true && clientKey !== undefined;
+  return `${isShared ? "" : tenant}\0${clientKey ?? ""}`;
+}
+
+type Placing = Omit<PlacedRequest, "placed">;
+
+async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): Promise<Placed> {
+  const log = await sessionFor(world, read, placing);
+  const position = positionIn(log, read, placing);
+  const { branch, found, named } = position;
+  const left = leftBy(position);
+  const added = messagesBehind(read, placing, position);
+  const tip = append(position, added, { turn: placing.turn, left });
+  const { messages, links, heldCount } = placing.whole;
+  keepSpellings(log, { messages, named, bytes: read.bytes, heldCount }, found.common);
+  world.sessions.noteAnswers(log);
+  const lead = newLead(messages, { links, named }, read.bytes);
+  noteReceived(read, position, { left, hasOtherLead: lead !== undefined });
+  return {
+    log,
+    branch,
+    relation: found.relation,
+    tip,
+    newMessages: added.length,
+    links: named,
+    ...(lead === undefined ? {} : { lead }),
+  };
+}
+
+/** The branch goes on with what is new, and has a turn under way. */
+function append(
+  position: Position,
+  added: readonly MessageToAppend[],
+  { turn, left }: Pick<Placing, "turn"> & { readonly left: readonly NodeRecord[] },
+): Tip {
+  const { log, branch } = position;
+  const tip = appendMessages(log, knownTip(position), added, {
+    turn: turn.id,
+    branch: branch.record.id,
+    source: "request",
+    isComplete: true,
+    at: turn.at,
+    left: leftBehind(left),
+  });
+  moveTip(branch, tip.seq);
+  branch.inFlight++;
+  return tip;
+}
+
+/** The session that the request names, goes on with, or begins. */
+async function sessionFor(
+  { sessions, mender, store }: PlacingWorld,
+  { incoming }: ReadRequest,
+  { whole, turn }: Placing,
+): Promise<SessionLog> {
+  const { tenant, wire, hints, isAnew = false, isRefreshable = false } = incoming;
+  const request = shapeOf(whole.messages, whole.links);
+  const { log, isNew } =
+    whole.log === undefined
+      ? await sessions.find({ tenant, wire: wire.name, request, hints, isAnew, isRefreshable })
+      : { log: whole.log, isNew: false };
+  if (mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
+  if (isNew) announceSession(log, hints.agent, turn.at);
+  if (bringsAnswers(log, whole)) await recallAnswers(store, log);
+  return log;
+}
+
+/** Something else of it was found spoilt since it was read. */
+function spoiltSession(session: string): PlimsollError {
+  const message = `${session} was found spoilt.`;
+  return new PlimsollError("STORE_CORRUPT", message, { fields: { session } });
+}
+
+interface Position {
+  readonly log: SessionLog;
+  readonly branch: BranchState;
+  readonly found: Placement;
+  /** Of all messages of the request, as the log names them. */
+  readonly named: readonly Link[];
+  /** Where the provider alone knows what the request goes on from: below this. */
+  readonly blindly?: Link;
+}
+
+function positionIn(log: SessionLog, { incoming }: ReadRequest, placing: Placing): Position {
+  const { hints } = incoming;
+  const { messages, links, isUnknown } = placing.whole;
+  const blindly = isUnknown ? continueBlindly(log, hints) : undefined;
+  const named = linksIn(log, messages, links);
+  const shape = { ...shapeOf(messages, links), links: named };
+  const found = blindly?.place ?? placeInSession(log, shape, hints);
+  const branch =
+    found.branch ??
+    startNewBranch(log, {
+      relation: found.relation,
+      forkSeq: found.parent,
+      left: found.left?.record.id,
+      agent: hints.agent,
+      at: placing.turn.at,
+    });
+  const position = { log, branch, found, named };
+  return blindly === undefined ? position : { ...position, blindly: blindly.link };
+}
+
+/** The last message that the log knows already. */
+function knownTip({ log, found, named, blindly }: Position): Tip {
+  const link = blindly ?? named[found.common - 1] ?? rootLink(log.record.wire);
+  return { seq: found.parent, link };
+}
+
+function messagesBehind(
+  { bytes }: ReadRequest,
+  { whole: { messages, links, heldCount } }: Placing,
+  { found: { common }, named, blindly }: Position,
+): readonly MessageToAppend[] {
+  return messages.slice(common).map((message, index) => ({
+    message,
+    bytes: bytes[common + index - heldCount] ?? new Uint8Array(),
+    link: blindly === undefined ? ownLink({ links, named }, common + index) : undefined,
+  }));
+}
+
+/** What its client took back by sending something else in its place. */
+function leftBy({ log, branch, found }: Position): readonly NodeRecord[] {
+  if (found.relation !== "edited") return [];
+  return pathBehind(log, branch.record.tipSeq, found.parent);
+}
+
+function noteReceived(
+  { incoming: { tenant } }: ReadRequest,
+  { log, branch, found }: Position,
+  { left, hasOtherLead }: { readonly left: readonly NodeRecord[]; readonly hasOtherLead: boolean },
+): void {
+  const count = left.filter(({ source }) => source !== "answer").length;
+  const isEdited = found.relation === "edited";
+  remember(branch, {
+    kind: "received",
+    hasOtherLead,
+    ...(isEdited ? { rewritten: { from: found.common, count } } : {}),
+    ...(tenant === log.record.tenant ? {} : { guest: tenant }),
+  });
+}

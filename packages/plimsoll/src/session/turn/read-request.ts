@@ -1,0 +1,105 @@
+/** A request as its client sent it, read: its messages, what each weighs and is known by. What was read before is not read again. */
+
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { sha256 } from "../../store/body.ts";
+import type { BodySlices } from "../../wire/format/slices.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
+import type { Draft } from "../draft/draft.ts";
+import type { PrefixMemory, RecalledPrefix } from "../identify/last-request.ts";
+import { extendLinks, type Link, type LogMessage } from "../log/log.ts";
+import type { HeadCounts } from "../measure/head-counts.ts";
+import type { FactsReader } from "../measure/message-facts.ts";
+import type { Head, HeadReader } from "../measure/preamble.ts";
+import type { Target, Targets } from "../measure/target.ts";
+import type { Incoming } from "./context.ts";
+
+export interface ReaderWorld {
+  readonly prefixes: PrefixMemory;
+  readonly targets: Targets;
+  readonly facts: FactsReader;
+  readonly heads: HeadReader;
+  readonly headCounts: HeadCounts;
+}
+
+export interface ReadRequest {
+  /** With what the body says of its session. */
+  readonly incoming: Incoming;
+  readonly request: WireRequest;
+  readonly slices: BodySlices;
+  readonly targets: Draft["targets"];
+  readonly bytes: readonly Uint8Array[];
+  readonly messages: readonly LogMessage[];
+  readonly links: readonly Link[];
+  readonly head: Head;
+  /** The provider's count of the head divided by ours, where it was asked. */
+  readonly headRatio: number;
+}
+
+const largeBytes = 1024 * 1024;
+
+export async function readRequest(world: ReaderWorld, given: Incoming): Promise<ReadRequest> {
+  const { wire, body } = given;
+  const recalled = world.prefixes.recall(memoryKeyOf(given), body, wire.fields.messages);
+  const { slices } = recalled;
+  const request = wire.body.read(body, slices);
+  // To find its messages took a while: others get their turn before they are read.
+  if (body.length > largeBytes) await nextTurn();
+  const incoming = withOwnSession(given, request);
+  const targets = targetsFor(world, incoming, request);
+  const [target] = targets;
+  const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
+  const learned = await learnMessages(world, { incoming: given, bytes, target, recalled });
+  const head = await world.heads.read(body, request, target);
+  const asked = { target, request, body, slices, count: incoming.countTokens };
+  const headRatio = await world.headCounts.ratio(head, asked);
+  return { incoming, request, slices, targets, bytes, ...learned, head, headRatio };
+}
+
+/** A client may name its session in the body; what it says in a header comes first. */
+function withOwnSession(incoming: Incoming, { clientSession }: WireRequest): Incoming {
+  if (!clientSession) return incoming;
+  return { ...incoming, hints: { clientKey: clientSession, ...incoming.hints } };
+}
+
+interface Learning {
+  readonly incoming: Incoming;
+  readonly bytes: readonly Uint8Array[];
+  readonly target: Target;
+  readonly recalled: RecalledPrefix;
+}
+
+/** Only what is new is counted and hashed. What could only be guessed is counted again with the next request. */
+async function learnMessages(
+  { facts, prefixes }: ReaderWorld,
+  { incoming, bytes, target: { ruler }, recalled }: Learning,
+): Promise<Pick<ReadRequest, "messages" | "links">> {
+  const { wire, body } = incoming;
+  const known = recalled.rulerKey === ruler.key ? recalled.messages : [];
+  const added = await facts.learn(wire, bytes.slice(known.length), ruler);
+  const messages = [...known, ...added];
+  const links = extendLinks(wire.name, recalled.links.slice(0, known.length), messages);
+  const read = { body, slices: recalled.slices, rulerKey: ruler.key, messages, links };
+  if (!isGuessed(messages)) prefixes.remember(memoryKeyOf(incoming), read);
+  return { messages, links };
+}
+
+/** Nobody could count the tokens of some of them. */
+export function isGuessed(messages: readonly LogMessage[]): boolean {
+  return messages.some(({ isGuess }) => isGuess === true);
+}
+
+function targetsFor(
+  { targets }: ReaderWorld,
+  { provider, wire, headers, tenant }: Incoming,
+  request: WireRequest,
+): Draft["targets"] {
+  const facts = wire.body.modelByHeaders(request.model, headers ?? {});
+  const named = facts === undefined ? {} : { facts };
+  return targets.candidates(provider, wire, { ...request, ...named, tenant });
+}
+
+/** Requests of one conversation should have the same key; a wrong one costs time, nothing else. */
+function memoryKeyOf({ tenant, wire, hints, body }: Incoming): string {
+  const name = hints.clientKey ?? hints.sessionId ?? sha256(body.subarray(0, 1024));
+  return [tenant, wire.name, name, hints.agent ?? ""].join("\0");
+}

@@ -1,0 +1,83 @@
+/** The steps of a turn, each closed over what it needs of the world, so that a turn need not know any of that. */
+
+import type { Draft } from "../draft/draft.ts";
+import { createFitter, type Fitter } from "../fit/fitter.ts";
+import { withTools } from "../fit/tools-in-draft.ts";
+import type { EventBus } from "../log/event-bus.ts";
+import type { Mender } from "../log/mend.ts";
+import { reportDegraded } from "../log/report.ts";
+import type { Saved } from "../log/save.ts";
+import { type AskedTools, askedTools } from "../tools/own-tools-offer.ts";
+import { bodyToSend, type SendingTurn } from "./body-to-send.ts";
+import type { Incoming, OpenTurn, TurnContext } from "./context.ts";
+import { draftOf } from "./draft-from-request.ts";
+import { endTurn, type TurnResult } from "./end-turn.ts";
+import { type InnerRounds, openRounds, type RoundActs } from "./inner-rounds.ts";
+import type { OpenTurns } from "./open-turns.ts";
+import { type PlacedRequest, placeInLog } from "./place-in-log.ts";
+import { isGuessed, type ReadRequest, readRequest } from "./read-request.ts";
+import type { SentTurn } from "./record-inner-rounds.ts";
+
+export interface TurnServices {
+  /** wire: slices; hashes and tokens, a known prefix is skipped. */
+  read(incoming: Incoming): Promise<ReadRequest>;
+  /** Which session and branch? New messages join the log. */
+  place(read: ReadRequest): Promise<PlacedRequest>;
+  /** What would be sent, and what may be changed about it. */
+  draft(read: ReadRequest, placed: PlacedRequest): Promise<OpenTurn>;
+  readonly fitter: Fitter;
+  /** Undefined: no tools of ours went out. */
+  openRounds(draft: Draft, acts: RoundActs): InnerRounds | undefined;
+  bodyToSend(turn: SendingTurn, draft: Draft, read: ReadRequest): Uint8Array | undefined;
+  /** One transaction: request, answer, edits, events. */
+  end(sent: SentTurn, result: TurnResult): Promise<Saved>;
+  mend: Mender["mend"];
+  readonly openTurns: OpenTurns;
+  readonly bus: EventBus;
+  /** Aborted when the product closes. */
+  readonly closing: AbortSignal;
+}
+
+export function createTurnServices(context: TurnContext): TurnServices {
+  const { openTurns, bus, closing, pricesOf, mender } = context;
+  return {
+    read: (incoming) => readRequest(context, incoming),
+    place: (read) => placeInLog(context, read),
+    draft: (read, placed) => openingOf(context, read, placed),
+    fitter: createFitter(context),
+    openRounds: (draft, acts) => openRounds(context, draft, acts),
+    bodyToSend: (turn, draft, { request, slices, incoming: { body } }) =>
+      bodyToSend(turn, draft, { request, body, slices, pricesOf }),
+    end: (sent, result) => endTurn(context, sent, result),
+    mend: mender.mend,
+    openTurns,
+    bus,
+    closing,
+  };
+}
+
+/** A request that its provider alone can complete is recorded, and sent as it came. */
+async function openingOf(
+  context: TurnContext,
+  read: ReadRequest,
+  request: PlacedRequest,
+): Promise<OpenTurn> {
+  const { incoming, messages } = read;
+  const isOff = incoming.isOff === true || request.whole.isUnknown;
+  const offer = isOff ? undefined : await context.offers.read(toolsAskedIn(read));
+  const bare = draftOf(context, { ...read, ...request, isOff });
+  const draft = await withTools(context, bare, { offer, request: read.request });
+  if (isGuessed(messages))
+    reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
+  return { draft, placed: request.placed, isOff };
+}
+
+function toolsAskedIn({
+  incoming,
+  request,
+  slices,
+  head,
+  targets: [target],
+}: ReadRequest): AskedTools {
+  return askedTools(incoming.body, request, { slices, head, target });
+}
