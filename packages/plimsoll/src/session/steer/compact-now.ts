@@ -6,7 +6,7 @@ import { PlimsollError } from "../../message/error.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import { type Sized, sizeView } from "../draft/draft.ts";
 import { firstWordsTokens } from "../draft/projection.ts";
-import { recoveryStrategies } from "../fit/compact-turn.ts";
+import { recoveryStrategies } from "../fit/make-smaller.ts";
 import { reportCompaction } from "../fit/report-compaction.ts";
 import { commitCompaction, compact } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
