@@ -24,7 +24,7 @@ import {
   resultsInTheWay,
   toolOf,
 } from "./oversized-results.ts";
-import { briefOf } from "./result-preview.ts";
+import { type BriefWorld, briefOf } from "./result-preview.ts";
 
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
@@ -67,7 +67,7 @@ interface Made {
 }
 
 async function editsFor(
-  world: FitWorld,
+  world: BriefWorld & Pick<FitWorld, "sign">,
   draft: Draft,
   start: Sized,
   leaving: readonly OversizedResult[],
