@@ -5,7 +5,7 @@
  */
 
 import type { JsonValue } from "../../message/json.ts";
-import { mustMarkBetween, planMarks } from "../../prompt/cache-plan.ts";
+import { type MarkPlace, mustMarkBetween, planMarks } from "../../prompt/cache-plan.ts";
 import type { CacheRule } from "../../prompt/price-rows.ts";
 import type { BuiltSection } from "../../prompt/sections.ts";
 import type { SystemText, Wire } from "../../wire/format/wire.ts";
@@ -102,40 +102,52 @@ export interface Prompting {
 
 type Place = "end" | "between" | "task" | BuiltSection;
 
-/**
- * The end of the conversation first, then where the last request ended, the last section, and the first message: up to there
- * a compaction changes nothing, and behind it stands its summary. Then the other sections.
- */
+/** The request of a library session, which nobody else marks. */
 export function markPrompt(draft: Draft, prompting: Prompting): MarkedPrompt {
-  const { rule, wire, sections, patches, measured } = prompting;
+  const { wire, sections, patches } = prompting;
   const mark = wire.cache.usualMark;
-  const isInOwnWords = draft.wire === wire;
-  const last = isInOwnWords ? lastEnd(draft) : undefined;
-  const isBetween = last !== undefined && isOutOfReach(draft, last, rule);
-  const [lastSection, ...others] = prefixes(sections, measured)
-    .filter(({ place }) => place.isBreakpoint)
-    .toReversed();
-  const task = measured.system + measured.tools + draft.path.sumOf({ first: 0, last: 0 }).tokens;
-  const places = [
-    { place: "end" as Place, prefixTokens: measured.total },
-    ...(isBetween ? [{ place: "between" as Place, prefixTokens: measured.total }] : []),
-    ...(lastSection === undefined ? [] : [lastSection]),
-    ...(isInOwnWords && draft.path.length > 1
-      ? [{ place: "task" as Place, prefixTokens: task }]
-      : []),
-    ...others,
-  ];
-  const chosen: ReadonlySet<Place> = new Set(
-    mark === undefined ? [] : planMarks<Place>(places, { rule, taken: 0 }),
-  );
+  if (mark === undefined) return { system: sections.map(({ text }) => ({ text })), patches };
+  const last = draft.wire === wire ? lastEnd(draft) : undefined;
+  const places = placesFor(draft, prompting, last);
+  const chosen = new Set(planMarks(places, { rule: prompting.rule, taken: 0 }));
   return {
     system: sections.map((section) => ({
       text: section.text,
-      ...(chosen.has(section) && mark !== undefined ? { mark } : {}),
+      ...(chosen.has(section) ? { mark } : {}),
     })),
-    patches: mark === undefined ? patches : marksAt(draft, { patches, mark, chosen, last }),
-    ...(chosen.has("end") && mark !== undefined ? { end: mark } : {}),
+    patches: marksAt(draft, { patches, mark, chosen, last }),
+    ...(chosen.has("end") ? { end: mark } : {}),
   };
+}
+
+/**
+ * The end of the conversation first, then where the last request ended, the last section, and the first message: up to there
+ * a compaction changes nothing, and its summary comes behind it. Then the other sections.
+ */
+function placesFor(
+  draft: Draft,
+  { rule, wire, sections, measured }: Prompting,
+  last: number | undefined,
+): readonly MarkPlace<Place>[] {
+  const end: MarkPlace<Place> = { place: "end", prefixTokens: measured.total };
+  const isBetween = last !== undefined && isOutOfReach(draft, last, rule);
+  const between: MarkPlace<Place> = { place: "between", prefixTokens: measured.total };
+  const [lastSection, ...others] = prefixes(sections, measured)
+    .filter(({ place }) => place.isBreakpoint)
+    .toReversed();
+  const hasTask = draft.wire === wire && draft.path.length > 1;
+  const first = draft.path.sumOf({ first: 0, last: 0 }).tokens;
+  const task: MarkPlace<Place> = {
+    place: "task",
+    prefixTokens: measured.system + measured.tools + first,
+  };
+  return [
+    end,
+    ...(isBetween ? [between] : []),
+    ...(lastSection === undefined ? [] : [lastSection]),
+    ...(hasTask ? [task] : []),
+    ...others,
+  ];
 }
 
 interface Chosen {
@@ -149,7 +161,7 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   const between =
     last !== undefined && chosen.has("between") ? withMarkAt(draft, patches, last, mark) : patches;
   if (!chosen.has("task")) return between;
-  // A summary stands in the first message, at its end: then that is marked.
+  // A summary may be at the end of the first message: then Plimsoll marks that.
   const [first] = between;
   const element = first?.first === 0 && first.end > 0 ? first.elements[0] : undefined;
   if (first === undefined || element === undefined) return withMarkAt(draft, between, 0, mark);
@@ -157,11 +169,11 @@ function marksAt(draft: Draft, { patches, mark, chosen, last }: Chosen): readonl
   return [{ ...first, elements: [marked, ...first.elements.slice(1)] }, ...between.slice(1)];
 }
 
-/** Tools stand before the system prompt; of that each section has the part that its length says. */
+/** Tools come before the system prompt; of that each section has the part that its length says. */
 function prefixes(
   sections: readonly BuiltSection[],
   { system, tools }: Prompting["measured"],
-): readonly { readonly place: BuiltSection; readonly prefixTokens: number }[] {
+): readonly MarkPlace<BuiltSection>[] {
   const all = sections.reduce((sum, { text }) => sum + text.length, 0);
   let chars = 0;
   return sections.map((section) => {

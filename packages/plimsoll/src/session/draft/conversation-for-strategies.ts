@@ -8,7 +8,7 @@ import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { indexOn, stableLength, startOfNew } from "../log/path.ts";
-import { isInside } from "../log/view.ts";
+import { isInside, type View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import { type Draft, offerIn, ownTextStands, type Sized } from "./draft.ts";
 import { replaceParts } from "./render.ts";
@@ -30,46 +30,12 @@ interface SeeingWorld {
 }
 
 /**
- * The messages that the model would see, in the neutral form. Texts of ours are left out: a notice inside a message
+ * The messages that the model would see, in the neutral form. Plimsoll's own texts are left out: a notice inside a message
  * does not make it one in which the user spoke.
  */
 export async function see(world: SeeingWorld, draft: Draft, sized: Sized): Promise<Seen> {
-  const { path, wire, targets } = draft;
-  const { gaps, replacements, pins, expansions } = sized.view;
-  // What is shown in more words than the client's cannot be shortened by the client's words.
-  const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
-  const replaced = new Map(
-    [...replacements].map(([index, parts]) => [
-      index,
-      replaceParts(wire, path.contentAt(index), parts),
-    ]),
-  );
-  const sizes = await world.facts.learn(wire, [...replaced.values()], targets[0].ruler);
-  const tokensOf = new Map([...replaced.keys()].map((index, at) => [index, sizes[at]?.tokens]));
-  const newFrom = startOfNew(draft);
-  // An edit on what the client rewrites with every request would be lost with the next one.
-  const stable = stableLength(path, draft.branch);
-  const isKept = (index: number): boolean => index >= stable || isInside(fixed, index);
-  const seen: number[] = [];
-  const messages: SeenMessage[] = [];
-  for (let index = 0; index < path.length; index++) {
-    const bytes = replaced.get(index) ?? path.contentAt(index);
-    const message = isInside(gaps, index) ? undefined : decoded(wire, bytes);
-    if (message === undefined) continue;
-    const whole = path.sumOf({ first: index, last: index }).tokens;
-    const isFixed = isKept(index) || isUnseen(message, index - newFrom);
-    seen.push(index);
-    messages.push({
-      message,
-      tokens: tokensOf.get(index) ?? whole,
-      bytes: bytes.length,
-      isPinned: isFixed || isInside(pins, index),
-      mayGiveWay: !isFixed,
-      number: path.seqAt(index) ?? index,
-      ...originalOf(replaced.has(index) ? decoded(wire, path.contentAt(index)) : undefined, whole),
-    });
-    if (index % messagesPerTick === 0) await nextTick();
-  }
+  const shortened = await shortenedIn(world.facts, draft, sized.view);
+  const { seen, messages } = await shownMessages(draft, sized.view, shortened);
   const units = splitUnits(
     messages.map(({ message }) => message),
     world.areas,
@@ -80,12 +46,80 @@ export async function see(world: SeeingWorld, draft: Draft, sized: Sized): Promi
     tokens: sized.measured.total,
     mustAlternate: ownTextStands(draft) === "inside",
     hasArchive: world.hasArchive !== false,
-    weigh: (wanted) => world.facts.weigh(wanted, targets[0].ruler),
+    weigh: (wanted) => world.facts.weigh(wanted, draft.targets[0].ruler),
     ...ownToolsOf(draft, sized),
     ...summaryOf(sized),
     ...preparedFor(draft),
   };
   return { conversation, seen };
+}
+
+/** A message of which an edit has replaced some parts. */
+interface Shortened {
+  readonly bytes: Uint8Array;
+  readonly tokens: number | undefined;
+}
+
+/** By path index. */
+async function shortenedIn(
+  facts: Pick<FactsReader, "learn">,
+  { path, wire, targets }: Draft,
+  { replacements }: View,
+): Promise<ReadonlyMap<number, Shortened>> {
+  const replaced = [...replacements].map(([index, parts]) => ({
+    index,
+    bytes: replaceParts(wire, path.contentAt(index), parts),
+  }));
+  const bodies = replaced.map(({ bytes }) => bytes);
+  const sizes = await facts.learn(wire, bodies, targets[0].ruler);
+  return new Map(
+    replaced.map(({ index, bytes }, at) => [index, { bytes, tokens: sizes[at]?.tokens }]),
+  );
+}
+
+async function shownMessages(
+  draft: Draft,
+  view: View,
+  shortened: ReadonlyMap<number, Shortened>,
+): Promise<{ readonly seen: readonly number[]; readonly messages: readonly SeenMessage[] }> {
+  const { path, wire } = draft;
+  const isFixed = fixedOn(draft, view);
+  const seen: number[] = [];
+  const messages: SeenMessage[] = [];
+  for (let index = 0; index < path.length; index++) {
+    const short = shortened.get(index);
+    const bytes = short?.bytes ?? path.contentAt(index);
+    const message = isInside(view.gaps, index) ? undefined : decoded(wire, bytes);
+    if (message === undefined) continue;
+    const whole = path.sumOf({ first: index, last: index }).tokens;
+    const mayGiveWay = !isFixed(index, message);
+    seen.push(index);
+    messages.push({
+      message,
+      tokens: short?.tokens ?? whole,
+      bytes: bytes.length,
+      isPinned: !mayGiveWay || isInside(view.pins, index),
+      mayGiveWay,
+      number: path.seqAt(index) ?? index,
+      ...originalOf(short && decoded(wire, path.contentAt(index)), whole),
+    });
+    if (index % messagesPerTick === 0) await nextTick();
+  }
+  return { seen, messages };
+}
+
+/** Whether no strategy may touch a message, whatever it is worth. */
+function fixedOn(
+  draft: Draft,
+  { pins, expansions }: View,
+): (index: number, message: Message) => boolean {
+  // A message that the view shows in more words than the client's cannot be shortened by the client's words.
+  const fixed = [...pins.filter(({ isByHand }) => isByHand), ...expansions];
+  // The client rewrites what is behind this with every request: an edit on that would be lost with the next one.
+  const stable = stableLength(draft.path, draft.branch);
+  const newFrom = startOfNew(draft);
+  return (index, message) =>
+    index >= stable || isInside(fixed, index) || isUnseen(message, index - newFrom);
 }
 
 function originalOf(message: Message | undefined, tokens: number): Pick<SeenMessage, "original"> {

@@ -3,11 +3,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Projection } from "../../budget/counters.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
-import type { Count } from "../../budget/tokenizer.ts";
 import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Wire, WireEdit } from "../../wire/format/wire.ts";
-import type { BranchState, SessionLog } from "../log/log.ts";
+import type { BranchState, LogMessage, SessionLog } from "../log/log.ts";
 import type { Path, Sum } from "../log/path.ts";
 import { type View, wholeView } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
@@ -96,10 +95,9 @@ export interface Sized {
   readonly tools: ShownTools;
 }
 
-const manyElements = 250;
-
+/** The messages of a view are the client's own, with patches: only these are read and counted. */
 export async function sizeView(
-  facts: FactsReader,
+  facts: Pick<FactsReader, "learn">,
   draft: Draft,
   view: View,
   lastWords?: string,
@@ -110,35 +108,55 @@ export async function sizeView(
       ? draft.tools.list
       : await toolsOf(offerIn(draft), view, draft.measured);
   const patches = renderView(view, draft.path, renderingOf(draft, { tools, lastWords }));
-  const { sum } = draft;
   const measured = withTools(draft.measured, count);
-  if (patches.length === 0) return { view, patches, measured, ...sum, tools };
+  if (patches.length === 0) return { view, patches, measured, ...draft.sum, tools };
+  const added = await learnAdded(facts, draft, patches);
+  const left = sumWithout(draft, patches);
+  return {
+    view,
+    patches,
+    measured: withMessages(measured, draft, { left, added }),
+    bytes: added.reduce((all, message) => all + message.bytes, left.bytes),
+    media: added.reduce((all, message) => all + (message.media ?? 0), left.media),
+    tools,
+  };
+}
+
+const manyElements = 250;
+
+/** What the patches bring, message by message. */
+async function learnAdded(
+  facts: Pick<FactsReader, "learn">,
+  { wire, targets: [target] }: Draft,
+  patches: readonly Patch[],
+): Promise<readonly LogMessage[]> {
   const elements = patches.flatMap((patch) => patch.elements);
-  // They were just written; to read them takes as long again.
+  // Plimsoll has just written them; to read them takes as long again.
   if (elements.length > manyElements) await nextTurn();
-  const added = await facts.learn(draft.wire, elements, draft.targets[0].ruler);
+  return facts.learn(wire, elements, target.ruler);
+}
+
+/** What the patches leave of the client's messages. */
+function sumWithout({ path, sum }: Draft, patches: readonly Patch[]): Sum {
   let { tokens, bytes, media } = sum;
   for (const { first, end } of patches) {
-    const removed = draft.path.sumOf({ first, last: end - 1 });
+    const removed = path.sumOf({ first, last: end - 1 });
     tokens -= removed.tokens;
     bytes -= removed.bytes;
     media -= removed.media;
   }
-  const { components } = measured;
-  // System prompts that stand among the messages were measured apart.
+  return { tokens, bytes, media };
+}
+
+function withMessages(
+  { components }: Measurement,
+  { sum }: Draft,
+  { left, added }: { readonly left: Sum; readonly added: readonly LogMessage[] },
+): Measurement {
+  // System prompts that are among the messages were measured apart.
   const apart = components.conversation.tokens - sum.tokens;
-  const conversation: Count = addCounts([
-    { ...components.conversation, tokens: tokens + apart },
-    ...added,
-  ]);
-  return {
-    view,
-    patches,
-    measured: measurement({ ...components, conversation }),
-    bytes: added.reduce((all, message) => all + message.bytes, bytes),
-    media: added.reduce((all, message) => all + (message.media ?? 0), media),
-    tools,
-  };
+  const ofClient = { ...components.conversation, tokens: left.tokens + apart };
+  return measurement({ ...components, conversation: addCounts([ofClient, ...added]) });
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */

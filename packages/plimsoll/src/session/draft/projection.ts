@@ -1,5 +1,6 @@
 /** What a request would come to as its provider counts, and what the guard says to that. */
 
+import type { ByComponent } from "../../budget/calibrate.ts";
 import type { Projection } from "../../budget/counters.ts";
 import {
   effectiveLimit,
@@ -13,12 +14,13 @@ import {
 import type { Measurement } from "../../budget/measure.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
+import type { Basis } from "../log/memory.ts";
 import { byComponent, type Calibrations } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Draft, Sized } from "./draft.ts";
 
-interface World {
-  readonly config: Config;
+/** Whoever asks how a provider counts. */
+export interface CalibrationWorld {
   readonly calibrations: Calibrations;
 }
 
@@ -30,7 +32,10 @@ export interface Guard {
   readonly limit: number;
 }
 
-export function guardOf({ config }: World, { targets, who }: Draft): Guard {
+export function guardOf(
+  { config }: { readonly config: Config },
+  { targets, who }: Pick<Draft, "targets" | "who">,
+): Guard {
   const own = ownLimitsOf(config, who);
   const [first, ...others] = targets;
   return {
@@ -56,7 +61,12 @@ export interface JudgedView {
 }
 
 /** A view as the provider would count it, whether it was sent before or not. */
-export function judged(world: World, draft: Draft, sized: Sized, guard: Guard): JudgedView {
+export function judged(
+  world: CalibrationWorld,
+  draft: Draft,
+  sized: Sized,
+  guard: Guard,
+): JudgedView {
   const [target] = draft.targets;
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
@@ -76,47 +86,86 @@ interface Counted {
 }
 
 /**
- * What was reported counts, and only the difference since then is estimated. Where more was taken out than was added, the
- * corrected estimate counts if it is higher: a report says little of what is left of a request.
+ * What the provider has counted of this conversation is the truth, and Plimsoll estimates only the change since then. Before
+ * the first report of this target all of it is an estimate.
  */
-function projectionOf(world: World, draft: Draft, counted: Counted): Projection {
-  const { branch, log } = draft;
+function projectionOf(world: CalibrationWorld, draft: Draft, counted: Counted): Projection {
   const [target] = draft.targets;
-  const { measurement } = counted;
-  const isGuess = !world.calibrations.isReported(log, target);
-  const least = leastOf(counted, isGuess);
-  const factors = world.calibrations.factors(log, target);
-  const head = Math.ceil(
-    measurement.total - measurement.conversation + firstWordsTokens(draft) * factors.conversation,
+  const { basis } = draft.branch.memory;
+  const estimate = estimateOf(world, draft, counted);
+  const isReported = basis !== undefined && basis.target === target.key;
+  return withCare(
+    target,
+    isReported
+      ? projectionFrom(world, draft, { basis, measured: counted.measured, estimate })
+      : estimate,
   );
-  const { total } = measurement;
-  const plain = { tokens: total, least, most: total, head, isGuess };
-  const { basis } = branch.memory;
-  if (basis === undefined || basis.target !== target.key) return withCare(target, plain);
-  const now = byComponent(counted.measured);
-  const [system, tools, conversation] = [
-    (now.system - basis.estimated.system) * factors.system,
-    (now.tools - basis.estimated.tools) * factors.tools,
-    (now.conversation - basis.estimated.conversation) * factors.conversation,
-  ];
-  const added = Math.ceil(system + tools + conversation);
-  const tokens = basis.inputTokens + added;
-  const parts = [system, tools, conversation];
-  const hasShrunk = Math.min(...parts) < 0;
-  const leastAdded = parts.reduce((sum, part) => sum + lowest(part), 0);
-  const likely = hasShrunk || target.cutsSilently ? Math.max(tokens, total) : tokens;
-  const steeper = world.calibrations.steepest(log, target) / factors.conversation;
-  return withCare(target, {
-    tokens: likely,
-    most: likely + Math.ceil(Math.max(0, conversation) * (steeper - 1)),
-    least: Math.max(least, Math.floor(basis.inputTokens + leastAdded)),
-    head,
-    // The provider has counted what this request continues.
-    isGuess: false,
-  });
 }
 
-/** What was added may be less than we think, and what was taken out more. */
+/** Plimsoll's own count, corrected by what the provider reported of other requests. */
+function estimateOf(
+  { calibrations }: CalibrationWorld,
+  draft: Draft,
+  counted: Counted,
+): Projection {
+  const { log, targets } = draft;
+  const { total, conversation } = counted.measurement;
+  const isGuess = !calibrations.isReported(log, targets[0]);
+  const factors = calibrations.factors(log, targets[0]);
+  return {
+    tokens: total,
+    least: leastOf(counted, isGuess),
+    most: total,
+    head: Math.ceil(total - conversation + firstWordsTokens(draft) * factors.conversation),
+    isGuess,
+  };
+}
+
+interface Reported {
+  /** The last request that the provider has counted. */
+  readonly basis: Basis;
+  /** The request now, before correction. */
+  readonly measured: Measurement;
+  readonly estimate: Projection;
+}
+
+/**
+ * The provider's last count, and the change since then. Where more was taken out than was added, the estimate counts if it is
+ * higher: a report says little of what is left of a request.
+ */
+function projectionFrom(
+  { calibrations }: CalibrationWorld,
+  { log, targets: [target] }: Draft,
+  { basis, measured, estimate }: Reported,
+): Projection {
+  const factors = calibrations.factors(log, target);
+  const change = changeSince(basis, byComponent(measured), factors);
+  const changes = [change.system, change.tools, change.conversation];
+  const hasShrunk = Math.min(...changes) < 0;
+  const tokens = basis.inputTokens + Math.ceil(change.system + change.tools + change.conversation);
+  const likely = hasShrunk || target.cutsSilently ? Math.max(tokens, estimate.tokens) : tokens;
+  const steeper = calibrations.steepest(log, target) / factors.conversation;
+  const leastAdded = changes.reduce((sum, part) => sum + lowest(part), 0);
+  return {
+    tokens: likely,
+    most: likely + Math.ceil(Math.max(0, change.conversation) * (steeper - 1)),
+    least: Math.max(estimate.least, Math.floor(basis.inputTokens + leastAdded)),
+    head: estimate.head,
+    // The provider has counted what this request continues.
+    isGuess: false,
+  };
+}
+
+/** By component, in the provider's tokens; less than nothing where something was taken out. */
+function changeSince({ estimated }: Basis, now: ByComponent, factors: ByComponent): ByComponent {
+  return {
+    system: (now.system - estimated.system) * factors.system,
+    tools: (now.tools - estimated.tools) * factors.tools,
+    conversation: (now.conversation - estimated.conversation) * factors.conversation,
+  };
+}
+
+/** What was added may be less than Plimsoll estimates, and what was taken out more. */
 function lowest(tokens: number): number {
   return tokens < 0 ? tokens * doubt.unreported : tokens / doubt.unreported;
 }
@@ -134,8 +183,8 @@ function leastOf({ measured, measurement }: Counted, isGuess: boolean): number {
 
 const componentNames = ["system", "skills", "tools", "conversation"] as const;
 
-/** What the user said first, in our tokens: no strategy takes it out. */
-export function firstWordsTokens({ path, log }: Draft): number {
+/** What the user said first, in Plimsoll's tokens: no strategy takes it out. */
+export function firstWordsTokens({ path, log }: Pick<Draft, "path" | "log">): number {
   for (let index = 0; index < Math.min(path.length, firstWordsWithin); index++) {
     if (log.nodes.get(path.seqAt(index) ?? -1)?.role === "user")
       return path.sumOf({ first: index, last: index }).tokens;

@@ -49,26 +49,43 @@ export function renderView(
 ): readonly Patch[] {
   const canvas = new Canvas(conversation, rendering, view.gaps);
   for (const [index, replacements] of view.replacements) canvas.replace(index, replacements);
-  const places = [
-    ...view.gaps.map((gap) => ({ at: gap.last, gap, text: gap.text })),
-    ...[...view.notes].flatMap(([at, texts]) =>
-      texts.map((text) => ({ at, gap: undefined, text })),
-    ),
-  ].toSorted((left, right) => left.at - right.at);
-  for (const { at, gap, text } of places) {
+  for (const { at, gap, text } of ownTextsIn(view)) {
     if (gap === undefined) canvas.note(at, { text });
     else canvas.gap(gap);
   }
   if (rendering.lastWords !== undefined)
     canvas.note(conversation.length - 1, { text: rendering.lastWords });
-  // Last, because what is owed of our results joins the next message as it stands then.
-  const isPlain = rendering.isPlain === true;
-  const { isNative } = rendering;
-  const isSearched = isNative === undefined || (isNative && view.tools !== undefined);
-  for (const expansion of isPlain ? [] : view.expansions) canvas.expand(expansion, isSearched);
-  const contracted = isPlain ? [...view.expansions, ...view.contractions] : view.contractions;
-  for (const contraction of contracted) canvas.contract(contraction);
+  // Last, because results of Plimsoll's own tools may join the next message as it is then.
+  renderAnswers(canvas, view, rendering);
   return canvas.patches();
+}
+
+interface PlacedText {
+  /** The message that it follows. */
+  readonly at: number;
+  readonly text: string;
+  /** What it takes the place of; undefined: it is a note. */
+  readonly gap: Gap | undefined;
+}
+
+/** Plimsoll's own texts, in the order of the conversation. */
+function ownTextsIn({ gaps, notes }: View): readonly PlacedText[] {
+  return [
+    ...gaps.map((gap) => ({ at: gap.last, gap, text: gap.text })),
+    ...[...notes].flatMap(([at, texts]) => texts.map((text) => ({ at, gap: undefined, text }))),
+  ].toSorted((left, right) => left.at - right.at);
+}
+
+/** Answers in more words than the client knows of, or in the client's words again. */
+function renderAnswers(
+  canvas: Canvas,
+  { expansions, contractions, tools }: View,
+  { isPlain = false, isNative }: Rendering,
+): void {
+  const isSearched = isNative === undefined || (isNative && tools !== undefined);
+  for (const expansion of isPlain ? [] : expansions) canvas.expand(expansion, isSearched);
+  const contracted = isPlain ? [...expansions, ...contractions] : contractions;
+  for (const contraction of contracted) canvas.contract(contraction);
 }
 
 /** The message with other words in some of its parts; what cannot be replaced stays. */

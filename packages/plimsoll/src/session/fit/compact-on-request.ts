@@ -20,17 +20,10 @@ export async function compactAsAsked(
   draft: Draft,
   before: Fitted,
 ): Promise<CompactedAsAsked> {
-  const { log, branch, path } = draft;
+  const { log } = draft;
   const known = new Set(log.edits.map(({ seq }) => seq));
   const shownBefore = shownMessages(draft);
-  const start = await sizeView(world.facts, draft, viewOf(log, branch, path));
-  const guard = guardOf(world, draft);
-  const after = await compactTurn(world, draft, start, {
-    guard,
-    before: judged(world, draft, start, guard),
-    isOverMedia: false,
-    mostTokens: Math.floor(start.measured.total * mostShare),
-  });
+  const after = await compactedByWish(world, draft);
   const made = log.edits.filter(({ seq }) => !known.has(seq));
   // What does not help is not sent.
   const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
@@ -39,14 +32,25 @@ export async function compactAsAsked(
       fitted: before,
       text: "Nothing was taken out: the conversation is short, or what is left must stay.",
     };
+  const tokens = `${before.tokensAfter} → ${after.tokensAfter} tokens`;
+  const messages = `${shownBefore} → ${shownMessages(draft)} messages in the window`;
   const strategies = [...new Set(made.map(({ strategy }) => strategy))].join(", ");
-  const { tokensAfter: from } = before;
-  const { tokensAfter: to } = after;
-  const shown = shownMessages({ log, branch, path });
   return {
     fitted: after,
-    text: `Compacted: ${from} → ${to} tokens, ${shownBefore} → ${shown} messages in the window (${strategies}). Everything stays readable under its handle.`,
+    text: `Compacted: ${tokens}, ${messages} (${strategies}). Everything stays readable under its handle.`,
   };
+}
+
+async function compactedByWish(world: FitWorld, draft: Draft): Promise<Fitted> {
+  const { log, branch, path } = draft;
+  const start = await sizeView(world.facts, draft, viewOf(log, branch, path));
+  const guard = guardOf(world, draft);
+  return compactTurn(world, draft, start, {
+    guard,
+    before: judged(world, draft, start, guard),
+    isOverMedia: false,
+    mostTokens: Math.floor(start.measured.total * mostShare),
+  });
 }
 
 function shownMessages({ log, branch, path }: Pick<Draft, "log" | "branch" | "path">): number {

@@ -16,17 +16,17 @@ import {
 import type { OwnTools } from "../../offload/own-tools.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
-import { guardOf } from "../draft/projection.ts";
-import { commit, propose } from "../draft/propose-edits.ts";
+import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
+import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
+import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { anchorOf, indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
 import { isAnchoredOn } from "../log/view.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
 import { isNeeded, type OwnOffer } from "../tools/own-tools-offer.ts";
-import type { Compaction, CompactionWorld } from "./compaction.ts";
-import type { FitWorld } from "./last-resort.ts";
+import type { Compaction } from "./compaction.ts";
 
 const usualShare = 0.1;
 /** The note of a choice that holds nothing back. */
@@ -41,7 +41,11 @@ export function mostToolTokens({ agent }: Config, limitTokens: number): number {
   return Math.floor(limitTokens * (agent?.tool_deferral_threshold ?? usualShare));
 }
 
-/** What is left of it for tools that may be held back, beside all others and ours. */
+function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
+  return mostToolTokens(world.config, guardOf(world, draft).limit);
+}
+
+/** What is left of it for tools that may be held back, beside all others and Plimsoll's own. */
 export async function roomFor(
   { catalogue, own }: Held,
   { wire }: Pick<Draft, "wire">,
@@ -54,14 +58,18 @@ export async function roomFor(
   return { tokens: tokens - least.count.tokens, count: most - (least.elements.length - held) };
 }
 
-/** A request's tools, and ours beside them. */
+/** A request's tools, and Plimsoll's own beside them. */
 export interface Held {
   readonly catalogue: Catalogue;
   readonly own: OwnTools;
 }
 
+interface ToolWorld extends ProposalWorld, EditStore {
+  readonly config: Config;
+}
+
 /** Contract: never rejects; where it cannot be done all tools are told. */
-export async function deferTools(world: FitWorld, draft: Draft): Promise<void> {
+export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> {
   const { log, branch, path } = draft;
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
@@ -72,7 +80,7 @@ export async function deferTools(world: FitWorld, draft: Draft): Promise<void> {
   )
     return;
   const { tools: told } = viewOf(log, branch, path);
-  const most = mostToolTokens(world.config, guardOf(world, draft).limit);
+  const most = mostIn(world, draft);
   const wish = await wishFor(draft, { offer, catalogue, most, told });
   if (wish === "as it is") return;
   const choosing = { catalogue, own: offer.own, most, lastUse: await lastUses(draft, told) };
@@ -145,7 +153,7 @@ interface Committing {
 
 /** What would not be valid is not tried again with this catalogue. */
 async function commitTelling(
-  world: FitWorld,
+  world: ProposalWorld & EditStore,
   draft: Draft,
   { catalogue, chosen, all }: Committing,
 ): Promise<void> {
@@ -219,32 +227,46 @@ function tellingOf(catalogue: Catalogue, own: OwnTools, told: ToldTools): Tellin
 }
 
 /**
- * A request that leaves the model no free choice has none of our tools, so nothing could be found: it is told of everything, as
- * long as that fits. Else of what is told otherwise, and of what its choice names.
+ * A request that leaves the model no free choice has none of Plimsoll's tools, so the model could find nothing: it is told of
+ * everything, as long as that fits. Else of what is told otherwise, and of what the client's choice names.
  */
 export async function withFewerTools(
-  world: FitWorld,
+  world: ForcedWorld,
   draft: Draft,
   { offer, wanted }: { readonly offer: OwnOffer | undefined; readonly wanted: readonly string[] },
 ): Promise<Draft> {
-  const { log, branch, path, measured, targets } = draft;
   const plain: Draft = { ...draft, tools: { kind: "none" } };
   const catalogue = offer?.catalogue;
   if (offer === undefined || catalogue === undefined) return plain;
-  const guard = guardOf(world, draft);
-  const { total } = world.calibrations.correct(log, targets[0], measured);
-  const maxTools = draft.wire.tools.max ?? Number.POSITIVE_INFINITY;
-  const isFitting = total <= guard.limit * guard.thresholds.compact;
-  if (isFitting && catalogue.tools.length <= maxTools) return plain;
-  const most = mostToolTokens(world.config, guard.limit);
-  const told =
-    viewOf(log, branch, path).tools ??
-    (await chooseWithin(draft, { catalogue, own: offer.own, most, lastUse: await lastUses(draft) }))
-      .telling;
+  if (isFittingWhole(world, draft, catalogue)) return plain;
+  const told = await toldOtherwise(world, draft, { catalogue, own: offer.own });
   const loaded = [...told.loaded, ...wanted.filter((name) => !told.kept.includes(name))];
   const list = await catalogue.listWithoutOurs({ ...told, loaded: [...new Set(loaded)] });
   const shown = { tools: { elements: list.elements, isWhole: true }, count: list.count };
   return { ...draft, tools: { kind: "forced", list: shown } };
+}
+
+type ForcedWorld = CalibrationWorld & Pick<ToolWorld, "config">;
+
+/** The request has room with all of its tools, and they are not more than the provider takes. */
+function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue): boolean {
+  const { limit, thresholds } = guardOf(world, draft);
+  const { total } = world.calibrations.correct(draft.log, draft.targets[0], draft.measured);
+  const maxTools = draft.wire.tools.max ?? Number.POSITIVE_INFINITY;
+  return total <= limit * thresholds.compact && tools.length <= maxTools;
+}
+
+/** What the model is told where it has a free choice. */
+async function toldOtherwise(
+  world: Pick<ToolWorld, "config">,
+  draft: Draft,
+  held: Held,
+): Promise<Telling> {
+  const { tools } = viewOf(draft.log, draft.branch, draft.path);
+  if (tools !== undefined) return tools;
+  const most = mostIn(world, draft);
+  const { telling } = await chooseWithin(draft, { ...held, most, lastUse: await lastUses(draft) });
+  return telling;
 }
 
 /** By its place among all calls of the conversation; what was only found counts as called before all others. */
@@ -290,7 +312,7 @@ export function toolsEdit(
  * then on, and those that were never called are held back again. Without any that were found nothing changes.
  */
 export async function toldAnew(
-  world: FitWorld & CompactionWorld,
+  world: ProposalWorld & Pick<ToolWorld, "config">,
   draft: Draft,
   compaction: Compaction,
 ): Promise<Compaction> {
@@ -304,7 +326,7 @@ export async function toldAnew(
   // What was found last is about to be called.
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
-  const most = mostToolTokens(world.config, guardOf(world, draft).limit);
+  const most = mostIn(world, draft);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
   const edit: NewEdit = {
     ...toolsEdit(draft, chosen.telling, {

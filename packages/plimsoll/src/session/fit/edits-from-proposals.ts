@@ -7,7 +7,8 @@ import { Steps } from "../../message/steps.ts";
 import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
 import { sha256 } from "../../store/body.ts";
 import type { ArchiveRecord, ArchiveSource, NodeRecord, Wording } from "../../store/store.ts";
-import type { Wire } from "../../wire/format/wire.ts";
+import type { PartPlace, Wire } from "../../wire/format/wire.ts";
+import type { Draft } from "../draft/draft.ts";
 import { partContent } from "../log/archive.ts";
 import type { SessionLog } from "../log/log.ts";
 import { lastTouched, type Path } from "../log/path.ts";
@@ -34,6 +35,14 @@ export interface MadeEdits {
   readonly edits: readonly NewEdit[];
   readonly archive: readonly ArchiveRecord[];
   readonly wordings: readonly Wording[];
+}
+
+/** What edits on a draft have of it. */
+export function makingOn(
+  { log, branch, wire, path, turn }: Draft,
+  others: Omit<EditMaking, "log" | "branch" | "wire" | "path" | "step" | "at">,
+): EditMaking {
+  return { log, branch: branch.record.id, wire, path, step: turn.id, at: turn.at, ...others };
 }
 
 /** Seekable: so many messages are read to find one place in what was taken out. */
@@ -172,63 +181,89 @@ function summaryAction(
   };
 }
 
+type ReplaceProposal = Extract<Proposal, { kind: "replace" }>;
+
 function replaceAction(
   making: EditMaking,
-  proposal: Extract<Proposal, { kind: "replace" }>,
+  proposal: ReplaceProposal,
   shared: SharedEntry | undefined,
 ): MadeAction | undefined {
-  const { path, seen } = making;
-  const index = seen[proposal.message] ?? -1;
-  const chain = path.chainAt(index);
-  const seq = path.seqAt(index);
-  if (chain === undefined || seq === undefined) return undefined;
-  const { part, inner } = proposal;
-  const source = { kind: "part", seq, part, ...(inner === undefined ? {} : { inner }) } as const;
-  const node = making.log.nodes.get(seq);
-  const isStored = node === undefined || making.wordings.has(seq);
-  const wording = isStored ? undefined : wordingOf(making, index, node);
-  const { tokens } = path.sumOf({ first: index, last: index });
-  const place = { part, ...(inner === undefined ? {} : { inner }) };
-  const content = partContent(making.wire, path.contentAt(index), place);
-  if (content === undefined) return undefined;
+  const taken = partTaken(making, proposal);
+  if (taken === undefined) return undefined;
+  const { chain, place, tokens } = taken;
   if (shared !== undefined) {
     const { handle } = shared.entry;
     const text = proposal.textFor({ handle, messages: 1, tokens });
     return { action: { kind: "replace", chain, ...place, text, handle }, tokens };
   }
-  const entry = entryFor(making, source, `${chain}\0${part}\0${inner ?? ""}`, content.length);
+  const entry = partEntry(making, taken);
   const text = ownText(making, proposal, { entry, messages: 1, tokens });
   return {
     action: { kind: "replace", chain, ...place, text, handle: entry.handle },
     entry,
-    wordings: wording === undefined ? [] : [wording],
+    wordings: partWordings(making, taken),
     tokens,
   };
 }
 
+/** One part of a message. */
+interface TakenPart {
+  /** Of the message, on the path and in the log. */
+  readonly index: number;
+  readonly seq: number;
+  readonly chain: string;
+  readonly place: PartPlace;
+  readonly bytes: number;
+  /** Of the whole message. */
+  readonly tokens: number;
+}
+
+/** Undefined: it is not in the log, or the message has no such part. */
+function partTaken(
+  { path, seen, wire }: EditMaking,
+  { message, part, inner }: ReplaceProposal,
+): TakenPart | undefined {
+  const index = seen[message] ?? -1;
+  const chain = path.chainAt(index);
+  const seq = path.seqAt(index);
+  if (chain === undefined || seq === undefined) return undefined;
+  const place = { part, ...(inner === undefined ? {} : { inner }) };
+  const content = partContent(wire, path.contentAt(index), place);
+  if (content === undefined) return undefined;
+  const { tokens } = path.sumOf({ first: index, last: index });
+  return { index, seq, chain, place, bytes: content.length, tokens };
+}
+
+function partEntry(making: EditMaking, { seq, chain, place, bytes }: TakenPart): ArchiveRecord {
+  const name = `${chain}\0${place.part}\0${place.inner ?? ""}`;
+  return entryFor(making, { kind: "part", seq, ...place }, name, bytes);
+}
+
+function partWordings(making: EditMaking, { index, seq }: TakenPart): readonly Wording[] {
+  const node = making.log.nodes.get(seq);
+  if (node === undefined || making.wordings.has(seq)) return [];
+  const wording = wordingOf(making, index, node);
+  return wording === undefined ? [] : [wording];
+}
+
+type RangeProposal = Extract<Proposal, { kind: "remove" | "fold" }>;
+
 function rangeAction(
   making: EditMaking,
-  proposal: Extract<Proposal, { kind: "remove" | "fold" }>,
+  proposal: RangeProposal,
   shared: SharedEntry | undefined,
 ): MadeAction | undefined {
-  const { path } = making;
-  const stretch = withGaps(making, proposal);
-  if (stretch === undefined) return undefined;
-  const first = path.chainAt(stretch.first);
-  const last = path.chainAt(stretch.last);
-  if (first === undefined || last === undefined) return undefined;
-  const messages = stretch.last - stretch.first + 1;
-  const { tokens } = path.sumOf(stretch);
+  const taken = rangeTaken(making, proposal);
+  if (taken === undefined) return undefined;
+  const { first, last, messages, tokens } = taken;
   if (shared !== undefined) {
     const { handle } = shared.entry;
     const text = proposal.textFor({ handle, messages, tokens });
     return { action: { kind: proposal.kind, first, last, text, handle }, tokens };
   }
-  const indexes = Array.from({ length: messages }, (_, offset) => stretch.first + offset);
-  const found = sourceOf(making, indexes);
-  if (found === undefined) return undefined;
-  const { source, wordings } = found;
-  const entry = entryFor(making, source, `${first}\0${last}`, bytesOf(source, messages));
+  const archived = archivedRange(making, taken);
+  if (archived === undefined) return undefined;
+  const { entry, wordings } = archived;
   const text = ownText(making, proposal, { entry, messages, tokens });
   return {
     action: { kind: proposal.kind, first, last, text, handle: entry.handle },
@@ -236,6 +271,40 @@ function rangeAction(
     wordings,
     tokens,
   };
+}
+
+/** Whole messages, one behind the other. */
+interface TakenRange {
+  readonly stretch: Stretch;
+  /** The names of the first and the last one. */
+  readonly first: string;
+  readonly last: string;
+  readonly messages: number;
+  readonly tokens: number;
+}
+
+function rangeTaken(making: EditMaking, proposal: RangeProposal): TakenRange | undefined {
+  const { path } = making;
+  const stretch = withGaps(making, proposal);
+  if (stretch === undefined) return undefined;
+  const first = path.chainAt(stretch.first);
+  const last = path.chainAt(stretch.last);
+  if (first === undefined || last === undefined) return undefined;
+  const messages = stretch.last - stretch.first + 1;
+  return { stretch, first, last, messages, tokens: path.sumOf(stretch).tokens };
+}
+
+/** Undefined: some of it is not in the log. */
+function archivedRange(
+  making: EditMaking,
+  { stretch, first, last, messages }: TakenRange,
+): Pick<SharedEntry, "entry" | "wordings"> | undefined {
+  const indexes = Array.from({ length: messages }, (_, offset) => stretch.first + offset);
+  const found = sourceOf(making, indexes);
+  if (found === undefined) return undefined;
+  const { source, wordings } = found;
+  const entry = entryFor(making, source, `${first}\0${last}`, bytesOf(source, messages));
+  return { entry, wordings };
 }
 
 /** A gap right before or behind becomes part of the new one: one notice in one place. */

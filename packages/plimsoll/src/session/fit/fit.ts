@@ -7,9 +7,17 @@
  * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
  */
 
-import { effectiveLimit, judgeAfter, type Verdict } from "../../budget/guard.ts";
+import { effectiveLimit, judgeAfter } from "../../budget/guard.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
-import { asGuarded, type Guard, guardOf, type JudgedView, judged } from "../draft/projection.ts";
+import {
+  asGuarded,
+  type CalibrationWorld,
+  type Guard,
+  guardOf,
+  type JudgedView,
+  judged,
+} from "../draft/projection.ts";
+import type { ProposalWorld } from "../draft/propose-edits.ts";
 import { judge, judgeAgain } from "../draft/validate-view.ts";
 import { remember } from "../log/log.ts";
 import { type BranchMemory, isSameMark } from "../log/memory.ts";
@@ -28,13 +36,14 @@ import {
   outcomeOf,
   outputToSend,
 } from "./last-resort.ts";
+import type { Compacting } from "./make-smaller.ts";
 import { offloadFresh } from "./offload-fresh-results.ts";
 import { prepareSummary } from "./prepare-summary.ts";
 import { addNote } from "./warn-model.ts";
 import { type Timing, timingOf, waits } from "./when-to-compact.ts";
 import { mustRecover } from "./when-to-recover.ts";
 
-/** Nothing was found to take out: not tried again before the request has grown by this. */
+/** Where Plimsoll found nothing to take out, it does not try again before the request has grown by this. */
 const growthBeforeRetry = 1.03;
 
 /** An answer that was cut off for lack of room gets this much more. */
@@ -47,50 +56,70 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   const before = judged(world, draft, start, guard);
   debugGuard(world.debug, draft, { ...before, own: guard.own });
   const { verdict } = before;
-  if (verdict.kind === "skip") {
-    const target = draft.targets.find(({ key }) => key === verdict.target) ?? draft.targets[0];
-    const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
-    const there = { ...before, limit, isBesideHead: false };
-    return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
-  }
-  const isOverMedia = hasTooMuchMedia(draft, start);
-  const { branch, log } = draft;
-  remember(branch, { kind: "fitting" });
-  const isCut = branch.memory.mustCompact === true;
-  const isAfresh = mustRecover(log, branch, world.now()) !== undefined;
-  if (isCut || isOverMedia || isAfresh) {
-    const mostTokens = isCut ? Math.floor(start.measured.total * afterCutOff) : undefined;
-    const goal = mostTokens === undefined ? {} : { mostTokens };
-    return compactTurn(world, draft, start, { guard, before, isOverMedia, ...goal });
-  }
-  const isStuck =
-    isLetGo(guard, before) ||
-    isExhausted(draft, verdict, before) ||
-    isWaiting(draft, guard, before);
-  const timing = isStuck ? waits : timingOf(world, draft, start, { guard, before });
+  if (verdict.kind === "skip")
+    return toOtherTarget(draft, start, verdict.target, { guard, before });
+  remember(draft.branch, { kind: "fitting" });
+  const due = dueAnyway(world, draft, start);
+  if (due !== undefined) return compactTurn(world, draft, start, { guard, before, ...due });
+  const timing = isStuck(draft, guard, before)
+    ? waits
+    : timingOf(world, draft, start, { guard, before });
   if (timing.kind === "wait") return settle(world, draft, start, before);
-  return compactTurn(world, draft, start, {
-    guard,
-    before,
-    isOverMedia,
-    timing,
-    ...mostOf(timing),
-  });
+  const most = mostOf(timing);
+  return compactTurn(world, draft, start, { guard, before, isOverMedia: false, timing, ...most });
+}
+
+/** The first model is full, and another one is not: the request goes there, and nothing is taken out. */
+function toOtherTarget(
+  draft: Draft,
+  start: Sized,
+  name: string,
+  { guard, before }: Pick<Compacting, "guard" | "before">,
+): Fitted {
+  const target = draft.targets.find(({ key }) => key === name) ?? draft.targets[0];
+  const limit = effectiveLimit(asGuarded(target), guard.own, before.projection.head);
+  const there = { ...before, limit, isBesideHead: false };
+  return fitted(draft, { ...there, sized: start, target, outcome: "edited" });
+}
+
+/**
+ * A compaction that is due however full the window is: the provider cut the last answer off for lack of room, there are too many
+ * images and documents, or the conversation must start afresh. Undefined: none of these.
+ */
+function dueAnyway(
+  { now }: Pick<FitWorld, "now">,
+  draft: Draft,
+  start: Sized,
+): Pick<Compacting, "isOverMedia" | "mostTokens"> | undefined {
+  const { branch, log } = draft;
+  const isOverMedia = hasTooMuchMedia(draft, start);
+  const isCutOff = branch.memory.mustCompact === true;
+  const isAfresh = mustRecover(log, branch, now()) !== undefined;
+  if (isCutOff) return { isOverMedia, mostTokens: Math.floor(start.measured.total * afterCutOff) };
+  return isOverMedia || isAfresh ? { isOverMedia } : undefined;
+}
+
+/** A compaction would change nothing, or not enough to come with every turn. */
+function isStuck(draft: Draft, guard: Guard, before: JudgedView): boolean {
+  return isLetGo(guard, before) || isExhausted(draft, before) || isWaiting(draft, guard, before);
 }
 
 function mostOf({ mostTokens }: Extract<Timing, { readonly kind: "compact" }>) {
   return mostTokens === undefined ? {} : { mostTokens };
 }
 
+/** What it takes to look at a view: to size it, to judge it, and to say whether it fits. */
+type ViewWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "config">;
+
 /** As the client sent it, whatever it comes to. */
-export async function untouched(world: FitWorld, draft: Draft): Promise<Fitted> {
+export async function untouched(world: ViewWorld, draft: Draft): Promise<Fitted> {
   const sized = await sizeView(world.facts, draft, wholeView);
   const before = judged(world, draft, sized, guardOf(world, draft));
   return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
 }
 
 /** Rung one: what was sent last time, and what is new. An undo or another branch may have made it another view. */
-async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
+async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   const { log, branch, path } = draft;
   const view = viewOf(log, branch, path);
   if (view === wholeView) return sizeView(world.facts, draft, view);
@@ -100,12 +129,12 @@ async function lastValidView(world: FitWorld, draft: Draft): Promise<Sized> {
   if (!isCheckDue(branch.memory)) return sized;
   const judgement = await (isKnown ? judgeAgain : judge)(world, draft, sized);
   if (judgement.kind !== "invalid") return sized;
-  // It is looked at again with the next turn, whatever becomes of this one.
+  // Plimsoll looks at it again with the next turn, whatever becomes of this one.
   remember(branch, { kind: "view-invalid" });
   const whole = await sizeView(world.facts, draft, asSaid(view));
   const { verdict } = judged(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
-    // It was valid once, and nothing else would go: perhaps another cut mends it.
+    // The view was valid once, and nothing else would fit: perhaps another cut mends it.
     reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
     remember(branch, { kind: "must-compact" });
     return sized;
@@ -130,7 +159,7 @@ function isKnownView({ checked }: BranchMemory, view: View): boolean {
   return checked !== undefined && isSameMark(checked.view, markOf(view));
 }
 
-/** The head alone is too much by our count, and the window may hold it all the same. */
+/** The head alone is too much by Plimsoll's count, and the window may hold it all the same. */
 function isLetGo(guard: Guard, { verdict, projection }: JudgedView): boolean {
   return verdict.kind === "head" && judgeAfter({ ...guard, projection }).kind === "fits";
 }
@@ -150,7 +179,8 @@ function isWaiting(
   return hasBudget && limit > budget && projection.tokens < ofWindow;
 }
 
-function isExhausted({ branch }: Draft, verdict: Verdict, { projection }: JudgedView): boolean {
+/** The last compaction found nothing to take out, and the request has hardly grown since. */
+function isExhausted({ branch }: Draft, { verdict, projection }: JudgedView): boolean {
   const { exhaustedTokens } = branch.memory;
   return (
     (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
@@ -209,23 +239,14 @@ export async function refit(
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
   const before = judged(world, draft, start, guard);
-  const [target] = draft.targets;
-  // There was room for the request, and not for as long an answer as it asked for.
-  const { tokens, least } = before.projection;
-  const projection = {
-    ...before.projection,
-    tokens: tokens + lookedUpTokens,
-    least: least + lookedUpTokens,
-  };
-  const isHeld = judgeAfter({ ...guard, projection }).kind !== "refuse";
-  const again = { target, projection: before.projection };
-  const shorter =
-    isBytes || !isHeld ? undefined : shorterAnswer(draft, sent, again, lookedUpTokens);
+  const shorter = isBytes
+    ? undefined
+    : shorterAnswer(draft, sent, { guard, before, lookedUpTokens });
   const isShorter = shorter !== undefined;
-  const isCounted = draft.branch.memory.basis?.inputTokens === before.projection.tokens;
-  const isLong = isCounted && (shorter ?? 0) >= target.limit.reserve * answerShare;
-  if (isShorter && !sent.isFinal && (isLong || before.verdict.kind === "fits"))
+  if (isShorter && !sent.isFinal && isAnswerEnough(draft, before, shorter)) {
+    const [target] = draft.targets;
     return fitted(draft, { ...before, sized: start, target, outcome: sent.outcome });
+  }
   const mostTokens = smallerThan(sent);
   const next = await compactTurn(world, draft, start, {
     guard,
@@ -253,12 +274,36 @@ function smallerThan({ measured, projection }: Fitted): number {
 /** Where the provider has counted the request, an answer of so much of the reserve is worth more than what a compaction takes out. */
 const answerShare = 0.5;
 
+/** With so short an answer the request need not be smaller. */
+function isAnswerEnough(
+  { branch, targets: [target] }: Draft,
+  { projection, verdict }: JudgedView,
+  answerTokens: number,
+): boolean {
+  if (verdict.kind === "fits") return true;
+  const isCounted = branch.memory.basis?.inputTokens === projection.tokens;
+  return isCounted && answerTokens >= target.limit.reserve * answerShare;
+}
+
+interface Refitting {
+  readonly guard: Guard;
+  readonly before: JudgedView;
+  readonly lookedUpTokens: number;
+}
+
+/** The window holds the request, and not as long an answer as it asked for: how long the answer may be. Undefined: no shorter than before. */
 function shorterAnswer(
   draft: Draft,
   sent: Fitted,
-  again: Pick<Fitted, "target" | "projection">,
-  lookedUpTokens: number,
+  { guard, before: { projection }, lookedUpTokens }: Refitting,
 ): number | undefined {
+  const withLookups = {
+    ...projection,
+    tokens: projection.tokens + lookedUpTokens,
+    least: projection.least + lookedUpTokens,
+  };
+  if (judgeAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
+  const again = { target: draft.targets[0], projection };
   const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
   const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;
   return after < before ? after : undefined;

@@ -9,7 +9,8 @@ import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Strategy } from "../../message/strategy.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { type Guard, type JudgedView, judged } from "../draft/projection.ts";
+import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
+import type { ProposalWorld } from "../draft/propose-edits.ts";
 import type { Patch } from "../draft/render.ts";
 import { judge } from "../draft/validate-view.ts";
 import { reportDegraded, reportEnforced } from "../log/report.ts";
@@ -35,6 +36,8 @@ export interface FitWorld extends ReportWorld {
   readonly strategies: readonly Strategy[];
   readonly debug: Debug;
 }
+
+export type LastResortWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "debug">;
 
 /** What to send, and what it comes to. */
 export interface Fitted {
@@ -69,7 +72,7 @@ const finalInstruction =
  * turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
  */
 export async function lastResort(
-  world: FitWorld,
+  world: LastResortWorld,
   draft: Draft,
   sized: Sized,
   { before, guard, isOurs }: { before: JudgedView; guard: Guard; isOurs: boolean },
@@ -122,7 +125,7 @@ const closingShare = 0.25;
 
 /** With the last instruction behind it, where there is room for that. */
 async function closingView(
-  world: FitWorld,
+  world: ProposalWorld,
   draft: Draft,
   sized: Sized,
   projection: Projection,

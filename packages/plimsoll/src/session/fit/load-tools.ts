@@ -1,19 +1,22 @@
 /** `tool_search`: the model looks for tools that it was not told of; what is found can be called from the next round on. */
 
+import type { Config } from "../../config/schema.ts";
 import type { Telling } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
-import { guardOf, judged } from "../draft/projection.ts";
-import { commit, propose } from "../draft/propose-edits.ts";
+import { type CalibrationWorld, guardOf, judged } from "../draft/projection.ts";
+import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
+import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
+import type { PricesOf } from "../measure/prices.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
 import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./defer-tools.ts";
-import { type Fitted, type FitWorld, fitted } from "./last-resort.ts";
+import { type Fitted, fitted } from "./last-resort.ts";
 
 /** What one search brings in; what is found beyond that is only named. */
 const loadedMax = 5;
@@ -41,70 +44,93 @@ export interface ToolSearch {
 
 /** Contract: what is answered can be called with the next request, and is stored. */
 export async function loadTools(
-  world: FitWorld,
+  world: LoadWorld,
   draft: Draft,
   search: ToolSearch,
 ): Promise<FoundTools> {
-  const { log, branch, path } = draft;
-  const offer = offerIn(draft);
   const { before, query } = search;
-  const told = viewOf(log, branch, path).tools;
-  const catalogue = offer?.catalogue;
   const failed = (text: string): FoundTools => ({
     fitted: before,
     answer: { text, isError: true },
   });
-  if (offer === undefined || catalogue === undefined || told === undefined)
+  const holding = holdingIn(draft);
+  if (holding === undefined)
     return failed("No tools are held back here: you are told of all there are.");
-  const found = catalogue.find(query, told, namedMax);
+  const { held, told } = holding;
+  const found = held.catalogue.find(query, told, namedMax);
   if (found.length === 0)
     return failed(
       "No tool that you are not told of matches: say in other words what it should do, or name its server.",
     );
-  const next = await withFound(world, draft, {
-    held: { catalogue, own: offer.own },
-    told,
-    found,
-    search,
-  });
+  const next = await withFound(world, draft, { held, told, found, search });
   if (next === undefined)
     return failed(
-      `There is no room for ${found.join(", ")}: call ${offer.own.nameOf("compact_context")} first, then search again.`,
+      `There is no room for ${found.join(", ")}: call ${held.own.nameOf("compact_context")} first, then search again.`,
     );
   const { names } = next;
   const sized = await tell(world, draft, next.telling, before);
   if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
-  const all = [...foundBefore(draft), ...names];
-  remember(branch, { kind: "tools-found", turn: draft.turn.id, names: all });
-  const isNative = catalogue.isNative;
-  announce(log, {
-    type: "tools-loaded",
-    session: log.record.id,
-    at: draft.turn.at,
-    turn: draft.turn.id,
-    names,
-    ...rereading(world, draft, before, isNative || search.isBehindAnother),
-  });
-  const after = judged(world, draft, sized, guardOf(world, draft));
-  const { outcome, target } = before;
+  const isSame = held.catalogue.isNative || search.isBehindAnother;
+  noteFound(draft, names, rereading(world, draft, before, isSame));
   return {
-    fitted: fitted(draft, {
-      ...after,
-      sized,
-      target,
-      outcome: outcome === "passthrough" ? "edited" : outcome,
-    }),
-    answer: answerFor(catalogue, { names, found }),
+    fitted: fittedWith(world, draft, sized, before),
+    answer: answerFor(held.catalogue, { names, found }),
   };
 }
 
-/** Tools stand before everything else: what the provider has read of the rest it must read again. */
+interface LoadWorld extends ProposalWorld, EditStore, CalibrationWorld {
+  readonly config: Config;
+  readonly pricesOf: PricesOf;
+}
+
+/** The tools of a request, and what the model is told of them. Undefined: none is held back. */
+function holdingIn(draft: Draft): Pick<Finding, "held" | "told"> | undefined {
+  const offer = offerIn(draft);
+  const catalogue = offer?.catalogue;
+  const told = viewOf(draft.log, draft.branch, draft.path).tools;
+  if (offer === undefined || catalogue === undefined || told === undefined) return undefined;
+  return { held: { catalogue, own: offer.own }, told };
+}
+
+/** Later searches of the same turn leave these tools alone. */
+function noteFound(draft: Draft, names: readonly string[], reread: Rereading): void {
+  const { log, branch, turn } = draft;
+  const all = [...foundBefore(draft), ...names];
+  remember(branch, { kind: "tools-found", turn: turn.id, names: all });
+  announce(log, {
+    type: "tools-loaded",
+    session: log.record.id,
+    at: turn.at,
+    turn: turn.id,
+    names,
+    ...reread,
+  });
+}
+
+/** The turn as it is sent from now on. */
+function fittedWith(
+  world: LoadWorld,
+  draft: Draft,
+  sized: Sized,
+  { outcome, target }: Fitted,
+): Fitted {
+  const after = judged(world, draft, sized, guardOf(world, draft));
+  const changed = outcome === "passthrough" ? "edited" : outcome;
+  return fitted(draft, { ...after, sized, target, outcome: changed });
+}
+
+interface Rereading {
+  readonly rereadTokens: number;
+  readonly priceUsd?: number;
+}
+
+/** Tools come before everything else: what the provider has read of the rest it must read again. */
 function rereading(
-  { pricesOf }: FitWorld,
+  { pricesOf }: Pick<LoadWorld, "pricesOf">,
   { targets }: Draft,
   { measurement }: Fitted,
   isSame: boolean,
-): { readonly rereadTokens: number; readonly priceUsd?: number } {
+): Rereading {
   const rereadTokens = isSame ? 0 : measurement.total - measurement.tools;
   const { prices } = pricesOf(targets[0]);
   if (prices === undefined) return { rereadTokens };
@@ -128,12 +154,12 @@ interface Finding {
 
 /** As many of the best as the tenth has room for, counted exactly; the best one in any case, if the window holds it. */
 async function withFound(
-  world: FitWorld,
+  { config }: Pick<LoadWorld, "config">,
   draft: Draft,
   { held, told, found, search }: Finding,
 ): Promise<{ readonly telling: Telling; readonly names: readonly string[] } | undefined> {
   const { catalogue } = held;
-  const most = mostToolTokens(world.config, search.before.limit);
+  const most = mostToolTokens(config, search.before.limit);
   const lastUse = await lastUses(draft, told);
   const stays = foundBefore(draft);
   const room = catalogue.isNative ? roomBehind : await roomFor(held, draft, most);
@@ -172,7 +198,7 @@ function thatFit(
 
 /** Undefined: it would not be valid, or cannot be kept. */
 async function tell(
-  world: FitWorld,
+  world: ProposalWorld & EditStore,
   draft: Draft,
   telling: Telling,
   before: Fitted,

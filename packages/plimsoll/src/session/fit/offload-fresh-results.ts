@@ -8,9 +8,15 @@ import type { NewEdit } from "../../message/edit.ts";
 import { describeResult } from "../../offload/reference-text.ts";
 import type { ArchiveRecord } from "../../store/store.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
-import { commit, type Proposed, propose, type ValidCandidate } from "../draft/propose-edits.ts";
+import {
+  commit,
+  type ProposalWorld,
+  type Proposed,
+  propose,
+  type ValidCandidate,
+} from "../draft/propose-edits.ts";
 import { reportDegraded } from "../log/report.ts";
-import { makeEdits } from "./edits-from-proposals.ts";
+import { makeEdits, makingOn } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 import {
   type OversizedResult,
@@ -18,7 +24,7 @@ import {
   resultsInTheWay,
   toolOf,
 } from "./oversized-results.ts";
-import { briefOf } from "./result-preview.ts";
+import { type BriefWorld, briefOf } from "./result-preview.ts";
 
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
@@ -61,33 +67,27 @@ interface Made {
 }
 
 async function editsFor(
-  world: FitWorld,
+  world: BriefWorld & Pick<FitWorld, "sign">,
   draft: Draft,
   start: Sized,
   leaving: readonly OversizedResult[],
 ): Promise<Made> {
-  const { log, branch, path, wire, turn } = draft;
+  const { path } = draft;
   const briefs = await Promise.all(
     leaving.map(({ index, ...result }) =>
       briefOf(world, draft, { ...result, number: path.seqAt(index) ?? 0 }),
     ),
   );
   const { edits, archive } = await makeEdits(
-    {
-      log,
-      branch: branch.record.id,
-      wire,
-      path,
+    makingOn(draft, {
       view: start.view,
       seen: leaving.map(({ index }) => index),
       sign: world.sign,
-      step: turn.id,
       strategy: "offload_fresh",
-      at: turn.at,
       // Only answers can have other words, and results are none.
       wordings: new Map(),
       hasArchive: true,
-    },
+    }),
     leaving.map(({ part, inner, reason, ...result }, message) => ({
       kind: "replace",
       message,
@@ -114,7 +114,7 @@ async function editsFor(
 
 /** All of them; where that is not valid, one after the other, without those that make it so. */
 async function takenOf(
-  world: FitWorld,
+  world: ProposalWorld,
   draft: Draft,
   start: Sized,
   edits: readonly NewEdit[],

@@ -4,7 +4,7 @@ import type { Message, Part } from "../../message/message.ts";
 import { utf8Bytes } from "../../offload/reference-text.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { guardOf } from "../draft/projection.ts";
+import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { startOfNew } from "../log/path.ts";
 import { isInside, type View } from "../log/view.ts";
 import type { FitWorld } from "./last-resort.ts";
@@ -56,9 +56,11 @@ export interface OversizedResult extends FreshResult {
   readonly reason: string;
 }
 
+type RoomWorld = CalibrationWorld & Pick<FitWorld, "config">;
+
 /** On arrival: those that are too large however much room there is. */
 export async function oversizedResults(
-  world: FitWorld,
+  world: RoomWorld,
   draft: Draft,
   start: Sized,
 ): Promise<readonly OversizedResult[]> {
@@ -77,7 +79,7 @@ export async function oversizedResults(
 
 /** When nothing else can be taken out: the largest, until so much is saved, however small they are beside their reference. */
 export async function resultsInTheWay(
-  world: FitWorld,
+  world: RoomWorld,
   draft: Draft,
   start: Sized,
   overTokens: number,
@@ -97,48 +99,51 @@ export async function resultsInTheWay(
   return taken;
 }
 
-function leastBytes({ config }: FitWorld): number {
+function leastBytes({ config }: Pick<RoomWorld, "config">): number {
   return config.agent?.result_offload_threshold ?? usualLeast;
 }
 
 interface Room {
   readonly limit: number;
-  /** From our tokens to the provider's. */
+  /** The provider's tokens for each that Plimsoll counts. */
   readonly scale: number;
 }
 
-function roomOf(world: FitWorld, draft: Draft): Room {
+function roomOf(world: RoomWorld, draft: Draft): Room {
   const { conversation } = world.calibrations.factors(draft.log, draft.targets[0]);
   return { limit: guardOf(world, draft).limit, scale: conversation };
 }
 
 /** Texts of results behind the model's last word. */
 async function freshResults(
-  { path, log, wire }: Draft,
+  draft: Draft,
   view: View,
   leastBytes: number,
 ): Promise<readonly FreshResult[]> {
-  const from = startOfNew({ path, log });
+  const { path } = draft;
+  const from = startOfNew(draft);
   const fixed = [...view.gaps, ...view.pins, ...view.expansions];
   const found: FreshResult[] = [];
   for (let index = path.length - 1; index >= from && found.length < mostResults; index--) {
-    const { bytes, tokens } = path.sumOf({ first: index, last: index });
+    const { bytes } = path.sumOf({ first: index, last: index });
     if (bytes <= leastBytes || isInside(fixed, index)) continue;
     await path.load();
-    const parts = messageAt({ path, wire }, index)?.parts ?? [];
-    const texts = parts.flatMap((part, at) => textsOf(part, { index, part: at }));
-    const all = texts.reduce((sum, text) => sum + text.bytes, 0);
-    const replaced = view.replacements.get(index) ?? [];
-    const wanted = texts.filter(
-      (text) =>
-        text.bytes > leastBytes &&
-        !replaced.some(
-          ({ part, inner = text.inner }) => part === text.part && inner === text.inner,
-        ),
-    );
-    found.push(...wanted.map((text) => ({ ...text, tokens: (tokens * text.bytes) / all })));
+    const whole = resultsAt(draft, view, index);
+    found.push(...whole.filter((result) => result.bytes > leastBytes));
   }
   return found;
+}
+
+/** The results in one message that no edit has replaced. */
+function resultsAt({ path, wire }: Draft, view: View, index: number): readonly FreshResult[] {
+  const { tokens } = path.sumOf({ first: index, last: index });
+  const parts = messageAt({ path, wire }, index)?.parts ?? [];
+  const texts = parts.flatMap((part, at) => textsOf(part, { index, part: at }));
+  const all = texts.reduce((sum, text) => sum + text.bytes, 0);
+  const replaced = view.replacements.get(index) ?? [];
+  const isWhole = (text: Omit<FreshResult, "tokens">): boolean =>
+    !replaced.some(({ part, inner = text.inner }) => part === text.part && inner === text.inner);
+  return texts.filter(isWhole).map((text) => ({ ...text, tokens: (tokens * text.bytes) / all }));
 }
 
 function messageAt(

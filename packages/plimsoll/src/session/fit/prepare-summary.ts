@@ -54,7 +54,7 @@ interface Written {
 
 /** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
 async function hold(
-  world: FitWorld,
+  world: Pick<FitWorld, "count" | "now" | "saver">,
   { branch, log, turn }: Draft,
   { made, task, evidence, chain }: Written,
 ): Promise<void> {

@@ -3,8 +3,9 @@
 import { errorMessage } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 import type { Draft } from "../draft/draft.ts";
+import type { CalibrationWorld } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
-import { remember, rememberInSession } from "../log/log.ts";
+import { remember, rememberInSession, type SessionLog } from "../log/log.ts";
 import type { TakenTokens } from "../log/memory.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
 import { takeBasis } from "../measure/calibrations.ts";
@@ -89,45 +90,76 @@ const belowTooMuch = 0.95;
 
 type Learning = Pick<Overflowed, "overflow" | "attempt"> & { readonly lookedUpTokens: number };
 
-/** What a provider says of itself is better than what we thought: its window, and how it counts. */
+/** What a provider says of itself is better than what Plimsoll thought: its window, and how it counts. */
 function learnFrom(
-  context: OverflowWorld,
+  context: Pick<OverflowWorld, "calibrations" | "targets">,
   draft: Draft,
   fitted: Fitted,
   { overflow, attempt, lookedUpTokens }: Learning,
 ): Target {
   const { limitTokens, kind } = overflow;
-  const { log, wire, branch } = draft;
-  const { output } = draft.request;
-  const { target, measured } = fitted;
+  const { log } = draft;
+  const { target } = fitted;
   const answer = outputToSend(draft, fitted, lookedUpTokens)?.maxTokens ?? target.limit.reserve;
   const input = inputOf(overflow, answer);
-  if (input !== undefined) {
-    // What is projected next is the view alone, and what was measured, too.
-    const { conversation } = context.calibrations.factors(log, target);
-    const ofView = Math.max(1, input - Math.ceil(lookedUpTokens * conversation));
-    if (lookedUpTokens === 0) context.calibrations.observe(log, target, measured, input);
-    takeBasis(branch, fitted, ofView);
-  }
+  if (input !== undefined) learnCount(context, draft, fitted, { input, lookedUpTokens });
   if (limitTokens !== undefined) {
     context.targets.learnWindow(target, limitTokens);
     rememberInSession(log, { kind: "window-named", target: target.key });
   }
-  // Without a figure we know only that this was too much.
+  // Without a figure Plimsoll knows only that this was too much.
   const isTooMuch = kind === "input" || kind === "input+output";
   if (limitTokens === undefined && input === undefined && isTooMuch) {
     const refused = { tokens: fitted.tokensAfter + lookedUpTokens, answer };
     const mayBeAnswer = kind === "input+output" || attempt === 1;
-    const tokens = windowBelow(refused, mayBeAnswer, log.memory.taken[target.key]);
-    rememberInSession(log, { kind: "window-guessed", target: target.key, tokens });
+    guessWindow(log, target, refused, mayBeAnswer);
   }
-  const known = context.targets.resolve(target.provider, wire, {
+  return resolvedAnew(context.targets, draft, target);
+}
+
+interface CountedInput {
+  /** The provider's count of all that was sent. */
+  readonly input: number;
+  readonly lookedUpTokens: number;
+}
+
+/** The next projection is of the view alone, and so is what Plimsoll measured: what the model has looked up is taken off. */
+function learnCount(
+  { calibrations }: CalibrationWorld,
+  { log, branch }: Draft,
+  fitted: Fitted,
+  { input, lookedUpTokens }: CountedInput,
+): void {
+  const { target, measured } = fitted;
+  const { conversation } = calibrations.factors(log, target);
+  const ofView = Math.max(1, input - Math.ceil(lookedUpTokens * conversation));
+  if (lookedUpTokens === 0) calibrations.observe(log, target, measured, input);
+  takeBasis(branch, fitted, ofView);
+}
+
+function guessWindow(
+  log: SessionLog,
+  { key }: Target,
+  refused: Refused,
+  mayBeAnswer: boolean,
+): void {
+  const tokens = windowBelow(refused, mayBeAnswer, log.memory.taken[key]);
+  rememberInSession(log, { kind: "window-guessed", target: key, tokens });
+}
+
+/** The same target, with all that is known of it by now. */
+function resolvedAnew(
+  targets: Pick<Targets, "resolve" | "narrowed">,
+  { log, wire, request: { output } }: Draft,
+  target: Target,
+): Target {
+  const known = targets.resolve(target.provider, wire, {
     model: target.model,
     tenant: target.tenant,
     ...(target.facts === undefined ? {} : { facts: target.facts }),
     ...(output === undefined ? {} : { maxOutputTokens: output.maxTokens }),
   });
-  return context.targets.narrowed(known, log.memory.windows[target.key]);
+  return targets.narrowed(known, log.memory.windows[target.key]);
 }
 
 interface Refused {

@@ -33,8 +33,10 @@ export interface BriefedResult {
   readonly number: number;
 }
 
+export type BriefWorld = Pick<FitWorld, "config" | "summariser" | "closing" | "count">;
+
 export async function briefOf(
-  world: FitWorld,
+  world: BriefWorld,
   draft: Draft,
   { text, bytes, number }: BriefedResult,
 ): Promise<Brief> {
@@ -64,7 +66,7 @@ const fencedChars = 4000;
 
 /** A model's words are held to their source like those of a summary. */
 function asking(
-  { closing, count }: FitWorld,
+  { closing, count }: Pick<BriefWorld, "closing" | "count">,
   summariser: Summariser,
   number: number,
 ): NonNullable<Extraction["byModel"]> {

@@ -10,13 +10,13 @@ import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/s
 import type { PriorityArea } from "../../message/unit.ts";
 import { see } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { propose } from "../draft/propose-edits.ts";
+import { type Candidate, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
 import { anchoredTogether, anchorOf } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
-import { makeEdits } from "./edits-from-proposals.ts";
+import { type MadeEdits, makeEdits, makingOn } from "./edits-from-proposals.ts";
 import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
@@ -92,7 +92,7 @@ type Announce = (
 
 /** The area is looked for once: it takes as long as all words of the conversation. */
 function announcer(
-  { watch, areas }: CompactionWorld,
+  { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, told = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
 ): Announce {
   let named: Pick<PhaseReport, "priority"> | undefined;
@@ -184,44 +184,51 @@ async function withProposals(
   world: CompactionWorld,
   { draft, goal }: CompactionTask,
   state: Compaction,
-  { strategy, seen, proposals }: FromStrategy,
+  from: FromStrategy,
 ): Promise<ProposedCompaction> {
-  const { log, branch, path, wire, turn } = draft;
-  const before = pending(draft, state, proposals);
-  const made = await makeEdits(
-    {
-      log,
-      branch: branch.record.id,
-      wire,
-      path,
-      view: state.sized.view,
-      seen,
-      sign: world.sign,
-      step: turn.id,
-      strategy: strategy.name,
-      at: turn.at,
-      wordings: await world.store.wordingSizes(log.record.id),
-      hasArchive: world.hasArchive !== false,
-    },
-    proposals,
-  );
+  const before = pending(draft, state, from.proposals);
+  const made = await editsFrom(world, draft, state, from);
   const edits = worthwhile(goal, await withSizes(world, draft, made.edits));
   const all =
     edits.length === 0 ? state.edits : [...underNewHandle(state, before, edits), ...edits];
   const proposed = await propose(world, draft, all, (sized) => isSmaller(goal, sized, state.sized));
   if (proposed.kind === "invalid" || proposed.kind === "pointless") return proposed;
-  const handles = new Set(all.map(({ action }) => ("handle" in action ? action.handle : "")));
   const compaction = {
-    ...state,
-    edits: proposed.edits,
-    archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
-    wordings: [...state.wordings, ...made.wordings],
-    strategies: [...state.strategies, strategy.name],
-    sized: proposed.sized,
+    ...withMade(state, made, proposed),
+    strategies: [...state.strategies, from.strategy.name],
   };
   return proposed.kind === "valid"
     ? { kind: "valid", compaction }
     : { kind: "unjudged", reason: proposed.reason, compaction };
+}
+
+async function editsFrom(
+  { sign, store, hasArchive }: Pick<CompactionWorld, "sign" | "store" | "hasArchive">,
+  draft: Draft,
+  { sized }: Compaction,
+  { strategy, seen, proposals }: FromStrategy,
+): Promise<MadeEdits> {
+  const making = makingOn(draft, {
+    view: sized.view,
+    seen,
+    sign,
+    strategy: strategy.name,
+    wordings: await store.wordingSizes(draft.log.record.id),
+    hasArchive: hasArchive !== false,
+  });
+  return makeEdits(making, proposals);
+}
+
+/** The archive keeps no entry whose handle no edit names any more. */
+function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidate): Compaction {
+  const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
+  return {
+    ...state,
+    edits,
+    archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
+    wordings: [...state.wordings, ...made.wordings],
+    sized,
+  };
 }
 
 /** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
@@ -275,7 +282,7 @@ function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdi
 
 /** What the text of each edit costs. */
 async function withSizes(
-  { facts }: CompactionWorld,
+  { facts }: Pick<CompactionWorld, "facts">,
   { wire, targets }: Draft,
   edits: readonly NewEdit[],
 ): Promise<readonly NewEdit[]> {

@@ -2,47 +2,23 @@
 
 import { warning } from "../../message/edit.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
-import { commit, propose } from "../draft/propose-edits.ts";
+import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
-import { makeEdits } from "./edits-from-proposals.ts";
+import { type MadeEdits, makeEdits, makingOn } from "./edits-from-proposals.ts";
 
 /** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */
 export async function addNote(
-  world: EditStore & CompactionWorld,
+  world: NoteWorld,
   draft: Draft,
   start: Sized,
   { filled, isRoomy }: { readonly filled: number; readonly isRoomy: (sized: Sized) => boolean },
 ): Promise<Sized | undefined> {
-  const { log, branch, path, wire, turn } = draft;
-  await path.load();
-  const { edits } = await makeEdits(
-    {
-      log,
-      branch: branch.record.id,
-      wire,
-      path,
-      view: start.view,
-      seen: [path.length - 1],
-      sign: world.sign,
-      step: turn.id,
-      strategy: warning,
-      at: turn.at,
-      wordings: new Map(),
-      hasArchive: true,
-    },
-    [
-      {
-        kind: "insert",
-        after: 0,
-        text: `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the room that it has. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`,
-        reason: "The window fills.",
-      },
-    ],
-  );
-  remember(branch, { kind: "warned", edits: countOfEdits(start.view) });
+  await draft.path.load();
+  const { edits } = await noteEdits(world, draft, start, filled);
+  remember(draft.branch, { kind: "warned", edits: countOfEdits(start.view) });
   // Plimsoll says nothing where the note does not fit behind the last message or would break a rule.
   const noted = await propose(world, draft, edits, isRoomy);
   if (noted.kind !== "valid") return undefined;
@@ -51,6 +27,26 @@ export async function addNote(
   const weighed = noted.edits.map((edit) => ({ ...edit, tokensAfter }));
   const saved = await commit(world, draft, { ...noted, edits: weighed });
   return saved === "stored" ? sized : undefined;
+}
+
+type NoteWorld = EditStore & ProposalWorld & Pick<CompactionWorld, "sign">;
+
+function noteEdits(
+  { sign }: Pick<NoteWorld, "sign">,
+  draft: Draft,
+  start: Sized,
+  filled: number,
+): Promise<MadeEdits> {
+  const making = makingOn(draft, {
+    view: start.view,
+    seen: [draft.path.length - 1],
+    sign,
+    strategy: warning,
+    wordings: new Map(),
+    hasArchive: true,
+  });
+  const text = `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the room that it has. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`;
+  return makeEdits(making, [{ kind: "insert", after: 0, text, reason: "The window fills." }]);
 }
 
 /** Only where the model has the tool. */

@@ -4,19 +4,22 @@ import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Keep } from "../../compact/units/truncation-range.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
-import { type Sized, sizeView } from "../draft/draft.ts";
+import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { firstWordsTokens } from "../draft/projection.ts";
-import { recoveryStrategies } from "../fit/compact-turn.ts";
-import { reportCompaction } from "../fit/report-compaction.ts";
+import type { Compaction } from "../fit/compaction.ts";
+import { recoveryStrategies } from "../fit/make-smaller.ts";
+import type { PhaseReport } from "../fit/phases.ts";
+import { type ReportWorld, reportCompaction } from "../fit/report-compaction.ts";
 import { commitCompaction, compact } from "../fit/run-strategies.ts";
 import { usualGoal } from "../fit/when-to-compact.ts";
 import { announce } from "../log/append.ts";
+import type { EditStore } from "../log/edits.ts";
 import { remember, rememberInSession } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError } from "../log/report.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
 import type { TurnContext } from "../turn/context.ts";
-import { type StoredPlace, storedDraft } from "./draft-from-store.ts";
+import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
 export interface CompactWish {
   /** By units … */
@@ -35,7 +38,7 @@ export interface CompactionDone {
 }
 
 export function compactNow(
-  context: TurnContext,
+  context: ApplyWorld & Pick<TurnContext, "strategies">,
   place: StoredPlace,
   { keep, budget }: CompactWish,
 ): Promise<CompactionDone> {
@@ -54,7 +57,7 @@ export function compactNow(
 }
 
 export async function resetNow(
-  context: TurnContext,
+  context: ApplyWorld & Pick<TurnContext, "config" | "count">,
   place: StoredPlace,
   {
     reason = "The user asked for a fresh start.",
@@ -114,7 +117,7 @@ interface Applying {
   readonly goalFor: (room: Room) => Goal;
 }
 
-/** A goal in our own tokens. `scale` is how many tokens the provider counts for each of them. */
+/** In Plimsoll's own tokens. `scale` is how many tokens the provider counts for each of them. */
 interface Room {
   readonly limit: number;
   /** What no compaction takes out. */
@@ -123,68 +126,86 @@ interface Room {
 }
 
 async function applyNow(
-  context: TurnContext,
+  context: ApplyWorld,
   place: StoredPlace,
-  { strategies, reason, begins, goalFor }: Applying,
+  wish: Applying,
 ): Promise<CompactionDone> {
-  const { log, branch } = place;
   const draft = await storedDraft(context, place);
-  const start = await sizeView(context.facts, draft, viewOf(log, branch, draft.path));
+  const start = await sizeView(context.facts, draft, viewOf(place.log, place.branch, draft.path));
   const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
-  const scale = scaleOf(branch.record);
-  const { total, conversation } = start.measured;
-  const head = total - conversation + firstWordsTokens(draft);
-  const goal = goalFor({ limit: Math.floor(limit / scale), head, scale });
-  const end = async (phase: "success" | "handover", sized: Sized): Promise<void> =>
-    context.watch?.(draft, {
-      phase,
-      tokens: told(sized.measured.total, scale),
-      limit,
-      isSame: sized === start,
-    });
-  const startedAt = context.now();
-  await context.watch?.(draft, {
-    phase: begins,
-    tokens: told(start.measured.total, scale),
+  const scale = scaleOf(place.branch.record);
+  const room = { limit: Math.floor(limit / scale), head: headOf(draft, start), scale };
+  const figuresOf = ({ measured }: Sized): Pick<PhaseReport, "tokens" | "limit"> => ({
+    tokens: told(measured.total, scale),
     limit,
-    isByHand: true,
   });
+  const startedAt = context.now();
+  await context.watch?.(draft, { phase: wish.begins, ...figuresOf(start), isByHand: true });
   const compaction = await compact(context, {
     draft,
     start,
-    strategies,
-    goal,
+    strategies: wish.strategies,
+    goal: wish.goalFor(room),
     told: { limit, scale },
   });
+  const failure = await keep(context, draft, compaction);
+  if (failure !== undefined) {
+    await context.watch?.(draft, { phase: "success", ...figuresOf(start), isSame: true });
+    throw failure;
+  }
+  const milliseconds = context.now() - startedAt;
+  await context.watch?.(draft, {
+    phase: wish.begins === "recovery" ? "handover" : "success",
+    ...figuresOf(compaction.sized),
+    isSame: false,
+  });
+  const { reason } = wish;
+  reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
+  return doneWith(draft, start, compaction, scale);
+}
+
+type ApplyWorld = ReportWorld & DraftWorld;
+
+/** What no compaction takes out, in Plimsoll's own tokens. */
+function headOf(draft: Draft, { measured: { total, conversation } }: Sized): number {
+  return total - conversation + firstWordsTokens(draft);
+}
+
+/** Undefined: the store has it. Else why nothing has changed. */
+async function keep(
+  store: EditStore,
+  draft: Draft,
+  compaction: Compaction,
+): Promise<PlimsollError | undefined> {
   const [failure] = compaction.failures;
-  if (compaction.edits.length === 0) {
-    await end("success", start);
-    throw new PlimsollError(
+  if (compaction.edits.length === 0)
+    return new PlimsollError(
       "NOTHING_TO_DO",
       failure === undefined
         ? "There is nothing to take out: the conversation is short, or what is left must stay."
         : `Nothing was taken out: ${failure}.`,
       { status: 409 },
     );
-  }
-  const saved = await commitCompaction(context, draft, compaction);
-  if (saved === "unsaved") {
-    await end("success", start);
-    throw new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
-      status: 503,
-    });
-  }
-  const milliseconds = context.now() - startedAt;
-  await end(begins === "recovery" ? "handover" : "success", compaction.sized);
-  reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
-  const shown = ({ view }: typeof start): number =>
-    view.gaps.reduce((left, { first, last }) => left - (last - first + 1), draft.path.length);
+  if ((await commitCompaction(store, draft, compaction)) !== "unsaved") return undefined;
+  return new PlimsollError("STORE_FAILED", "The store could not keep it: nothing was changed.", {
+    status: 503,
+  });
+}
+
+function doneWith(
+  { path }: Draft,
+  start: Sized,
+  { edits, strategies, sized }: Compaction,
+  scale: number,
+): CompactionDone {
+  const shown = ({ view }: Sized): number =>
+    view.gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
   return {
-    edits: compaction.edits.map(({ seq }) => seq),
-    strategies: compaction.strategies,
+    edits: edits.map(({ seq }) => seq),
+    strategies,
     tokensBefore: told(start.measured.total, scale),
-    tokensAfter: told(compaction.sized.measured.total, scale),
+    tokensAfter: told(sized.measured.total, scale),
     messagesBefore: shown(start),
-    messagesAfter: shown(compaction.sized),
+    messagesAfter: shown(sized),
   };
 }

@@ -1,10 +1,10 @@
-/** A conversation as it stands in the store, as if it were to be sent now: for looking at it, and for steering it. */
+/** A conversation as it is in the store, as if it were to be sent now: for looking at it, and for steering it. */
 
 import { measurement as measure } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
-import type { TurnRecord } from "../../store/store.ts";
+import type { NodeRecord, TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
@@ -13,9 +13,10 @@ import { patchList } from "../draft/render.ts";
 import type { Pictures } from "../inspect/window.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
-import { type BranchState, pathTo, type SessionLog } from "../log/log.ts";
+import { type BranchState, type LogMessage, pathTo, type SessionLog } from "../log/log.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "../log/path.ts";
-import { storedLead } from "../measure/preamble.ts";
+import type { View } from "../log/view.ts";
+import { type Head, storedLead } from "../measure/preamble.ts";
 import { scaleOf } from "../measure/provider-tokens.ts";
 import type { TurnContext } from "../turn/context.ts";
 
@@ -24,8 +25,6 @@ export interface SteerContext extends TurnContext {
   /** What people are shown of a window, and its size as they are told it. */
   readonly picture: Pictures;
 }
-
-import type { View } from "../log/view.ts";
 
 export interface StoredPlace {
   readonly log: SessionLog;
@@ -41,24 +40,16 @@ export interface SeenView {
   readonly limit: number | null;
 }
 
-/** The conversation as it stands in the store, as if it were to be sent now. */
-export async function storedDraft(
-  context: TurnContext,
-  { log, branch, lastTurn }: StoredPlace,
-): Promise<Draft> {
+/** What it takes to read a conversation out of the store. */
+export type DraftWorld = Pick<TurnContext, "store" | "saver" | "targets" | "facts" | "now">;
+
+/** The conversation as it is in the store, as if it were to be sent now. */
+export async function storedDraft(context: DraftWorld, place: StoredPlace): Promise<Draft> {
+  const { log, branch, lastTurn } = place;
   const wire = wireOf(log);
   const nodes = pathTo(log, branch.record.tipSeq);
   await context.saver.save(log);
-  const bodies = new Map(
-    await context.store.bodies(
-      log.record.id,
-      nodes.map(({ seq }) => seq),
-    ),
-  );
-  // The system prompt as it was sent last, where it stands among the messages.
-  const head = lastTurn?.head && (await context.store.head(log.record.id, lastTurn.head));
-  for (const [index, message] of storedLead(head || undefined).entries())
-    bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
+  const bodies = await storedBodies(context, place, nodes);
   await loadInner(context.store, log);
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   const target = context.targets.resolve(provider, wire, { model });
@@ -74,29 +65,21 @@ export async function storedDraft(
     mayHoldMark: () => false,
   };
   const sum = learned.reduce(addMessage, nothing);
-  const count = (tokens: number): Count => ({ tokens, certainty: "estimate" });
-  // What was measured then was told as the provider counts; here everything is in our own tokens.
-  const scale = scaleOf(branch.record);
-  const system = Math.round((lastTurn?.measurement.system ?? 0) / scale);
-  const brought = learned.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
-  const tools = Math.max(
-    0,
-    Math.round((lastTurn?.measurement.tools ?? 0) / scale) - brought.tokens,
-  );
+  const head = headOf(place, learned);
   return {
     turn: { id: newId("step"), at: context.now() },
     log,
     branch,
     wire,
     path,
-    head: { bytes: new Uint8Array(), system: count(system), tools: count(tools) },
+    head,
     targets: [target],
     who: { provider, model },
     measured: measure({
-      system: count(system),
-      skills: count(0),
-      tools: count(tools),
-      conversation: count(sum.tokens),
+      system: head.system,
+      skills: estimate(0),
+      tools: head.tools,
+      conversation: estimate(sum.tokens),
     }),
     sum,
     origin: "store",
@@ -115,6 +98,38 @@ export async function storedDraft(
   };
 }
 
+/** By number. A system prompt that is among the messages is the one that the client sent last. */
+async function storedBodies(
+  { store }: Pick<DraftWorld, "store">,
+  { log, lastTurn }: StoredPlace,
+  nodes: readonly NodeRecord[],
+): Promise<ReadonlyMap<number, Uint8Array>> {
+  const { id: session } = log.record;
+  const seqs = nodes.map(({ seq }) => seq);
+  const bodies = new Map(await store.bodies(session, seqs));
+  const head = lastTurn?.head && (await store.head(session, lastTurn.head));
+  for (const [index, message] of storedLead(head || undefined).entries())
+    bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
+  return bodies;
+}
+
+/** System prompt and tools as the last turn had them: the provider's tokens there, Plimsoll's own here. */
+function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage[]): Head {
+  const scale = scaleOf(branch.record);
+  const { system = 0, tools = 0 } = lastTurn?.measurement ?? {};
+  // Tools that a message brings are counted with that message.
+  const brought = messages.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
+  return {
+    bytes: new Uint8Array(),
+    system: estimate(Math.round(system / scale)),
+    tools: estimate(Math.max(0, Math.round(tools / scale) - brought.tokens)),
+  };
+}
+
+function estimate(tokens: number): Count {
+  return { tokens, certainty: "estimate" };
+}
+
 function wireOf(log: SessionLog): Wire {
   const wire = Object.values(wires).find(({ name }) => name === log.record.wire);
   if (wire !== undefined) return wire;
@@ -127,7 +142,7 @@ function messagesOf(path: Path): readonly JsonObject[] {
   return Array.from({ length: path.length }, (_, index) => decodeMessage(path.bytesAt(index)));
 }
 
-export async function seenView(context: TurnContext, place: StoredPlace): Promise<SeenView> {
+export async function seenView(context: DraftWorld, place: StoredPlace): Promise<SeenView> {
   const draft = await storedDraft(context, place);
   const { view, lastTurn, branch } = place;
   const { patches, measured } = await sizeView(context.facts, draft, view);

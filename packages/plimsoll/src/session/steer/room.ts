@@ -2,6 +2,8 @@
 
 import { ownLimitsOf } from "../../config/limits.ts";
 import { PlimsollError } from "../../message/error.ts";
+import type { TurnRecord } from "../../store/store.ts";
+import type { BranchState } from "../log/log.ts";
 import type { TurnContext } from "../turn/context.ts";
 import type { StoredPlace } from "./draft-from-store.ts";
 
@@ -13,29 +15,40 @@ export interface SteeredSize {
 
 /** Contract: throws a PlimsollError that says what is missing. A window that nobody knows refuses nothing. */
 export function checkRoom(
-  { config }: Pick<TurnContext, "config">,
+  world: Pick<TurnContext, "config">,
   { branch, lastTurn }: StoredPlace,
   { tokens, tooMany }: SteeredSize,
 ): void {
-  if (tooMany > 0)
-    throw new PlimsollError(
-      "TOKEN_LIMIT_EXCEEDED",
-      `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
-      { status: 409, fields: { tooManyMedia: tooMany } },
-    );
+  if (tooMany > 0) throw tooManyMedia(tooMany);
   if (lastTurn === undefined || tokens <= lastTurn.limit) return;
-  const { provider = "", model, priority, isWindowGuess, limit, window } = lastTurn;
-  const { agent } = branch.record;
-  const own = ownLimitsOf(config, { agent, priority, provider, model });
-  const hasBudget = own.contextBudget !== undefined || own.agentLimit !== undefined;
-  if (isWindowGuess === true && !hasBudget) return;
+  const { limit, window, isWindowGuess: isGuess = false } = lastTurn;
+  const hasBudget = isBudgeted(world, branch, lastTurn);
+  if (isGuess && !hasBudget) return;
   const missing = tokens - limit;
-  const isOverWindow = isWindowGuess !== true && tokens > window;
+  const isOverWindow = !isGuess && tokens > window;
   throw new PlimsollError(
     "TOKEN_LIMIT_EXCEEDED",
     `This would not fit: ${missing} tokens are missing. ${wayOut({ isOverWindow, hasBudget, limit })}`,
     { status: 409, fields: { missingTokens: missing } },
   );
+}
+
+function tooManyMedia(tooMany: number): PlimsollError {
+  return new PlimsollError(
+    "TOKEN_LIMIT_EXCEEDED",
+    `This would not fit: ${tooMany} images or documents more than the provider takes in one request.`,
+    { status: 409, fields: { tooManyMedia: tooMany } },
+  );
+}
+
+/** The configuration holds requests like the last one below what the window takes. */
+function isBudgeted(
+  { config }: Pick<TurnContext, "config">,
+  { record: { agent } }: BranchState,
+  { provider = "", model, priority }: TurnRecord,
+): boolean {
+  const own = ownLimitsOf(config, { agent, priority, provider, model });
+  return own.contextBudget !== undefined || own.agentLimit !== undefined;
 }
 
 interface InTheWay {

@@ -23,6 +23,7 @@ import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log
 import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
 import {
+  type DraftWorld,
   type SeenView,
   type SteerContext,
   type StoredPlace,
@@ -355,22 +356,31 @@ async function append(
 }
 
 /** From what the last turn came to: only what was said since, and what is different, is added or taken off. */
-async function measureWith(context: SteerContext, place: Place, other: View): Promise<SteeredSize> {
-  const { path, log, lastTurn } = place;
+async function measureWith(context: DraftWorld, place: Place, other: View): Promise<SteeredSize> {
+  const { path, lastTurn } = place;
   const draft = await storedDraft(context, place);
-  // What the last turn came to is of the view as it was then: what was steered since is not in it.
+  const sent = await sizeView(context.facts, draft, viewSent(place));
+  const wanted = await sizeView(context.facts, draft, other);
+  const tooMany = Math.max(0, wanted.media - draft.targets[0].media.maxCount);
+  const since = behindLastRequest(place);
+  if (lastTurn?.tokensAfter === undefined || since === 0)
+    return { tokens: wanted.measured.total, tooMany };
+  const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
+  const more = said + wanted.measured.total - sent.measured.total;
+  return { tokens: lastTurn.tokensAfter + told(more, scaleOf(place.branch.record)), tooMany };
+}
+
+/** The view of the last turn, whose size is known: without what somebody has steered since. */
+function viewSent({ log, path, lastTurn }: Place): View {
   const sent = log.edits.filter(({ at }) => at <= (lastTurn?.endedAt ?? 0));
-  const view = foldView(indexOn(path, log), sent);
-  const now = (await sizeView(context.facts, draft, view)).measured.total;
-  const { measured, media } = await sizeView(context.facts, draft, other);
-  const then = measured.total;
-  const tooMany = Math.max(0, media - draft.targets[0].media.maxCount);
+  return foldView(indexOn(path, log), sent);
+}
+
+/** The first message that the last request did not have; 0: its end is not on this path. */
+function behindLastRequest({ path, lastTurn }: Place): number {
   let since = path.length;
   while (since > 0 && path.seqAt(since - 1) !== lastTurn?.requestTip) since--;
-  if (lastTurn?.tokensAfter === undefined || since === 0) return { tokens: then, tooMany };
-  const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
-  const scale = scaleOf(place.branch.record);
-  return { tokens: lastTurn.tokensAfter + told(said + then - now, scale), tooMany };
+  return since;
 }
 
 async function steered(
