@@ -30,7 +30,10 @@ export interface Guard {
   readonly limit: number;
 }
 
-export function guardOf({ config }: World, { targets, who }: Draft): Guard {
+export function guardOf(
+  { config }: Pick<World, "config">,
+  { targets, who }: Pick<Draft, "targets" | "who">,
+): Guard {
   const own = ownLimitsOf(config, who);
   const [first, ...others] = targets;
   return {
