@@ -160,12 +160,15 @@ function withMessages(
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */
-export function ownTextStands({ wire, targets: [target] }: Draft): WireEdit["ownTextStands"] {
+export function ownTextStands({
+  wire,
+  targets: [target],
+}: Pick<Draft, "wire" | "targets">): WireEdit["ownTextStands"] {
   return target.profile === undefined ? wire.edit.ownTextStands : "inside";
 }
 
 export function renderingOf(
-  draft: Draft,
+  draft: Pick<Draft, "wire" | "targets" | "tools">,
   { tools, lastWords }: Pick<Sized, "tools"> & { readonly lastWords?: string | undefined },
 ): Rendering {
   const offer = offerIn(draft);
@@ -189,8 +192,11 @@ export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
 
 /** Where Plimsoll offers no tools of its own, the conversation may contain no call of them. */
 export function withOffer(draft: Draft, offer: OwnOffer | undefined, limitTokens: number): Draft {
+  return { ...draft, tools: offeredTools(offer, limitTokens) };
+}
+
+/** Plimsoll offers its tools where they are worth the room that they take. */
+export function offeredTools(offer: OwnOffer | undefined, limitTokens: number): DraftTools {
   const worth = worthItsRoom(offer, limitTokens);
-  const tools: DraftTools =
-    worth === undefined ? { kind: "none" } : { kind: "offered", offer: worth };
-  return { ...draft, tools };
+  return worth === undefined ? { kind: "none" } : { kind: "offered", offer: worth };
 }

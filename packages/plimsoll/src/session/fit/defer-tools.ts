@@ -14,8 +14,9 @@ import {
   type ToolRoom,
 } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
+import type { WireRequest } from "../../wire/format/wire.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
-import { type Draft, offerIn } from "../draft/draft.ts";
+import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
 import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
@@ -226,11 +227,29 @@ function tellingOf(catalogue: Catalogue, own: OwnTools, told: ToldTools): Tellin
   return { ...told, note: deferralNote(catalogue.deferred(told), own.nameOf("tool_search")) };
 }
 
+export interface AskedTools {
+  readonly offer: OwnOffer | undefined;
+  /** What the request says of its tools. */
+  readonly request: Pick<WireRequest, "hasOtherPlans" | "wantedTools">;
+}
+
+/** Which tools go with a request: its client's, and Plimsoll's beside them where the model may choose freely. */
+export function withTools(
+  world: ForcedWorld,
+  draft: Draft,
+  { offer, request }: AskedTools,
+): Draft | Promise<Draft> {
+  const { hasOtherPlans, wantedTools: wanted = [] } = request;
+  return hasOtherPlans === true
+    ? withFewerTools(world, draft, { offer, wanted })
+    : withOffer(draft, offer, guardOf(world, draft).limit);
+}
+
 /**
  * A request that leaves the model no free choice has none of Plimsoll's tools, so the model could find nothing: it is told of
  * everything, as long as that fits. Else of what is told otherwise, and of what the client's choice names.
  */
-export async function withFewerTools(
+async function withFewerTools(
   world: ForcedWorld,
   draft: Draft,
   { offer, wanted }: { readonly offer: OwnOffer | undefined; readonly wanted: readonly string[] },

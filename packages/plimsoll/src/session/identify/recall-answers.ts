@@ -1,4 +1,4 @@
-/** Answers that an earlier process recorded: what they say is read from the store again, for whoever sends them back in other words. */
+/** Answers that an earlier process recorded: Plimsoll reads them from the store again, for a client that sends them back in other words. */
 
 import { PlimsollError } from "../../message/error.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
@@ -7,14 +7,14 @@ import { echoIn, noteMarks, noteWords } from "../log/echoes.ts";
 import { findCommon, type Link, type LogMessage, type Marks, type SessionLog } from "../log/log.ts";
 import { marksInBody } from "../measure/message-facts.ts";
 
-/** Of the newest answers of a session. Older ones are not rearranged any more. */
+/** So many of the newest answers of a session; clients do not rearrange older ones any more. */
 const recalledMax = 2000;
 
 const answersPerStep = 64;
 
 type Recalling = Pick<Store, "bodies" | "wordings">;
 
-/** Contract: afterwards the log knows what its answers have said, also those that were recorded by an earlier process. */
+/** Contract: afterwards the log knows what its answers say, also those that an earlier process recorded. */
 export async function recallAnswers(store: Recalling, log: SessionLog): Promise<void> {
   log.recalled ??= readAnswers(store, log).catch((error: unknown) => {
     delete log.recalled;
@@ -26,12 +26,26 @@ export async function recallAnswers(store: Recalling, log: SessionLog): Promise<
 
 async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
   const nodes = [...log.nodes.values()].filter(({ source }) => source !== "inner");
+  const { marks, spellings } = await marksIn(store, log, answersToRead(log, nodes));
+  noteSaid(log, nodes, marks);
+  for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
+}
+
+/** The newest answers; of the older ones those that the log can only tell apart by their words. */
+function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   const answers = nodes.filter(
     ({ role, source }) => role === "assistant" && (source === "answer" || source === "echo"),
   );
   const rivals = answers.slice(0, -recalledMax).filter(({ parent }) => hasRivals(log, parent));
-  const recalled = [...rivals.slice(-recalledMax), ...answers.slice(-recalledMax)];
-  const { marks, spellings } = await marksIn(store, log, recalled);
+  return [...rivals.slice(-recalledMax), ...answers.slice(-recalledMax)];
+}
+
+/** Tells the log, message by message, what was said, and which messages say again what an earlier one said. */
+function noteSaid(
+  log: SessionLog,
+  nodes: readonly NodeRecord[],
+  marks: ReadonlyMap<number, Marks>,
+): void {
   const first = new Map<string, number>();
   for (const { seq, source, identity, isComplete } of nodes) {
     const said = { marks: marks.get(seq) };
@@ -43,7 +57,6 @@ async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
     if (source !== "echo") first.set(identity, seq);
     else if (echo !== undefined) log.echoes.set(seq, echo);
   }
-  for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
 }
 
 /** Only their words tell answers of one place apart. */
@@ -78,7 +91,7 @@ async function marksIn(
   return { marks, spellings };
 }
 
-/** Whether an answer in a request is in no place of the log: its client spells or places it otherwise. */
+/** Whether the request has an answer that the log does not have in that place: its client spells it otherwise, or has moved it. */
 export function bringsAnswers(
   log: SessionLog,
   {

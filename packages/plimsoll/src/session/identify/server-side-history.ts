@@ -1,6 +1,6 @@
 /**
- * History that the provider holds: a request may name an earlier answer, or single messages, instead of carrying
- * them. What the log knows of them is put in their place, for counting and for edits; the client's bytes stay.
+ * History that the provider holds: a client may name an earlier answer, or single messages, instead of sending
+ * them. Plimsoll puts what its log knows of them in their place, for counting and for edits; the client's bytes stay.
  */
 
 import type { NodeRecord } from "../../store/store.ts";
@@ -26,7 +26,7 @@ export interface WholeConversation {
   readonly nodes: ReadonlyMap<number, NodeRecord>;
   /** The session that the names lead to. */
   readonly log?: SessionLog;
-  /** A name leads nowhere: nobody knows what the model will see, so nothing may be edited. */
+  /** Plimsoll does not know one of the names: it cannot tell what the model will see, so it may edit nothing. */
   readonly isUnknown: boolean;
 }
 
@@ -45,31 +45,83 @@ export interface OwnMessages {
 
 export async function wholeConversation(
   world: World,
-  { tenant, wire, request, messages, links }: OwnMessages,
+  own: OwnMessages,
 ): Promise<WholeConversation> {
+  const { tenant, request, messages, links } = own;
+  const plain = { messages, links, heldCount: 0, nodes: new Map(), isUnknown: false };
   const hasNames =
     request.continues !== undefined || messages.some(({ names }) => names !== undefined);
-  const plain = { messages, links, heldCount: 0, nodes: new Map(), isUnknown: false };
   if (!hasNames) return plain;
-  const held =
-    request.continues === undefined ? undefined : await findNode(world, tenant, request.continues);
-  if (request.continues !== undefined && held === undefined) return { ...plain, isUnknown: true };
-  const path = held === undefined ? [] : pathTo(held.log, held.node.seq);
-  const nodes = new Map(path.map((node, index) => [index, node]));
-  const own: LogMessage[] = [];
-  let log = held?.log;
-  for (const message of messages) {
-    if (message.names === undefined) {
-      own.push(message);
-      continue;
-    }
-    const found = await findNode(world, tenant, message.names);
-    if (found === undefined) return { ...plain, isUnknown: true };
-    nodes.set(path.length + own.length, found.node);
-    log ??= found.log;
-    own.push(messageOf(found.node));
+  const find: Find = (name) => findNode(world, tenant, name);
+  const held = await findHeld(find, request.continues);
+  const named = held && (await findNamed(find, messages));
+  return held === undefined || named === undefined
+    ? { ...plain, isUnknown: true }
+    : joined(own, held, named);
+}
+
+interface Found {
+  readonly log: SessionLog;
+  readonly node: NodeRecord;
+}
+
+/** Undefined: nothing that this tenant may see has that name. */
+type Find = (name: string) => Promise<Found | undefined>;
+
+async function findNode(
+  { sessions, references }: World,
+  tenant: string,
+  name: string,
+): Promise<Found | undefined> {
+  const reference = await references.find(tenant, name);
+  const log = reference && (await sessions.byId(reference.session));
+  const node = log?.nodes.get(reference?.seq ?? -1);
+  return log === undefined || node === undefined || log.record.tenant !== tenant
+    ? undefined
+    : { log, node };
+}
+
+interface Held {
+  readonly path: readonly NodeRecord[];
+  readonly log?: SessionLog;
+}
+
+/** The messages up to the answer that the request continues, or none where it continues no answer. Undefined: the answer is unknown. */
+async function findHeld(find: Find, continues: string | undefined): Promise<Held | undefined> {
+  if (continues === undefined) return { path: [] };
+  const found = await find(continues);
+  return found && { path: pathTo(found.log, found.node.seq), log: found.log };
+}
+
+/** The messages that the request only names, by their index in it. Undefined: one of them is unknown. */
+async function findNamed(
+  find: Find,
+  messages: readonly LogMessage[],
+): Promise<ReadonlyMap<number, Found> | undefined> {
+  const named = new Map<number, Found>();
+  for (const [index, { names }] of messages.entries()) {
+    if (names === undefined) continue;
+    const found = await find(names);
+    if (found === undefined) return undefined;
+    named.set(index, found);
   }
+  return named;
+}
+
+/** What the provider holds, then the messages of the request, with those that it only names in full. */
+function joined(
+  { wire, messages }: OwnMessages,
+  { path, log: heldIn }: Held,
+  named: ReadonlyMap<number, Found>,
+): WholeConversation {
+  const nodes = new Map(path.map((node, index) => [index, node]));
+  for (const [index, { node }] of named) nodes.set(path.length + index, node);
+  const own = messages.map((message, index) => {
+    const found = named.get(index);
+    return found === undefined ? message : messageOf(found.node);
+  });
   const all = [...path.map(messageOf), ...own];
+  const log = heldIn ?? named.values().next().value?.log;
   return {
     messages: all,
     links: extendLinks(wire, linksOfPath(wire, path), all),
@@ -78,19 +130,6 @@ export async function wholeConversation(
     ...(log === undefined ? {} : { log }),
     isUnknown: false,
   };
-}
-
-async function findNode(
-  { sessions, references }: World,
-  tenant: string,
-  name: string,
-): Promise<{ readonly log: SessionLog; readonly node: NodeRecord } | undefined> {
-  const reference = await references.find(tenant, name);
-  const log = reference && (await sessions.byId(reference.session));
-  const node = log?.nodes.get(reference?.seq ?? -1);
-  return log === undefined || node === undefined || log.record.tenant !== tenant
-    ? undefined
-    : { log, node };
 }
 
 function messageOf(node: NodeRecord): LogMessage {

@@ -5,12 +5,12 @@ import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { BranchRecord, NodeRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { wires } from "../../wire/wires.ts";
+import { wireNamed } from "../../wire/wires.ts";
 import { decodeMessage } from "../draft/encode.ts";
 import { replaceParts } from "../draft/render.ts";
 import { looseChainOf, pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
-import { foldView, type View } from "../log/view.ts";
+import { foldView, type IndexOf, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
 import { shownMessage } from "./readable-parts.ts";
 
@@ -27,66 +27,79 @@ const mostMessages = 50;
 export async function detailsOf(
   store: Pick<Store, "snapshot" | "bodies" | "turns">,
   session: string,
-  { first, last, branch }: Range,
+  range: Range,
 ): Promise<MessageDetails> {
   const snapshot = await store.snapshot(session);
-  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
+  const wire = snapshot && wireNamed(snapshot.session.wire);
   if (snapshot === undefined || wire === undefined) return { items: [], edits: [] };
   const log = restoreLog(snapshot);
   const [lastTurn] = await store.turns(session, 1);
-  const found = pathThrough(log, first, { wanted: branch, likely: lastTurn?.branch });
-  if (found === undefined)
-    throw new PlimsollError(
-      "POINT_UNKNOWN",
-      `There is no message ${first} on this branch: \`plimsoll log\` shows their numbers.`,
-      { status: 404 },
-    );
-  const { path, record } = found;
-  const scale = scaleOf(record);
-  const wanted = path.filter(({ seq }) => seq >= first && seq <= last).slice(0, mostMessages);
+  const { path, record } = pathThrough(log, range, lastTurn?.branch);
+  const wanted = path
+    .filter(({ seq }) => seq >= range.first && seq <= range.last)
+    .slice(0, mostMessages);
   const bodies = await store.bodies(
     session,
     wanted.map(({ seq }) => seq),
   );
   const indexOf = indexOn(pathOfBranch(log, record), log);
   const view = foldView(indexOf, log.edits);
+  const seeing = { wire, view, indexOf, scale: scaleOf(record) };
   return {
-    items: wanted.map((node) => {
-      const body = bodies.get(node.seq) ?? new Uint8Array();
-      const seen = seenAs(view, indexOf(looseChainOf(node)) ?? -1, { wire, body });
-      return {
-        seq: node.seq,
-        at: node.at,
-        tokens: told(node.tokens, scale),
-        ...shownMessage(wire.messages.decode(decodeMessage(body))),
-        ...(seen === undefined ? {} : { seen }),
-      };
-    }),
-    edits: view.edits.filter((edit) => touches(edit, wanted, { view, indexOf })),
+    items: wanted.map((node) => itemOf(node, bodies.get(node.seq) ?? new Uint8Array(), seeing)),
+    edits: view.edits.filter((edit) => touches(edit, wanted, seeing)),
   };
 }
 
-/** Several branches may share a message: the one that is asked for, else the one that was sent last. */
+/** The path to the message where the range begins. Several branches may share it: the branch that the caller wants, else the one of the last turn. */
 function pathThrough(
   log: SessionLog,
-  seq: number,
-  { wanted, likely }: { readonly wanted: string | undefined; readonly likely: string | undefined },
-): { readonly path: readonly NodeRecord[]; readonly record: BranchRecord } | undefined {
+  { first, branch: wanted }: Range,
+  likely: string | undefined,
+): { readonly path: readonly NodeRecord[]; readonly record: BranchRecord } {
   const branches = [...log.branches.values()].map(({ record }) => record);
   const inOrder = [
     ...branches.filter(({ id }) => id === likely),
     ...branches.filter(({ id }) => id !== likely),
   ].filter(({ id }) => wanted === undefined || id === wanted);
-  return inOrder
+  const found = inOrder
     .map((record) => ({ record, path: pathTo(log, record.tipSeq) }))
-    .find(({ path }) => path.some((node) => node.seq === seq));
+    .find(({ path }) => path.some((node) => node.seq === first));
+  if (found !== undefined) return found;
+  throw new PlimsollError(
+    "POINT_UNKNOWN",
+    `There is no message ${first} on this branch: \`plimsoll log\` shows their numbers.`,
+    { status: 404 },
+  );
+}
+
+/** How the model sees the branch. */
+interface Seeing {
+  readonly wire: Wire;
+  readonly view: View;
+  readonly indexOf: IndexOf;
+  /** The provider's tokens for one of ours. */
+  readonly scale: number;
+}
+
+type Item = MessageDetails["items"][number];
+
+function itemOf(node: NodeRecord, body: Uint8Array, { wire, view, indexOf, scale }: Seeing): Item {
+  const seen = seenAs(view, indexOf(looseChainOf(node)) ?? -1, { wire, body });
+  return {
+    seq: node.seq,
+    at: node.at,
+    tokens: told(node.tokens, scale),
+    ...shownMessage(wire.messages.decode(decodeMessage(body))),
+    ...(seen === undefined ? {} : { seen }),
+  };
 }
 
 function seenAs(
   view: View,
   index: number,
   { wire, body }: { readonly wire: Wire; readonly body: Uint8Array },
-): MessageDetails["items"][number]["seen"] {
+): Item["seen"] {
   if (view.gaps.some(({ first, last }) => first <= index && index <= last)) return "taken out";
   const replacements = view.replacements.get(index);
   if (replacements === undefined) return undefined;
@@ -96,10 +109,7 @@ function seenAs(
 function touches(
   { seq, action }: Edit,
   wanted: readonly NodeRecord[],
-  {
-    view,
-    indexOf,
-  }: { readonly view: View; readonly indexOf: (chain: string) => number | undefined },
+  { view, indexOf }: Pick<Seeing, "view" | "indexOf">,
 ): boolean {
   const chains = wanted.map(looseChainOf);
   const indexes = chains.flatMap((chain) => indexOf(chain) ?? []);

@@ -5,37 +5,26 @@
 
 import type { Segment, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
-import { type PriorityArea, splitUnits } from "../../message/unit.ts";
+import { splitUnits } from "../../message/unit.ts";
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
-import type { Wire } from "../../wire/format/wire.ts";
-import { decodeMessage } from "../draft/encode.ts";
-import { replaceParts } from "../draft/render.ts";
 import { looseChainOf } from "../log/log.ts";
-import type { Gap } from "../log/view.ts";
-import type { FactsReader } from "../measure/message-facts.ts";
+import type { Gap, Stretch } from "../log/view.ts";
 import { told } from "../measure/provider-tokens.ts";
-import type { Targets } from "../measure/target.ts";
-import { type Sketch, segmentsOf, sketchOf } from "./message-sketch.ts";
+import {
+  type LearningWorld,
+  learnReplaced,
+  learnSketches,
+  type Replaced,
+  replacedKey,
+} from "./learn-messages.ts";
+import { type Sketch, segmentsOf } from "./message-sketch.ts";
 import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
 
-export interface PictureWorld extends PlaceWorld {
+export interface PictureWorld extends PlaceWorld, LearningWorld {
   readonly store: Pick<Store, "snapshot" | "turns" | "bodies">;
-  readonly facts: FactsReader;
-  readonly targets: Targets;
-  readonly areas: readonly PriorityArea[];
 }
 
 export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPicture>;
-
-/** What is remembered of messages of one wire, all sessions together; a few hundred bytes each. */
-const maxSketches = 50_000;
-/** Bodies that are read at a time, and how many such readings are under way: the store reads on while what came is looked at. */
-const bodiesAtOnce = 200;
-const readingsAtOnce = 4;
-/** How a message is seen where parts of it were replaced. */
-interface Replaced {
-  readonly tokens: number;
-}
 
 export function createPictures(world: PictureWorld): Pictures {
   // The same bytes mean something else in another wire.
@@ -75,85 +64,6 @@ const unknownSketch: Sketch = {
   type: "other",
   begins: "",
 };
-
-interface Unlearned {
-  readonly session: string;
-  readonly wire: Wire;
-  readonly nodes: readonly NodeRecord[];
-}
-
-async function learnSketches(
-  { store, areas }: PictureWorld,
-  { session, wire, nodes }: Unlearned,
-  sketches: Map<string, Sketch>,
-): Promise<void> {
-  const unknown = nodes.filter(({ hash }) => !sketches.has(hash));
-  const readings: Promise<ReadonlyMap<number, Uint8Array>>[] = [];
-  const readOn = (): void => {
-    const from = begun;
-    begun += bodiesAtOnce;
-    if (from >= unknown.length) return;
-    const seqs = unknown.slice(from, begun).map(({ seq }) => seq);
-    const reading = store.bodies(session, seqs);
-    // Where an earlier one fails, nobody waits for this one any more.
-    reading.catch(() => undefined);
-    readings.push(reading);
-  };
-  let begun = 0;
-  for (let count = 0; count < readingsAtOnce; count++) readOn();
-  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
-    const bodies = (await readings.shift()) ?? new Map<number, Uint8Array>();
-    readOn();
-    for (const { seq, hash } of unknown.slice(from, from + bodiesAtOnce)) {
-      const body = bodies.get(seq);
-      if (body === undefined) continue;
-      const sketch = sketchOf(wire.messages.decode(decodeMessage(body)), areas);
-      keep(sketches, hash, sketch);
-    }
-  }
-}
-
-/** By the message, the edits that replace parts of it, and who counts. */
-function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
-  const node = nodes[index];
-  const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
-  return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
-}
-
-async function learnReplaced(
-  { store, facts, targets }: PictureWorld,
-  place: Place,
-  replaced: Map<string, Replaced>,
-): Promise<void> {
-  const { session, wire, nodes, view, lastTurn } = place;
-  const { provider = wire.name, model = "" } = lastTurn ?? {};
-  const { ruler } = targets.resolve(provider, wire, { model });
-  const unknown = [...view.replacements.keys()].filter(
-    (index) => !replaced.has(replacedKey(place, index)),
-  );
-  for (let from = 0; from < unknown.length; from += bodiesAtOnce) {
-    const some = unknown.slice(from, from + bodiesAtOnce);
-    const bodies = await store.bodies(
-      session,
-      some.flatMap((index) => nodes[index]?.seq ?? []),
-    );
-    const seen = some.map((index) =>
-      replaceParts(
-        wire,
-        bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array(),
-        view.replacements.get(index) ?? [],
-      ),
-    );
-    const learned = await facts.learn(wire, seen, ruler);
-    for (const [at, index] of some.entries())
-      keep(replaced, replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
-  }
-}
-
-function keep<T>(known: Map<string, T>, key: string, value: T): void {
-  if (known.size >= maxSketches) known.delete(known.keys().next().value ?? "");
-  known.set(key, value);
-}
 
 interface Learned {
   /** Of the nodes, in their order. */
@@ -225,7 +135,9 @@ function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[
     for (let from = Math.max(index, first); from <= last; from = index) {
       const gap = gapAt.get(from);
       const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
-      shown.push(gap === undefined ? unitOf(place, learned, from, to) : gapUnit(place, gap));
+      shown.push(
+        gap === undefined ? unitOf(place, learned, { first: from, last: to }) : gapUnit(place, gap),
+      );
       for (let at = from; at <= to; at++) shown.push(...(inserts.get(at) ?? []));
       index = to + 1;
     }
@@ -238,31 +150,26 @@ function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number):
   return last;
 }
 
-function unitOf(place: Place, learned: Learned, first: number, last: number): WindowUnit {
-  const { nodes, view, scale } = place;
-  const own = nodes.slice(first, last + 1);
+function unitOf(place: Place, learned: Learned, stretch: Stretch): WindowUnit {
+  const { first, last } = stretch;
+  const own = place.nodes.slice(first, last + 1);
   const sketches = learned.sketches.slice(first, last + 1);
-  const segments = own.flatMap((node, offset) => {
-    const replaced = learned.replacedAt(first + offset);
-    const tokens = told(replaced?.tokens ?? node.tokens, scale);
-    return segmentsOf(sketches[offset] ?? unknownSketch, tokens);
-  });
-  segments.push(...innerSegments(place, learned, first, last));
-  const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, scale), 0);
-  const sizes = own.map((node) => node.tokens);
-  const largest = sizes.indexOf(Math.max(...sizes));
-  const tokens = segments.reduce((sum, segment) => sum + segment.tokens, 0);
-  const edits = editsTouching(place, first, last);
+  const segments = [
+    ...ownSegments(place, learned, stretch),
+    ...innerSegments(place, learned, stretch),
+  ];
+  const edits = editsTouching(place, stretch);
+  const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, place.scale), 0);
   const priorities = sketches.flatMap(({ priority }) => priority ?? []);
   const handle = handleIn(edits);
-  const isPinned = view.pins.some((pin) => pin.first <= last && first <= pin.last);
+  const isPinned = place.view.pins.some((pin) => pin.first <= last && first <= pin.last);
   return {
     id: `m${own[0]?.seq ?? first}`,
     segments: merged(segments),
-    tokens,
+    tokens: segments.reduce((sum, segment) => sum + segment.tokens, 0),
     first: own[0]?.seq ?? 0,
     last: own.at(-1)?.seq ?? 0,
-    type: sketches[largest]?.type ?? "other",
+    type: sketches[largestOf(own)]?.type ?? "other",
     ...(priorities.length === 0 ? {} : { priority: priorities.toSorted()[0] ?? 2 }),
     ...(isPinned ? { isPinned } : {}),
     ...(edits.length === 0 ? {} : { edits: edits.map(({ seq }) => seq), originalTokens }),
@@ -271,12 +178,29 @@ function unitOf(place: Place, learned: Learned, first: number, last: number): Wi
   };
 }
 
+function largestOf(nodes: readonly NodeRecord[]): number {
+  const sizes = nodes.map(({ tokens }) => tokens);
+  return sizes.indexOf(Math.max(...sizes));
+}
+
+/** The messages themselves, as the model sees them: edits may have replaced parts of them. */
+function ownSegments(
+  { nodes, scale }: Place,
+  { sketches, replacedAt }: Learned,
+  { first, last }: Stretch,
+): readonly Segment[] {
+  return nodes.slice(first, last + 1).flatMap((node, offset) => {
+    const index = first + offset;
+    const tokens = told(replacedAt(index)?.tokens ?? node.tokens, scale);
+    return segmentsOf(sketches[index] ?? unknownSketch, tokens);
+  });
+}
+
 /** What the model said and was told on the way to an answer that the client knows in fewer words. */
 function innerSegments(
   { log, view, scale, nodes }: Place,
   learned: Learned,
-  first: number,
-  last: number,
+  { first, last }: Stretch,
 ): readonly Segment[] {
   const own = view.expansions.filter(
     (expansion) => first <= expansion.first && expansion.last <= last,
@@ -286,7 +210,7 @@ function innerSegments(
     const said = nodes.slice(expansion.first, expansion.last + 1);
     const sum = (some: readonly NodeRecord[]): number =>
       some.reduce((all, { tokens }) => all + tokens, 0);
-    // The answer itself stands among them.
+    // The answer itself is among them.
     let more = Math.max(0, sum(inner) - sum(said));
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
@@ -336,7 +260,7 @@ function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]
   return inserts;
 }
 
-function editsTouching({ nodes, replacing }: Place, first: number, last: number): readonly Edit[] {
+function editsTouching({ nodes, replacing }: Place, { first, last }: Stretch): readonly Edit[] {
   return nodes.slice(first, last + 1).flatMap((node) => replacing.get(looseChainOf(node)) ?? []);
 }
 

@@ -1,4 +1,4 @@
-/** A list of messages compacted once, outside of any session: nothing is recorded, and nothing has a handle. */
+/** A list of messages compacted once, outside of any session: Plimsoll records nothing, and gives out no handles. */
 
 import { measurement as measure } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -11,12 +11,12 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { patchList } from "../draft/render.ts";
-import type { Compaction, CompactionWorld } from "../fit/compaction.ts";
+import type { Compaction, CompactionTask, CompactionWorld } from "../fit/compaction.ts";
 import { receiptOf } from "../fit/report-compaction.ts";
 import { compact } from "../fit/run-strategies.ts";
 import { appendMessages } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
-import { emptyLog, moveTip, pathTo, rootLink, startBranch } from "../log/log.ts";
+import { emptyLog, type LogMessage, moveTip, pathTo, rootLink, startBranch } from "../log/log.ts";
 import { addMessage, nothing, pathOfNodes } from "../log/path.ts";
 import { wholeView } from "../log/view.ts";
 import type { Target, Targets } from "../measure/target.ts";
@@ -30,7 +30,7 @@ export interface OneOffWorld extends CompactionWorld {
 export interface OneOffTask {
   readonly wire: Wire;
   readonly messages: readonly JsonObject[];
-  /** For the messages; a system prompt outside of them and tools are not counted. */
+  /** For the messages; Plimsoll counts neither tools nor a system prompt outside of them. */
   readonly budget: number;
   readonly model?: string;
   /** Another way to count than that of the model. */
@@ -45,33 +45,20 @@ export interface OneOff {
   readonly tokensBefore: number;
   readonly tokensAfter: number;
   readonly strategies: readonly string[];
-  /** What was tried in vain. */
+  /** What Plimsoll tried in vain. */
   readonly failures: readonly string[];
-  /** Made when it is asked for: it takes as long as the compaction. */
+  /** Made when the caller asks for it: it takes as long as the compaction. */
   readonly receipt: () => Promise<Receipt>;
 }
 
-/** What misses its budget by a little is tried again, a little deeper. */
-const depths = [1, 0.8, 0.6, 0.4, 0.2];
-
-/** Contract: what does not fit after all that could be done is refused with BREAKER_FAILED. */
+/** Contract: throws BREAKER_FAILED where the messages do not fit after all that Plimsoll could do. */
 export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise<OneOff> {
+  const { budget } = task;
   const draft = await draftOf(world, task);
   const start = await sizeView(world.facts, draft, wholeView);
-  const { budget } = task;
-  const { strategies } = world;
   const without = { ...world, hasArchive: false, watch: undefined };
   const startedAt = world.now();
-  let compaction: Compaction | undefined;
-  for (const depth of depths) {
-    const tokens = Math.floor(budget * depth);
-    const goal = { limitTokens: budget, tokens, floorTokens: Math.floor(tokens * 0.86) };
-    const made = await compact(without, { draft, start, strategies, goal });
-    const isSmaller = made.sized.measured.total < (compaction?.sized.measured.total ?? Infinity);
-    if (isSmaller) compaction = made;
-    if (made.sized.measured.total <= budget) break;
-  }
-  if (compaction === undefined) throw new TypeError("No depth was tried.");
+  const compaction = await compactTo(budget, without, { draft, start });
   const milliseconds = world.now() - startedAt;
   const tokensAfter = compaction.sized.measured.total;
   if (tokensAfter > budget)
@@ -80,9 +67,8 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
       `The conversation cannot be brought to ${budget} tokens: ${tokensAfter} must stay. Give a larger budget.`,
       { fields: { tokens: tokensAfter, budget, failures: compaction.failures.join("; ") } },
     );
-  const list = patchList(task.messages, compaction.sized.patches, decodeMessage);
   return {
-    messages: list,
+    messages: patchList(task.messages, compaction.sized.patches, decodeMessage),
     tokensBefore: start.measured.total,
     tokensAfter,
     strategies: compaction.strategies,
@@ -94,52 +80,52 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
   };
 }
 
-async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
+/** A compaction that misses its budget by a little is tried again, a little deeper. */
+const depths = [1, 0.8, 0.6, 0.4, 0.2];
+
+/** The first compaction that keeps to the budget, or the smallest where none does. */
+async function compactTo(
+  budget: number,
+  world: CompactionWorld & Pick<OneOffWorld, "strategies">,
+  { draft, start }: Pick<CompactionTask, "draft" | "start">,
+): Promise<Compaction> {
+  const { strategies } = world;
+  let smallest: Compaction | undefined;
+  for (const depth of depths) {
+    const tokens = Math.floor(budget * depth);
+    const goal = { limitTokens: budget, tokens, floorTokens: Math.floor(tokens * 0.86) };
+    const made = await compact(world, { draft, start, strategies, goal });
+    const { total } = made.sized.measured;
+    if (total < (smallest?.sized.measured.total ?? Infinity)) smallest = made;
+    if (total <= budget) break;
+  }
+  if (smallest === undefined) throw new TypeError("No depth was tried.");
+  return smallest;
+}
+
+const noTokens: Count = { tokens: 0, certainty: "exact" };
+
+async function draftOf(
+  world: Pick<OneOffWorld, "facts" | "targets" | "now">,
+  task: OneOffTask,
+): Promise<Draft> {
   const { wire, messages, model = "" } = task;
-  const at = world.now();
-  const turn = { id: newId("turn"), at };
-  const log = emptyLog({
-    id: newId("ses"),
-    tenant: "one-off",
-    wire: wire.name,
-    createdAt: at,
-    updatedAt: at,
-  });
-  const branch = startBranch(log, { id: newId("br"), relation: "new", forkSeq: null, at });
+  const turn = { id: newId("turn"), at: world.now() };
   const target = withCount(world.targets.resolve(wire.name, wire, { model }), task.count);
   const bodies = messages.map(encodeMessage);
   const learned = await world.facts.learn(wire, bodies, target.ruler);
-  const entries = learned.map((message, index) => ({
-    message,
-    bytes: bodies[index] ?? new Uint8Array(),
-  }));
-  const from = { seq: null, link: rootLink(wire.name) };
-  const said = {
-    turn: turn.id,
-    branch: branch.record.id,
-    source: "request",
-    isComplete: true,
-    at,
-  } as const;
-  const tip = appendMessages(log, from, entries, said);
-  moveTip(branch, tip.seq);
-  const nodes = pathTo(log, tip.seq);
-  const bySeq = new Map(nodes.map(({ seq }, index) => [seq, bodies[index] ?? new Uint8Array()]));
   const sum = learned.reduce(addMessage, nothing);
-  const none: Count = { tokens: 0, certainty: "exact" };
   return {
     turn,
-    log,
-    branch,
+    ...recordApart(wire, turn, learned, bodies),
     wire,
-    path: pathOfNodes(log, nodes, bySeq, learned),
-    head: { bytes: new Uint8Array(), system: none, tools: none },
+    head: { bytes: new Uint8Array(), system: noTokens, tools: noTokens },
     targets: [target],
     who: { provider: wire.name, model },
     measured: measure({
-      system: none,
-      skills: none,
-      tools: none,
+      system: noTokens,
+      skills: noTokens,
+      tools: noTokens,
       conversation: { tokens: sum.tokens, certainty: "exact" },
     }),
     sum,
@@ -157,6 +143,35 @@ async function draftOf(world: OneOffWorld, task: OneOffTask): Promise<Draft> {
         ),
     },
   };
+}
+
+/** Messages in a log of their own, which nobody stores. */
+function recordApart(
+  wire: Wire,
+  turn: Draft["turn"],
+  messages: readonly LogMessage[],
+  bodies: readonly Uint8Array[],
+): Pick<Draft, "log" | "branch" | "path"> {
+  const { at } = turn;
+  const bodyAt = (index: number): Uint8Array => bodies[index] ?? new Uint8Array();
+  const log = emptyLog({
+    id: newId("ses"),
+    tenant: "one-off",
+    wire: wire.name,
+    createdAt: at,
+    updatedAt: at,
+  });
+  const branch = startBranch(log, { id: newId("br"), relation: "new", forkSeq: null, at });
+  const tip = appendMessages(
+    log,
+    { seq: null, link: rootLink(wire.name) },
+    messages.map((message, index) => ({ message, bytes: bodyAt(index) })),
+    { turn: turn.id, branch: branch.record.id, source: "request", isComplete: true, at },
+  );
+  moveTip(branch, tip.seq);
+  const nodes = pathTo(log, tip.seq);
+  const bySeq = new Map(nodes.map(({ seq }, index) => [seq, bodyAt(index)]));
+  return { log, branch, path: pathOfNodes(log, nodes, bySeq, messages) };
 }
 
 function withCount(target: Target, count: OneOffTask["count"]): Target {

@@ -8,7 +8,7 @@ import { type Wire, type WireName, wholeSystem } from "../../wire/format/wire.ts
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { encodeMessage, usage } from "../draft/encode.ts";
 import { targetFields } from "../fit/debug.ts";
-import { type AskedTools, withTools } from "../fit/tools-in-draft.ts";
+import { type AskedTools, withTools } from "../fit/defer-tools.ts";
 import { announce, announceSession, type Placed, startNewBranch } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";

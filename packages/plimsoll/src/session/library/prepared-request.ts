@@ -5,21 +5,22 @@ import type { Count } from "../../budget/tokenizer.ts";
 import { isToolAllowed, type ToolRules } from "../../budget/tool-budget.ts";
 import { errorMessage } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
-import type { Message, OutputSize } from "../../message/message.ts";
+import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
-import { markPrompt } from "../draft/cache-marks.ts";
+import { type MarkedPrompt, markPrompt } from "../draft/cache-marks.ts";
 import { type Draft, type DraftRequest, offerIn } from "../draft/draft.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
-import { type Patch, patchList } from "../draft/render.ts";
+import { type BodyChanges, patchList } from "../draft/render.ts";
 import { nothing, type Path, pathOf } from "../log/path.ts";
 import { type Head, measureTurn } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
 import type { OwnOffer, ShownTools } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
+import { searchedIn, withMessages, withSearches } from "./request-messages.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
 
 /** `toolsAllowed` and `toolsDenied`: of `tools`, only these are offered; calls of others are denied by the tool budget. */
@@ -28,7 +29,7 @@ export interface PrepareOptions extends ToolRules {
   readonly target: string;
   /** Where a provider speaks several: openai-responses instead of openai-chat. */
   readonly wire?: WireName;
-  /** As one text, or in sections: what changes from turn to turn then stands behind the conversation. */
+  /** As one text, or in sections: then Plimsoll puts those that change from turn to turn behind the conversation. */
   readonly system?: string | readonly PromptSection[];
   /** False: the request is not marked for the provider's cache. */
   readonly cacheMarks?: boolean;
@@ -51,18 +52,15 @@ interface Drafting {
   readonly load: Path["load"];
   readonly isLast?: NonNullable<DraftRequest["isLast"]>;
   readonly prompt: BuiltPrompt;
-  /** What stands behind the conversation. */
+  /** What comes behind the conversation. */
   readonly tail: Count;
   /** Of the system prompt. */
   readonly skills: Count;
 }
 
 export function draftOf(state: SessionState, drafting: Drafting): Draft {
-  const { options, wire, targets, tools, load, prompt, head, tail, skills } = drafting;
-  const { turn, branch, isLast } = drafting;
-  const { log, said, links, messages, sumsBefore, agent, priority } = state;
-  const { length } = said;
-  const [{ provider, model }] = targets;
+  const { turn, branch, wire, head, targets, tail, skills } = drafting;
+  const { log, sumsBefore, said, totals } = state;
   return {
     turn,
     log,
@@ -70,51 +68,71 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
     wire,
     head,
     targets,
-    path: pathOf({
-      log,
-      branch: branch.record.id,
-      links,
-      messages,
-      sumsBefore,
-      bytesAt: (index) => encodeMessage(said[index] ?? {}),
-      load,
-      mayHoldMark: () => state.hasMarks,
-    }),
-    who: {
-      provider,
-      model,
-      ...(agent === undefined ? {} : { agent }),
-      ...(priority === undefined ? {} : { priority }),
-    },
-    measured: measureTurn(
-      { ...head, system: addCounts([head.system, tail]) },
-      state.totals,
-      skills,
-    ),
-    sum: sumsBefore[length] ?? nothing,
+    path: pathIn(state, drafting),
+    who: whoAsks(state, targets[0]),
+    measured: measureTurn({ ...head, system: addCounts([head.system, tail]) }, totals, skills),
+    sum: sumsBefore[said.length] ?? nothing,
     origin: "library",
     tools: { kind: "none" },
-    request: {
-      compose: ({ patches, tools: shown }) => {
-        const whole = patchList(said.slice(0, length), patches, decodeMessage);
-        const { isListed } = searchedIn(drafting.offer, shown?.isWhole === true);
-        const list = shown && inWords(shown, targets[0].wire, wire);
-        const composing = { options, targets, tools, system: prompt.system };
-        return encodeMessage(
-          bodyOf(
-            wire,
-            { ...composing, ...(list && { shown: list }) },
-            withSearches(wire, whole, isListed),
-          ),
-        );
-      },
-      output: outputOf(wire, options, targets[0]),
-      ...(isLast === undefined ? {} : { isLast }),
-    },
+    request: requestOf(said, drafting),
   };
 }
 
-/** How long an answer the request asks for; a thinking budget, or another length, may stand among the further fields. */
+function whoAsks(
+  { agent, priority }: Pick<SessionState, "agent" | "priority">,
+  { provider, model }: Target,
+): Draft["who"] {
+  return {
+    provider,
+    model,
+    ...(agent === undefined ? {} : { agent }),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+function pathIn(
+  state: Pick<SessionState, "log" | "said" | "links" | "messages" | "sumsBefore" | "hasMarks">,
+  { branch, load }: Pick<Drafting, "branch" | "load">,
+): Path {
+  const { log, said, links, messages, sumsBefore } = state;
+  return pathOf({
+    log,
+    branch: branch.record.id,
+    links,
+    messages,
+    sumsBefore,
+    bytesAt: (index) => encodeMessage(said[index] ?? {}),
+    load,
+    mayHoldMark: () => state.hasMarks,
+  });
+}
+
+/** What was said so far; the caller may append more before the request is written. */
+function requestOf(said: readonly JsonObject[], drafting: Drafting): DraftRequest {
+  const { options, wire, targets, isLast } = drafting;
+  const { length } = said;
+  return {
+    compose: (changes) => composed(said.slice(0, length), drafting, changes),
+    output: outputOf(wire, options, targets[0]),
+    ...(isLast === undefined ? {} : { isLast }),
+  };
+}
+
+/** The request as the validator reads it. */
+function composed(
+  said: readonly JsonObject[],
+  { options, wire, targets, tools, prompt, offer }: Drafting,
+  { patches, tools: shown }: BodyChanges,
+): Uint8Array {
+  const whole = patchList(said, patches, decodeMessage);
+  const { isListed } = searchedIn(offer, shown?.isWhole === true);
+  const list = shown && inWords(shown, targets[0].wire, wire);
+  const composing = { options, targets, tools, system: prompt.system };
+  const messages = withSearches(wire, whole, isListed);
+  return encodeMessage(bodyOf(wire, { ...composing, ...(list && { shown: list }) }, messages));
+}
+
+/** How long an answer the request asks for; the caller may give a thinking budget, or another length, among the further fields. */
 function outputOf(wire: Wire, options: PrepareOptions, target: Target): OutputSize {
   const written = lengthOf(options, target);
   const { extra } = options;
@@ -136,7 +154,7 @@ function readPlans(wire: Wire, body: Uint8Array): Partial<WireRequest> {
   }
 }
 
-/** Where the caller names no length, we do: a request must have one on some wires, and there is no more room than this. */
+/** Where the caller names no length, Plimsoll does: some wires want one, and there is no more room than this. */
 function lengthOf({ maxOutputTokens }: PrepareOptions, { limit }: Target): number {
   return maxOutputTokens ?? limit.reserve;
 }
@@ -151,7 +169,7 @@ function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefi
   };
 }
 
-/** A conversation is judged in its own wire's words, whichever the request is sent in. */
+/** The validator reads a conversation in the words of its own wire, whichever wire the request goes out on. */
 function inWords(shown: ShownTools, from: Wire, to: Wire): ShownTools {
   if (from === to) return shown;
   const tools = shown.elements.flatMap((bytes) => from.tools.decode(decodeMessage(bytes)) ?? []);
@@ -191,7 +209,7 @@ function bodyOf(
   return shown === undefined ? body : withShown(wire, body, shown);
 }
 
-/** Ours stand behind the caller's; where some of those are held back the list is another one. */
+/** Plimsoll's tools come behind the caller's; where Plimsoll holds some of those back, its list replaces the caller's. */
 function withShown(
   { fields }: Wire,
   body: JsonObject,
@@ -224,41 +242,24 @@ interface Preparing {
   readonly pricesOf: PricesOf;
 }
 
-export function preparedTurn(
-  state: SessionState,
-  { opened, draft, wire, options, tools, prompt, pricesOf }: Preparing,
-): PreparedTurn {
+export function preparedTurn(state: SessionState, preparing: Preparing): PreparedTurn {
+  const { opened, draft, wire, prompt } = preparing;
   const { fitted } = opened;
-  const { outcome: kind, tokensBefore, tokensAfter, target } = fitted;
+  const { outcome: kind, tokensBefore, tokensAfter, target, measurement } = fitted;
   const isFinal = kind === "final";
-  const output = opened.shortened?.sent;
-  const { extra } = options;
-  const hasOwnMarks = state.hasMarks || (extra && wire.cache.countMarks(encodeMessage(extra)) > 0);
-  const isMarking = options.cacheMarks !== false && !hasOwnMarks;
-  const marked = markPrompt(draft, {
-    rule: isMarking ? pricesOf(target).cache : { kind: "unknown" },
-    wire,
-    sections: prompt.system,
-    patches: fitted.patches,
-    measured: fitted.measurement,
-  });
-  const shown = {
-    options,
-    targets: [target],
-    system: marked.system,
-    ...(isFinal ? { tools: [finalReport] } : { tools, shown: fitted.tools }),
-  } as const;
+  const marked = markedPrompt(state, preparing);
+  const body = bodyBeside(preparing, marked.system);
   return {
     id: opened.id,
     outcome: { kind, tokensBefore, tokensAfter },
-    request: withMessages(withOutput(wire, bodyOf(wire, shown, []), output), wire, state, {
+    request: withMessages(withOutput(wire, body, opened.shortened?.sent), wire, state, {
       length: draft.path.length,
       patches: marked.patches,
       tail: prompt.tail,
       ...searchedIn(offerIn(draft), fitted.tools.isWhole && !isFinal),
       ...(marked.end === undefined ? {} : { end: marked.end }),
     }),
-    measurement: fitted.measurement,
+    measurement,
     limit: { ...target.limit, limit: fitted.limit },
     toolCalls: (answer) =>
       (wire.answer.read(answer as JsonValue).choices[0] ?? []).flatMap((message) =>
@@ -267,98 +268,37 @@ export function preparedTurn(
   };
 }
 
-interface Shown {
-  readonly length: number;
-  readonly patches: readonly Patch[];
-  /** A cache mark at the end of the last message; what changes stands behind it. */
-  readonly end?: JsonValue;
-  readonly tail: string;
-  /** The provider holds tools back itself in this request: searches stand as they were said, as far as the tools are there. */
-  readonly isListed?: (name: string) => boolean;
-}
-
-/** The list is made when it is read: a long conversation should not be copied for a turn that is only measured. */
-function withMessages(body: JsonObject, wire: Wire, state: SessionState, shown: Shown): JsonObject {
-  const field = wire.fields.messages;
-  const first = body[field];
-  const head = Array.isArray(first) ? first : [];
-  let messages: readonly JsonValue[] | undefined;
-  return Object.defineProperty(body, field, {
-    enumerable: true,
-    get: () => {
-      messages ??= [...head, ...messagesFor(wire, state, shown)];
-      return messages;
-    },
+/** The prompt with marks for the provider's cache, unless the caller wants none or has set marks itself. */
+function markedPrompt(
+  { hasMarks }: Pick<SessionState, "hasMarks">,
+  { opened, draft, wire, options, prompt, pricesOf }: Preparing,
+): MarkedPrompt {
+  const { fitted } = opened;
+  const { extra } = options;
+  const hasOwnMarks = hasMarks || (extra && wire.cache.countMarks(encodeMessage(extra)) > 0);
+  const isMarking = options.cacheMarks !== false && !hasOwnMarks;
+  return markPrompt(draft, {
+    rule: isMarking ? pricesOf(fitted.target).cache : { kind: "unknown" },
+    wire,
+    sections: prompt.system,
+    patches: fitted.patches,
+    measured: fitted.measurement,
   });
 }
 
-function messagesFor(
-  wire: Wire,
-  { wire: own = wire, said }: SessionState,
-  { length, patches, end, tail, isListed }: Shown,
-): readonly JsonObject[] {
-  const whole = patchList(said.slice(0, length), patches, decodeMessage);
-  const seen = withSearches(own, whole, isListed);
-  const spoken =
-    own === wire
-      ? seen
-      : wire.messages.encode(seen.map((message) => withoutReasoning(own.messages.decode(message))));
-  return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
-}
-
-/** Searches in the provider's own form stay as they were said where it knows them, as far as the tools are there. */
-function withSearches(
-  { tools: { deferral } }: Wire,
-  messages: readonly JsonObject[],
-  isListed: Shown["isListed"],
-): readonly JsonObject[] {
-  const isAsSaid = isListed !== undefined && deferral?.named === undefined;
-  if (deferral === undefined || isAsSaid) return messages;
-  return messages.map((message) => deferral.plain(message, isListed));
-}
-
-/** On the last message that is not an answer: one that was begun stands behind what changes, and may take no mark. */
-function withLastMarked(
-  wire: Wire,
-  messages: readonly JsonObject[],
-  mark: JsonValue,
-): readonly JsonObject[] {
-  const index = lastSpoken(wire, messages);
-  const message = messages[index];
-  const marked = message && wire.cache.withMark(encodeMessage(message), mark);
-  return marked === undefined ? messages : messages.with(index, decodeMessage(marked));
-}
-
-function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
-  return messages.findLastIndex((message) => wire.messages.decode(message).role !== "assistant");
-}
-
-function searchedIn(offer: OwnOffer | undefined, isTold: boolean): Pick<Shown, "isListed"> {
-  const catalogue = offer?.catalogue;
-  const isNative = isTold && catalogue?.isNative === true;
-  return isNative ? { isListed: (name) => catalogue.has(name) } : {};
-}
-
-/** Behind everything that was said; before an answer that the caller has begun. */
-function withTail(
-  wire: Wire,
-  messages: readonly JsonObject[],
-  tail: string,
-): readonly JsonObject[] {
-  if (tail === "") return messages;
-  const index = lastSpoken(wire, messages);
-  const last = messages[index];
-  const carried =
-    wire.edit.ownTextStands === "inside" && last !== undefined
-      ? wire.edit.carryText(encodeMessage(last), { text: tail }, "last")
-      : undefined;
-  if (carried !== undefined) return messages.with(index, decodeMessage(carried));
-  return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
-}
-
-/** Signed by one provider, reasoning is worth nothing to another, and would be refused. */
-function withoutReasoning({ role, parts }: Message): Message {
-  return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
+/** Everything of the request but its messages. */
+function bodyBeside(
+  { opened: { fitted }, wire, options, tools }: Preparing,
+  system: readonly SystemText[],
+): JsonObject {
+  const isFinal = fitted.outcome === "final";
+  const composing: Composing = {
+    options,
+    targets: [fitted.target],
+    system,
+    ...(isFinal ? { tools: [finalReport] } : { tools, shown: fitted.tools }),
+  };
+  return bodyOf(wire, composing, []);
 }
 
 /** What a provider's client library throws: a status, and the provider's own body. */

@@ -1,7 +1,7 @@
 /** The passages of a whole session that answer a query: small sessions at once, large ones in a thread. */
 
 import { Worker } from "node:worker_threads";
-import type { Message, Part } from "../../message/message.ts";
+import type { Message } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import type { NodeRecord, SessionRecord, Store } from "../../store/store.ts";
@@ -132,16 +132,6 @@ function newest(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
   return nodes.slice(first);
 }
 
-/** What a client has put into an answer that it changed: it is searched with the answer. */
-function putIn(
-  wire: Wire | undefined,
-  wording: Uint8Array | undefined,
-  message: Message,
-): readonly Part[] {
-  const spelled = wording === undefined ? undefined : decode(wire, wording);
-  return spelled === undefined ? [] : newPartsIn(spelled, message);
-}
-
 async function readMessages(
   store: Pick<Store, "bodies" | "wordings">,
   session: Pick<SessionRecord, "id" | "wire">,
@@ -155,16 +145,29 @@ async function readMessages(
     const bodies = await store.bodies(session.id, step);
     const wordings = await store.wordings(session.id, step);
     for (const number of step) {
-      const body = bodies.get(number);
-      const message = body === undefined ? undefined : decode(wire, body);
+      const message = decodeIn(wire, bodies.get(number));
       if (message === undefined) continue;
       for (const [id, name] of callsOf(message)) tools.set(id, name);
-      const [role, title] = [speakerOf(message), titleOf(message, tools)];
-      const parts = [...message.parts, ...putIn(wire, wordings.get(number), message)];
-      messages.push({ number, role, title, text: searchableText({ role: message.role, parts }) });
+      const spelled = decodeIn(wire, wordings.get(number));
+      messages.push({
+        number,
+        role: speakerOf(message),
+        title: titleOf(message, tools),
+        text: textOf(message, spelled),
+      });
     }
   }
   return messages;
+}
+
+function decodeIn(wire: Wire | undefined, bytes: Uint8Array | undefined): Message | undefined {
+  return bytes === undefined ? undefined : decode(wire, bytes);
+}
+
+/** An answer is searched together with what its client has put into it since: `spelled` is the answer as the client sends it back. */
+function textOf(message: Message, spelled: Message | undefined): string {
+  const putIn = spelled === undefined ? [] : newPartsIn(spelled, message);
+  return searchableText({ role: message.role, parts: [...message.parts, ...putIn] });
 }
 
 function startRecallWorker(): Worker {

@@ -177,36 +177,60 @@ function split(tools: readonly ListedTool[], { kept, loaded }: ToldTools): Split
   };
 }
 
-/** Ours stand between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
+type ListParts = CatalogueParts & { readonly deferral?: NativeDeferral };
+
+/** Ours are between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
 async function makeList(
   tools: readonly ListedTool[],
   telling: Telling,
-  parts: CatalogueParts & { readonly deferral?: NativeDeferral },
+  parts: ListParts,
 ): Promise<ToolList> {
-  const { wire, own, deferral, count } = parts;
+  const { wire, deferral, count } = parts;
   const { shown, loaded, held } = split(tools, telling);
-  const search = own.search(telling.note);
-  const ours = [
-    ...own.definitions.map((tool) => wire.tools.encode(tool)),
-    deferral?.search?.(search) ?? wire.tools.encode(search),
-  ];
   const { mark, isAlone } = markFor(wire, tools, held);
-  const marked = ours.map((tool, at) =>
-    mark === undefined || at < ours.length - 1 ? tool : wire.cache.markTool(tool, mark),
-  );
   const first = [
     ...shown.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
-    ...marked.map(encode),
+    ...ownElements(parts, telling.note, mark),
   ];
   const whole = [...first, ...loaded.map(({ element }) => unmarked(wire, element))];
-  if (deferral === undefined) return listOf(whole, count);
-  const { hold } = deferral;
-  // What was found stands in the conversation, and is counted there.
+  return deferral === undefined
+    ? listOf(whole, count)
+    : nativeList(deferral, { first, whole, held }, count);
+}
+
+interface NativeParts {
+  readonly first: readonly Uint8Array[];
+  /** With what was loaded. */
+  readonly whole: readonly Uint8Array[];
+  readonly held: readonly ListedTool[];
+}
+
+/** For a provider that holds tools back itself. */
+async function nativeList(
+  { hold }: NativeDeferral,
+  { first, whole, held }: NativeParts,
+  count: CatalogueParts["count"],
+): Promise<ToolList> {
+  // What the model found is in the conversation, and is counted there.
   if (hold === undefined) return listOf(first, count);
-  // What is held back stands behind all others, and only what was found takes room.
+  // What the provider holds back comes behind all others, and only what the model found takes room.
   const { count: counted } = await listOf(whole, count);
   const behind = held.map(({ element }) => heldBack(element, hold));
   return { elements: [...first, ...behind], count: counted };
+}
+
+/** Plimsoll's tools, the search last: it takes the client's mark, where that must move. */
+function ownElements(
+  { wire, own, deferral }: ListParts,
+  note: Telling["note"],
+  mark: JsonValue | undefined,
+): readonly Uint8Array[] {
+  const search = own.search(note);
+  const told = deferral?.search?.(search) ?? wire.tools.encode(search);
+  return [
+    ...own.definitions.map((tool) => wire.tools.encode(tool)),
+    mark === undefined ? told : wire.cache.markTool(told, mark),
+  ].map(encode);
 }
 
 async function listOf(

@@ -1,11 +1,11 @@
-/** A turn as bytes: what goes to the upstream now. */
+/** A turn as bytes: what Plimsoll sends to the upstream now. */
 
 import { errorMessage } from "../../message/error.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { FieldValues, WireRequest } from "../../wire/format/wire.ts";
 import { withMarks } from "../draft/cache-marks.ts";
 import type { Draft } from "../draft/draft.ts";
-import { patchBody, withPatch } from "../draft/render.ts";
+import { type Patch, patchBody, withPatch } from "../draft/render.ts";
 import { type Fitted, shortenedOutput } from "../fit/last-resort.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { PricesOf } from "../measure/prices.ts";
@@ -20,41 +20,52 @@ export interface Sending {
 
 export interface SendingTurn {
   readonly fitted: Fitted;
-  readonly rounds: InnerRounds | undefined;
+  readonly rounds: Pick<InnerRounds, "elements" | "tokens" | "isLast"> | undefined;
 }
 
-/** The client's own bytes, with what is edited spliced in; undefined when nothing is. */
+/** The client's own bytes with the edits spliced in; undefined where there is nothing to splice. */
 export function bodyToSend(
   turn: SendingTurn,
   draft: Draft,
   sending: Sending,
 ): Uint8Array | undefined {
-  const { fitted, rounds } = turn;
-  const { wire, path } = draft;
-  const { compose } = draft.request;
-  const { tools } = fitted;
-  const { body, slices, pricesOf } = sending;
+  const { tools } = turn.fitted;
+  const { body, slices } = sending;
   const fields = fieldsToSend(turn, draft, sending);
-  const elements = rounds?.elements ?? [];
-  const behind = { first: path.length, end: path.length, elements };
-  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
-  const patches = elements.length === 0 ? marked : withPatch(marked, behind);
+  const patches = patchesToSend(turn, draft, sending);
   const isSaidAlike = patches.length === 0 && tools.elements.length === 0;
   if (isSaidAlike && fields.size === 0) return undefined;
   try {
-    // What the provider holds of the conversation it goes on holding: nothing of it is written out for a field beside it.
+    // The provider goes on holding what it holds of the conversation: Plimsoll does not write that out for a field beside it.
     return isSaidAlike
-      ? patchBody(body, slices, wire.fields, { patches, fields })
-      : compose({ patches, fields, tools });
+      ? patchBody(body, slices, draft.wire.fields, { patches, fields })
+      : draft.request.compose({ patches, fields, tools });
   } catch (error) {
-    // The first request goes as it came; a later one of the same turn would make no sense so.
-    if (elements.length > 0) throw error;
+    // The first request of a turn can go as it came; a later one would make no sense without what the model looked up.
+    if (hasLookedUp(turn)) throw error;
     reportDegraded(draft, "original", `the view could not be written: ${errorMessage(error)}`);
     return undefined;
   }
 }
 
-/** JSON text of the fields beside the conversation that get another value. */
+/** The view, the cache marks, and behind all of it what the model has looked up in this turn. */
+function patchesToSend(
+  { fitted, rounds }: SendingTurn,
+  draft: Draft,
+  { pricesOf, body }: Pick<Sending, "pricesOf" | "body">,
+): readonly Patch[] {
+  const marked = withMarks(draft, fitted.patches, { pricesOf, body });
+  const elements = rounds?.elements ?? [];
+  if (elements.length === 0) return marked;
+  const { length } = draft.path;
+  return withPatch(marked, { first: length, end: length, elements });
+}
+
+function hasLookedUp({ rounds }: SendingTurn): boolean {
+  return (rounds?.elements.length ?? 0) > 0;
+}
+
+/** Fields beside the conversation that get another value, as JSON text. */
 function fieldsToSend(
   { fitted, rounds }: SendingTurn,
   draft: Draft,

@@ -1,115 +1,202 @@
-/** A request that was recorded, as a draft: what is sent of it is not decided yet. */
+/** A request that was recorded, as a draft: Plimsoll has not decided yet what it sends of it. */
 
 import { addCounts, type Measurement } from "../../budget/measure.ts";
+import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
+import type { Store } from "../../store/store.ts";
 import { type BodySlices, parseJson } from "../../wire/format/slices.ts";
 import type { ToolsInMessage, Wire, WireRequest } from "../../wire/format/wire.ts";
 import { mayHoldMark } from "../draft/cache-marks.ts";
-import type { Draft } from "../draft/draft.ts";
-import { expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
+import type { Draft, DraftRequest } from "../draft/draft.ts";
+import { type BodyChanges, expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
 import type { WholeConversation } from "../identify/server-side-history.ts";
 import type { Placed } from "../log/append.ts";
 import { loadInner } from "../log/inner-messages.ts";
-import type { LogMessage, SessionLog } from "../log/log.ts";
-import { addMessage, nothing, pathOf } from "../log/path.ts";
+import type { Link, LogMessage, SessionLog } from "../log/log.ts";
+import { addMessage, nothing, type Path, pathOf } from "../log/path.ts";
+import type { Stretch } from "../log/view.ts";
 import { addMessages, emptyTotals, type Head, measureTurn } from "../measure/preamble.ts";
-import type { Target } from "../measure/target.ts";
-import type { Incoming, TurnContext } from "./context.ts";
+import type { Target, Targets } from "../measure/target.ts";
+import type { Incoming } from "./context.ts";
 
-interface Drafting {
-  readonly incoming: Incoming;
+/** A request as its client sent it. */
+export interface SentRequest {
+  readonly incoming: Pick<Incoming, "wire" | "body">;
   readonly request: WireRequest;
   readonly slices: BodySlices;
+  /** Of the messages in the request itself. */
+  readonly bytes: readonly Uint8Array[];
+}
+
+interface Drafting extends SentRequest {
+  readonly incoming: Incoming;
   readonly turn: Draft["turn"];
   readonly placed: Placed;
   readonly whole: WholeConversation;
   readonly head: Head;
   readonly targets: Draft["targets"];
-  readonly bytes: readonly Uint8Array[];
-  /** It is sent as it came. */
+  /** Plimsoll sends it as it came. */
   readonly isOff: boolean;
 }
 
+interface DraftingWorld {
+  readonly store: Pick<Store, "bodies">;
+  readonly targets: Pick<Targets, "narrowed">;
+}
+
 /** Everything about it that the guard and the strategies work on. */
-export function draftOf(context: TurnContext, drafting: Drafting): Draft {
-  const { incoming, request, slices, turn, placed, whole, head, targets, bytes, isOff } = drafting;
-  const { wire, body, hints, provider } = incoming;
+export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
+  const { incoming, request, turn, placed, whole, head } = drafting;
   const { log, branch } = placed;
-  const { messages, heldCount, nodes } = whole;
-  const links = placed.links ?? whole.links;
-  const place = request.toolsInMessage && {
-    ...request.toolsInMessage,
-    message: request.toolsInMessage.message + heldCount,
-  };
-  const bodies = new Map<number, Uint8Array>();
-  const heldAt = (index: number): Uint8Array | undefined => bodies.get(nodes.get(index)?.seq ?? -1);
-  const bytesAt = (index: number): Uint8Array =>
-    bytes[index - heldCount] ?? heldAt(index) ?? new Uint8Array();
+  const { messages, heldCount } = whole;
+  const path = pathOfRequest(world.store, drafting, {
+    log,
+    branch: branch.record.id,
+    links: placed.links ?? whole.links,
+    whole,
+  });
   return {
     turn,
     log,
     branch,
-    wire,
-    path: pathOf({
-      log,
-      branch: branch.record.id,
-      links,
-      messages,
-      bytesAt,
-      contentAt: (index) => heldAt(index) ?? bytesAt(index),
-      load: async () => {
-        await loadInner(context.store, log);
-        if (nodes.size === bodies.size) return;
-        const seqs = [...nodes.values()].map(({ seq }) => seq);
-        for (const [seq, bytesOf] of await context.store.bodies(log.record.id, seqs))
-          bodies.set(seq, bytesOf);
-      },
-      mayHoldMark: ({ first, last }) =>
-        heldCount > 0 || mayHoldMark(wire, rangeOf(body, request, first, last)),
-    }),
+    wire: incoming.wire,
+    path,
     head,
-    targets: narrowedTargets(context, log, targets),
-    who: {
-      provider,
-      model: request.model,
-      ...(hints.agent === undefined ? {} : { agent: hints.agent }),
-      ...(incoming.priority === undefined ? {} : { priority: incoming.priority }),
-    },
-    measured: measureRequest(head, messages, place),
+    targets: narrowedTargets(world.targets, log, drafting.targets),
+    who: whoAsks(incoming, request),
+    measured: measureRequest(head, messages, toolsPlace(request, heldCount)),
     sum: messages.reduce(addMessage, nothing),
     origin: "proxy",
-    // What is offered is decided once the conversation is measured.
+    // Plimsoll decides what it offers once it has measured the conversation.
     tools: { kind: "none" },
-    request: {
-      compose: (wanted) => {
-        const changes = place ? withToolsInMessage(wanted, place, bytesAt(place.message)) : wanted;
-        const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
-        if (heldCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
-        // What is not a list, or not here, is written out.
-        const fields = new Map(changes.fields);
-        if (heldCount > 0)
-          for (const [name, value] of wire.body.nothingHeld)
-            fields.set(name, JSON.stringify(value));
-        const elements = messages.map((_, index) => asElement(wire, bytesAt(index)));
-        return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
-      },
-      ...(incoming.headers === undefined ? {} : { headers: incoming.headers }),
-      ...(incoming.credentials === undefined ? {} : { credentials: incoming.credentials }),
-      ...(request.maxOutputTokens === undefined || isOff
-        ? {}
-        : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
-      isHeld: heldCount > 0,
-      isForgotten: request.isForgotten === true,
-      hasLongMarks: wire.cache.hasLongMarks(body),
+    request: requestOf(drafting, path),
+  };
+}
+
+interface RequestPlace {
+  readonly log: SessionLog;
+  /** Undefined: no branch has the conversation yet. */
+  readonly branch: string | undefined;
+  /** As the log names the messages. */
+  readonly links: readonly Link[];
+  readonly whole: Pick<WholeConversation, "messages" | "heldCount" | "nodes">;
+}
+
+export function pathOfRequest(
+  store: DraftingWorld["store"],
+  sent: SentRequest,
+  { log, branch, links, whole }: RequestPlace,
+): Path {
+  const { wire } = sent.incoming;
+  const { messages, heldCount, nodes } = whole;
+  const held = heldBodies(store, log, nodes);
+  const bytesAt = (index: number): Uint8Array =>
+    sent.bytes[index - heldCount] ?? held.at(index) ?? new Uint8Array();
+  return pathOf({
+    log,
+    branch,
+    links,
+    messages,
+    bytesAt,
+    contentAt: (index) => held.at(index) ?? bytesAt(index),
+    load: async () => {
+      await loadInner(store, log);
+      await held.load();
+    },
+    mayHoldMark: (gap) => heldCount > 0 || mayHoldMark(wire, rangeOf(sent, gap)),
+  });
+}
+
+interface HeldBodies {
+  /** Of the message with this index, once it is loaded. */
+  at(index: number): Uint8Array | undefined;
+  load(): Promise<void>;
+}
+
+/** Messages that the client only names, or that the provider holds: the store has their bytes. */
+function heldBodies(
+  store: DraftingWorld["store"],
+  { record }: Pick<SessionLog, "record">,
+  nodes: WholeConversation["nodes"],
+): HeldBodies {
+  const bodies = new Map<number, Uint8Array>();
+  return {
+    at: (index) => bodies.get(nodes.get(index)?.seq ?? -1),
+    load: async () => {
+      if (nodes.size === bodies.size) return;
+      const seqs = [...nodes.values()].map(({ seq }) => seq);
+      for (const [seq, body] of await store.bodies(record.id, seqs)) bodies.set(seq, body);
     },
   };
+}
+
+export function whoAsks(
+  { provider, hints, priority }: Pick<Incoming, "provider" | "hints" | "priority">,
+  { model }: Pick<WireRequest, "model">,
+): WhoAsks {
+  return {
+    provider,
+    model,
+    ...(hints.agent === undefined ? {} : { agent: hints.agent }),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+/** Where the client has its tools in a message: the place of that message in the whole conversation. */
+function toolsPlace(
+  { toolsInMessage }: Pick<WireRequest, "toolsInMessage">,
+  heldCount: number,
+): ToolsInMessage | undefined {
+  return toolsInMessage && { ...toolsInMessage, message: toolsInMessage.message + heldCount };
+}
+
+function requestOf(drafting: Drafting, path: Path): DraftRequest {
+  const { incoming, request, whole, isOff } = drafting;
+  const { wire, body, headers, credentials } = incoming;
+  const { heldCount } = whole;
+  return {
+    compose: (changes) => composeRequest(drafting, { path, heldCount }, changes),
+    ...(headers === undefined ? {} : { headers }),
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(request.maxOutputTokens === undefined || isOff
+      ? {}
+      : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
+    isHeld: heldCount > 0,
+    isForgotten: request.isForgotten === true,
+    hasLongMarks: wire.cache.hasLongMarks(body),
+  };
+}
+
+interface Composing {
+  readonly path: Pick<Path, "length" | "bytesAt">;
+  readonly heldCount: number;
+}
+
+/** The client's body with these changes, in its own bytes where it has the whole conversation as a list. */
+export function composeRequest(
+  { incoming: { wire, body }, request, slices }: SentRequest,
+  { path, heldCount }: Composing,
+  wanted: BodyChanges,
+): Uint8Array {
+  const place = toolsPlace(request, heldCount);
+  const changes = place ? withToolsInMessage(wanted, place, path.bytesAt(place.message)) : wanted;
+  const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
+  if (heldCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
+  // Plimsoll writes out a conversation that is no list, or that the body has only in part.
+  const fields = new Map(changes.fields);
+  if (heldCount > 0)
+    for (const [name, value] of wire.body.nothingHeld) fields.set(name, JSON.stringify(value));
+  const elements = Array.from({ length: path.length }, (_, index) =>
+    asElement(wire, path.bytesAt(index)),
+  );
+  return expandBody(body, slices, wire.fields, { ...changes, fields, elements });
 }
 
 function outputOf(maxTokens: number, thinkingTokens: number | undefined): OutputSize {
   return { maxTokens, ...(thinkingTokens === undefined ? {} : { thinkingTokens }) };
 }
 
-/** Tools that stand in a message are tools all the same, and not what is said. */
+/** Tools that the client has in a message count as tools, and not as conversation. */
 export function measureRequest(
   head: Head,
   messages: readonly LogMessage[],
@@ -124,10 +211,10 @@ export function measureRequest(
   return measureTurn({ ...head, tools }, addMessages(emptyTotals, others));
 }
 
-/** What this session has met is not forgotten, though no figure was given. */
+/** The session remembers how large a request its providers refused, also where they gave no figure. */
 function narrowedTargets(
-  { targets }: TurnContext,
-  log: SessionLog,
+  targets: DraftingWorld["targets"],
+  log: Pick<SessionLog, "memory">,
   [first, ...others]: Draft["targets"],
 ): Draft["targets"] {
   const narrow = (target: Target): Target =>
@@ -135,15 +222,15 @@ function narrowedTargets(
   return [narrow(first), ...others.map(narrow)];
 }
 
-/** A provider that took more than the window has shown that nobody knows how much it takes: nothing is refused for that window's sake. */
-function withTaken(target: Target, { memory: { taken } }: SessionLog): Target {
+/** A provider that took more than the window has shown that nobody knows how much it takes: Plimsoll refuses nothing for the sake of that window. */
+function withTaken(target: Target, { memory: { taken } }: Pick<SessionLog, "memory">): Target {
   const { input = 0 } = taken[target.key] ?? {};
   const { limit } = target;
   if (input <= limit.named) return target;
   return { ...target, limit: { ...limit, named: Number.POSITIVE_INFINITY } };
 }
 
-/** A text that stands for a message, as the message. Nothing is written in the place of one that nobody has loaded. */
+/** Some wires take a text for a message: here it becomes one. Throws where nobody has loaded the message: Plimsoll writes nothing in its place. */
 function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
   if (bytes.length === 0) throw new Error("A message that the provider holds was not loaded.");
   return bytes[0] === quote
@@ -156,10 +243,8 @@ function asElement(wire: Wire, bytes: Uint8Array): Uint8Array {
 const quote = 0x22;
 
 function rangeOf(
-  body: Uint8Array,
-  { messages }: WireRequest,
-  first: number,
-  last: number,
+  { incoming: { body }, request: { messages } }: SentRequest,
+  { first, last }: Stretch,
 ): Uint8Array {
   return body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
 }

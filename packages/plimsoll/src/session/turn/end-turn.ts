@@ -5,6 +5,7 @@ import { addNew, commitTurn, noCounters, seedTurn } from "../../budget/counters.
 import type { Counters } from "../../message/counters.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { TurnStatus } from "../../message/event.ts";
+import type { JsonObject } from "../../message/json.ts";
 import type { Usage } from "../../message/message.ts";
 import { moneyOf } from "../../prompt/bill.ts";
 import { cutBlocks, joinIds, nameOfBlock } from "../../store/blocks.ts";
@@ -15,6 +16,7 @@ import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/
 import type { Answer } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
 import { offerIn } from "../draft/draft.ts";
+import { encodeMessage } from "../draft/encode.ts";
 import type { Debug } from "../fit/debug.ts";
 import { outputToSend, shortenedOutput } from "../fit/last-resort.ts";
 import { announceOverflow } from "../fit/refit-after-overflow.ts";
@@ -219,36 +221,52 @@ async function appendAnswers(
   sent: SentTurn,
   result: TurnResult,
 ): Promise<number> {
-  const { placed, draft, fitted } = sent;
   const isComplete = result.status === "complete";
-  const { turn, wire } = draft;
-  const appending = {
-    turn: turn.id,
+  const appended: AppendedChoice[] = [];
+  for (const choice of result.answer?.choices ?? [])
+    appended.push(await appendChoice(world, sent, { choice, isComplete }));
+  const [first] = appended;
+  if (first !== undefined) await goOnFrom(world, sent, { tip: first.tip, result });
+  return appended.reduce((sum, { tokens }) => sum + tokens, 0);
+}
+
+interface AppendedChoice {
+  readonly tip: Tip;
+  readonly tokens: number;
+}
+
+async function appendChoice(
+  { facts, now }: EndingWorld,
+  { placed, draft, fitted }: SentTurn,
+  { choice, isComplete }: { readonly choice: readonly JsonObject[]; readonly isComplete: boolean },
+): Promise<AppendedChoice> {
+  const bytes = choice.map(encodeMessage);
+  const learned = await facts.learn(draft.wire, bytes, fitted.target.ruler);
+  const messages = (isComplete ? learned : learned.map(asIncomplete)).map((message, index) => ({
+    message,
+    bytes: bytes[index] ?? new Uint8Array(),
+  }));
+  const tip = appendMessages(placed.log, placed.tip, messages, {
+    turn: draft.turn.id,
     branch: placed.branch.record.id,
     source: "answer",
     isComplete,
-    at: world.now(),
-  } as const;
-  const choices = result.answer?.choices ?? [];
-  let tokens = 0;
-  const tips: Tip[] = [];
-  for (const choice of choices) {
-    const bytes = choice.map((message) => new TextEncoder().encode(JSON.stringify(message)));
-    const learned = await world.facts.learn(wire, bytes, fitted.target.ruler);
-    const messages = (isComplete ? learned : learned.map(asIncomplete)).map((message, index) => ({
-      message,
-      bytes: bytes[index] ?? new Uint8Array(),
-    }));
-    tips.push(appendMessages(placed.log, placed.tip, messages, appending));
-    for (const { message } of messages) tokens += message.tokens;
-  }
-  const [first] = tips;
-  if (first !== undefined && isComplete) await expandAnswer(world, sent, first);
+    at: now(),
+  });
+  return { tip, tokens: messages.reduce((sum, { message }) => sum + message.tokens, 0) };
+}
+
+async function goOnFrom(
+  world: EndingWorld,
+  sent: SentTurn,
+  { tip, result }: { readonly tip: Tip; readonly result: TurnResult },
+): Promise<void> {
+  const { placed } = sent;
+  const isComplete = result.status === "complete";
+  if (isComplete) await expandAnswer(world, sent, tip);
   // Another request may have moved the branch on meanwhile.
-  if (first !== undefined && placed.branch.record.tipSeq === placed.tip.seq)
-    moveTip(placed.branch, first.seq);
-  if (first !== undefined && isComplete) noteNames(world, { placed, draft, fitted }, result);
-  return tokens;
+  if (placed.branch.record.tipSeq === placed.tip.seq) moveTip(placed.branch, tip.seq);
+  if (isComplete) noteNames(world, sent, result);
 }
 
 /** Half an answer is not the whole one, even when a later try says no more than it did. */

@@ -1,77 +1,124 @@
-/** What would be sent of a request, without recording it: for clients that only want to know how much it is. */
+/** What Plimsoll would send of a request, without recording it: for clients that only want to know how much it is. */
 
-import { effectiveLimit } from "../../budget/guard.ts";
-import { ownLimitsOf } from "../../config/limits.ts";
+import type { Store } from "../../store/store.ts";
 import { readSlices } from "../../wire/format/slices.ts";
-import { asGuarded } from "../draft/projection.ts";
-import { type Patch, patchBody, renderView, withToolsInMessage } from "../draft/render.ts";
+import { type Draft, offeredTools, offerIn, renderingOf } from "../draft/draft.ts";
+import { guardOf } from "../draft/projection.ts";
+import { renderView } from "../draft/render.ts";
 import { linksIn } from "../identify/named-links.ts";
-import { placeInSession, shapeOf } from "../identify/place-request.ts";
-import { loadInner } from "../log/inner-messages.ts";
-import { extendLinks } from "../log/log.ts";
-import { indexOn, pathOf } from "../log/path.ts";
-import { foldView, type View, wholeView } from "../log/view.ts";
-import { askedTools, toolsOf, worthItsRoom } from "../tools/own-tools-offer.ts";
+import { placeInSession, type SessionHints, shapeOf } from "../identify/place-request.ts";
+import { extendLinks, type Link, type LogMessage, type SessionLog } from "../log/log.ts";
+import { indexOn, type Path } from "../log/path.ts";
+import { foldView, wholeView } from "../log/view.ts";
+import type { Target } from "../measure/target.ts";
+import { askedTools, toolsOf } from "../tools/own-tools-offer.ts";
 import type { Incoming, TurnContext } from "./context.ts";
-import { measureRequest } from "./draft-from-request.ts";
+import {
+  composeRequest,
+  measureRequest,
+  pathOfRequest,
+  type SentRequest,
+  whoAsks,
+} from "./draft-from-request.ts";
 
-/** The body with the edits that hold, or undefined when none does. */
+type PeekContext = Pick<
+  TurnContext,
+  "config" | "facts" | "heads" | "offers" | "sessions" | "store" | "targets"
+>;
+
+/** The body with the edits that hold, or undefined where none does. */
 export async function peekBody(
-  context: TurnContext,
-  { tenant, provider, wire, body, hints, isRefreshable = false }: Incoming,
+  context: PeekContext,
+  incoming: Incoming,
 ): Promise<Uint8Array | undefined> {
+  const asked = await readAsked(context, incoming);
+  const log = await sessionOf(context, incoming, asked);
+  const draft = await draftOf(context, incoming, asked);
+  const path = log && (await pathIn(context.store, log, asked));
+  const view = log && path ? foldView(indexOn(path, log), log.edits) : wholeView;
+  const { tools } = await toolsOf(offerIn(draft), view, draft.measured);
+  const patches = path ? renderView(view, path, renderingOf(draft, { tools })) : [];
+  if (tools.elements.length === 0 && patches.length === 0) return undefined;
+  return composeRequest(asked, { path: ownMessages(asked), heldCount: 0 }, { patches, tools });
+}
+
+interface Asked extends SentRequest {
+  readonly target: Target;
+  readonly hints: SessionHints;
+  readonly messages: readonly LogMessage[];
+  readonly links: readonly Link[];
+}
+
+async function readAsked(
+  { targets, facts }: Pick<PeekContext, "targets" | "facts">,
+  incoming: Incoming,
+): Promise<Asked> {
+  const { provider, wire, body } = incoming;
   const slices = readSlices(body);
   const request = wire.body.read(body, slices);
-  const target = context.targets.resolve(provider, wire, request);
+  const target = targets.resolve(provider, wire, request);
   const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
-  const messages = await context.facts.learn(wire, bytes, target.ruler);
+  const messages = await facts.learn(wire, bytes, target.ruler);
   const links = extendLinks(wire.name, [], messages);
-  const asking = { ...(request.clientSession && { clientKey: request.clientSession }), ...hints };
-  const log = await context.sessions.lookup({
+  const hints = {
+    ...(request.clientSession && { clientKey: request.clientSession }),
+    ...incoming.hints,
+  };
+  return { incoming, request, slices, bytes, target, hints, messages, links };
+}
+
+/** Undefined: the request would begin a session, or continue one that has no edits. */
+async function sessionOf(
+  { sessions }: Pick<PeekContext, "sessions">,
+  { tenant, wire, isRefreshable = false }: Incoming,
+  { messages, links, hints }: Asked,
+): Promise<SessionLog | undefined> {
+  const log = await sessions.lookup({
     tenant,
     wire: wire.name,
     request: shapeOf(messages, links),
-    hints: asking,
+    hints,
     isRefreshable,
   });
+  return log === undefined || log.edits.length === 0 ? undefined : log;
+}
+
+/** Of a draft what the tools and the view need; nobody records a branch or a turn for it. */
+async function draftOf(
+  context: Pick<PeekContext, "config" | "heads" | "offers">,
+  incoming: Incoming,
+  { request, slices, target, messages }: Asked,
+): Promise<Pick<Draft, "wire" | "targets" | "measured" | "tools">> {
+  const { wire, body } = incoming;
   const head = await context.heads.read(body, request, target);
   const asked = askedTools(body, request, { slices, head, target });
-  const who = { provider, model: request.model, ...(hints.agent && { agent: hints.agent }) };
-  const limit = effectiveLimit(asGuarded(target), ownLimitsOf(context.config, who));
-  const hasOtherPlans = request.hasOtherPlans === true;
-  const offer = hasOtherPlans ? undefined : worthItsRoom(await context.offers.read(asked), limit);
-  const within = request.toolsInMessage;
-  const measured = measureRequest(head, messages, within);
-  const withTools = async (view: View, patches: readonly Patch[] = []) => {
-    const { tools } = await toolsOf(offer, view, measured);
-    const isSame = tools.elements.length === 0 && patches.length === 0;
-    if (isSame) return undefined;
-    const holder = bytes[within?.message ?? -1];
-    const changes = { patches, tools };
-    const inside = within && holder && withToolsInMessage(changes, within, holder);
-    return patchBody(body, slices, wire.fields, inside ?? changes);
+  const offer = request.hasOtherPlans === true ? undefined : await context.offers.read(asked);
+  const targets: Draft["targets"] = [target];
+  const { limit } = guardOf(context, { targets, who: whoAsks(incoming, request) });
+  return {
+    wire,
+    targets,
+    measured: measureRequest(head, messages, request.toolsInMessage),
+    tools: offeredTools(offer, limit),
   };
-  if (log === undefined || log.edits.length === 0) return withTools(wholeView);
-  await loadInner(context.store, log);
-  const named = linksIn(log, messages, links);
-  const place = placeInSession(log, shapeOf(messages, named), asking);
+}
+
+/** The request where its session would put it. */
+async function pathIn(store: Pick<Store, "bodies">, log: SessionLog, asked: Asked): Promise<Path> {
+  const { messages, hints } = asked;
+  const links = linksIn(log, messages, asked.links);
+  const place = placeInSession(log, shapeOf(messages, links), hints);
   const branch = place.branch ?? place.left;
-  const path = pathOf({
+  const path = pathOfRequest(store, asked, {
     log,
     branch: branch?.record.id ?? log.nodes.get(place.parent ?? -1)?.branch,
-    links: named,
-    messages,
-    bytesAt: (index) => bytes[index] ?? new Uint8Array(),
-    mayHoldMark: () => true,
+    links,
+    whole: { messages, heldCount: 0, nodes: new Map() },
   });
-  const view = foldView(indexOn(path, log), log.edits);
-  const catalogue = offer?.catalogue;
-  const patches = renderView(view, path, {
-    wire,
-    ownTextStands: wire.edit.ownTextStands,
-    isPlain: offer === undefined,
-    isNative: catalogue?.isNative === true,
-    ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
-  });
-  return withTools(view, patches);
+  await path.load();
+  return path;
+}
+
+function ownMessages({ bytes }: SentRequest): Pick<Path, "length" | "bytesAt"> {
+  return { length: bytes.length, bytesAt: (index) => bytes[index] ?? new Uint8Array() };
 }

@@ -1,8 +1,8 @@
 /** The steps of a turn, each closed over what it needs of the world, so that a turn need not know any of that. */
 
 import type { Draft } from "../draft/draft.ts";
+import { withTools } from "../fit/defer-tools.ts";
 import { createFitter, type Fitter } from "../fit/fitter.ts";
-import { withTools } from "../fit/tools-in-draft.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import type { Mender } from "../log/mend.ts";
 import { reportDegraded } from "../log/report.ts";

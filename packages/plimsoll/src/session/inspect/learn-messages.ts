@@ -1,0 +1,141 @@
+/**
+ * What a picture of the window must know of messages: Plimsoll reads their bodies from the store once, and remembers a sketch of
+ * each, and how large a message is where edits replaced parts of it.
+ */
+
+import type { PriorityArea } from "../../message/unit.ts";
+import type { NodeRecord, Store } from "../../store/store.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { decodeMessage } from "../draft/encode.ts";
+import { replaceParts } from "../draft/render.ts";
+import { looseChainOf } from "../log/log.ts";
+import type { FactsReader, Ruler } from "../measure/message-facts.ts";
+import type { Targets } from "../measure/target.ts";
+import { type Sketch, sketchOf } from "./message-sketch.ts";
+import type { Place } from "./window-at.ts";
+
+export interface LearningWorld {
+  readonly store: Pick<Store, "bodies">;
+  readonly facts: FactsReader;
+  readonly targets: Targets;
+  readonly areas: readonly PriorityArea[];
+}
+
+/** So many sketches of messages of one wire, all sessions together; a few hundred bytes each. */
+const maxSketches = 50_000;
+/** The store reads so many bodies at a time; so many such readings are under way while Plimsoll looks at what came. */
+const bodiesAtOnce = 200;
+const readingsAtOnce = 4;
+
+interface Unlearned {
+  readonly session: string;
+  readonly wire: Wire;
+  readonly nodes: readonly NodeRecord[];
+}
+
+/** Contract: afterwards `sketches` has every message that the store can give, by its hash. */
+export async function learnSketches(
+  { store, areas }: Pick<LearningWorld, "store" | "areas">,
+  { session, wire, nodes }: Unlearned,
+  sketches: Map<string, Sketch>,
+): Promise<void> {
+  const unknown = nodes.filter(({ hash }) => !sketches.has(hash));
+  for await (const { some, bodies } of readInSteps(store, session, unknown))
+    for (const { seq, hash } of some) {
+      const body = bodies.get(seq);
+      if (body === undefined) continue;
+      const sketch = sketchOf(wire.messages.decode(decodeMessage(body)), areas);
+      keep(sketches, hash, sketch);
+    }
+}
+
+interface Step {
+  readonly some: readonly NodeRecord[];
+  readonly bodies: ReadonlyMap<number, Uint8Array>;
+}
+
+/** The bodies of these messages, step by step in their order: the store reads on while the caller works on a step. */
+async function* readInSteps(
+  store: Pick<Store, "bodies">,
+  session: string,
+  nodes: readonly NodeRecord[],
+): AsyncGenerator<Step> {
+  const steps = stepsOf(nodes);
+  const readings: Promise<ReadonlyMap<number, Uint8Array>>[] = [];
+  const read = (some: readonly NodeRecord[]): void => {
+    const reading = store.bodies(
+      session,
+      some.map(({ seq }) => seq),
+    );
+    // Where an earlier reading fails, nobody waits for this one any more.
+    reading.catch(() => undefined);
+    readings.push(reading);
+  };
+  steps.slice(0, readingsAtOnce).forEach(read);
+  for (const [index, some] of steps.entries()) {
+    const bodies = (await readings.shift()) ?? new Map<number, Uint8Array>();
+    const next = steps[index + readingsAtOnce];
+    if (next !== undefined) read(next);
+    yield { some, bodies };
+  }
+}
+
+function stepsOf<T>(all: readonly T[]): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / bodiesAtOnce) }, (_, step) =>
+    all.slice(step * bodiesAtOnce, (step + 1) * bodiesAtOnce),
+  );
+}
+
+/** A message of which edits replaced parts, as the model sees it. */
+export interface Replaced {
+  readonly tokens: number;
+}
+
+/** By the message, the edits that replace parts of it, and the model that counts. */
+export function replacedKey({ session, nodes, replacing, lastTurn }: Place, index: number): string {
+  const node = nodes[index];
+  const edits = node === undefined ? [] : (replacing.get(looseChainOf(node)) ?? []);
+  return [session, node?.seq, lastTurn?.model, ...edits.map(({ seq }) => seq)].join(" ");
+}
+
+/** Contract: afterwards `replaced` has every message of this place of which edits replaced parts. */
+export async function learnReplaced(
+  { store, facts, targets }: Omit<LearningWorld, "areas">,
+  place: Place,
+  replaced: Map<string, Replaced>,
+): Promise<void> {
+  const ruler = rulerOf(targets, place);
+  const unknown = [...place.view.replacements.keys()].filter(
+    (index) => !replaced.has(replacedKey(place, index)),
+  );
+  for (const some of stepsOf(unknown)) {
+    const learned = await facts.learn(place.wire, await seenBodies(store, place, some), ruler);
+    for (const [at, index] of some.entries())
+      keep(replaced, replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
+  }
+}
+
+/** As the model of the last turn counts. */
+function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "lastTurn">): Ruler {
+  const { provider = wire.name, model = "" } = lastTurn ?? {};
+  return targets.resolve(provider, wire, { model }).ruler;
+}
+
+/** Messages, by their indexes, with what edits have put in place of their parts. */
+async function seenBodies(
+  store: Pick<Store, "bodies">,
+  { session, wire, nodes, view }: Pick<Place, "session" | "wire" | "nodes" | "view">,
+  indexes: readonly number[],
+): Promise<readonly Uint8Array[]> {
+  const seqs = indexes.flatMap((index) => nodes[index]?.seq ?? []);
+  const bodies = await store.bodies(session, seqs);
+  return indexes.map((index) => {
+    const body = bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array();
+    return replaceParts(wire, body, view.replacements.get(index) ?? []);
+  });
+}
+
+function keep<T>(known: Map<string, T>, key: string, value: T): void {
+  if (known.size >= maxSketches) known.delete(known.keys().next().value ?? "");
+  known.set(key, value);
+}

@@ -1,0 +1,111 @@
+/** The messages of a library request: what the view shows of the conversation, in the words of the wire that it goes out on. */
+
+import type { JsonObject, JsonValue } from "../../message/json.ts";
+import type { Message } from "../../message/message.ts";
+import type { Wire } from "../../wire/format/wire.ts";
+import { decodeMessage, encodeMessage } from "../draft/encode.ts";
+import { type Patch, patchList } from "../draft/render.ts";
+import type { OwnOffer } from "../tools/own-tools-offer.ts";
+import type { SaidState } from "./state.ts";
+
+interface ShownMessages {
+  readonly length: number;
+  readonly patches: readonly Patch[];
+  /** A cache mark at the end of the last message; what changes from turn to turn comes behind it. */
+  readonly end?: JsonValue;
+  readonly tail: string;
+  /** Whether the request lists a tool. Absent: the provider does not hold tools back itself, so it does not know searches in its own form. */
+  readonly isListed?: (name: string) => boolean;
+}
+
+/** Plimsoll makes the list when the caller reads it: a caller that only measures a turn should not wait for a copy of a long conversation. */
+export function withMessages(
+  body: JsonObject,
+  wire: Wire,
+  state: Pick<SaidState, "wire" | "said">,
+  shown: ShownMessages,
+): JsonObject {
+  const field = wire.fields.messages;
+  const first = body[field];
+  const head = Array.isArray(first) ? first : [];
+  let messages: readonly JsonValue[] | undefined;
+  return Object.defineProperty(body, field, {
+    enumerable: true,
+    get: () => {
+      messages ??= [...head, ...messagesFor(wire, state, shown)];
+      return messages;
+    },
+  });
+}
+
+function messagesFor(
+  wire: Wire,
+  { wire: own = wire, said }: Pick<SaidState, "wire" | "said">,
+  { length, patches, end, tail, isListed }: ShownMessages,
+): readonly JsonObject[] {
+  const whole = patchList(said.slice(0, length), patches, decodeMessage);
+  const seen = withSearches(own, whole, isListed);
+  const spoken =
+    own === wire
+      ? seen
+      : wire.messages.encode(seen.map((message) => withoutReasoning(own.messages.decode(message))));
+  return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
+}
+
+/** Where the provider knows searches in its own form they stay as the model made them, for tools that the request lists. */
+export function withSearches(
+  { tools: { deferral } }: Wire,
+  messages: readonly JsonObject[],
+  isListed: ShownMessages["isListed"],
+): readonly JsonObject[] {
+  const isAsSaid = isListed !== undefined && deferral?.named === undefined;
+  if (deferral === undefined || isAsSaid) return messages;
+  return messages.map((message) => deferral.plain(message, isListed));
+}
+
+/** On the last message that is not an answer: an answer that the caller has begun comes behind what changes, and may take no mark. */
+function withLastMarked(
+  wire: Wire,
+  messages: readonly JsonObject[],
+  mark: JsonValue,
+): readonly JsonObject[] {
+  const index = lastSpoken(wire, messages);
+  const message = messages[index];
+  const marked = message && wire.cache.withMark(encodeMessage(message), mark);
+  return marked === undefined ? messages : messages.with(index, decodeMessage(marked));
+}
+
+function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
+  return messages.findLastIndex((message) => wire.messages.decode(message).role !== "assistant");
+}
+
+export function searchedIn(
+  offer: OwnOffer | undefined,
+  isTold: boolean,
+): Pick<ShownMessages, "isListed"> {
+  const catalogue = offer?.catalogue;
+  const isNative = isTold && catalogue?.isNative === true;
+  return isNative ? { isListed: (name) => catalogue.has(name) } : {};
+}
+
+/** Behind the whole conversation, but before an answer that the caller has begun. */
+function withTail(
+  wire: Wire,
+  messages: readonly JsonObject[],
+  tail: string,
+): readonly JsonObject[] {
+  if (tail === "") return messages;
+  const index = lastSpoken(wire, messages);
+  const last = messages[index];
+  const carried =
+    wire.edit.ownTextStands === "inside" && last !== undefined
+      ? wire.edit.carryText(encodeMessage(last), { text: tail }, "last")
+      : undefined;
+  if (carried !== undefined) return messages.with(index, decodeMessage(carried));
+  return messages.toSpliced(index + 1, 0, wire.edit.ownMessage({ text: tail }));
+}
+
+/** A provider signs its reasoning; another provider can do nothing with it, and would refuse the request. */
+function withoutReasoning({ role, parts }: Message): Message {
+  return { role, parts: parts.filter(({ kind }) => kind !== "reasoning") };
+}
