@@ -22,10 +22,11 @@ import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
 import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
+import { readAlone } from "../../session/turn/read-request.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
-import { parseJson, readSlices } from "../../wire/format/slices.ts";
+import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
@@ -182,15 +183,15 @@ async function inspectWith(
   const wire = wires[wireOfBody(body)];
   const provider = wire.vendor;
   const bytes = new TextEncoder().encode(JSON.stringify(body));
-  const request = wire.body.read(bytes, readSlices(bytes));
-  const target = createTargets(config, Date.now).resolve(provider, wire, request);
-  const messages = await facts.learn(
-    wire,
-    request.messages.map(({ start, end }) => bytes.subarray(start, end)),
-    target.ruler,
+  const targets = createTargets(config, Date.now);
+  const hints = { isCompacted: false };
+  const read = await readAlone(
+    { targets, facts, heads: createHeadReader(facts) },
+    { tenant: "", provider, wire, body: bytes, hints },
   );
-  const head = await createHeadReader(facts).read(bytes, request, target);
-  const measured = measureRequest(head, messages, request.toolsInMessage);
+  const { request, messages } = read;
+  const [target] = read.targets;
+  const measured = measureRequest(read.head, messages, request.toolsInMessage);
   const decoded = request.messages.map((slice) =>
     wire.messages.decode(wire.messages.asMessage(parseJson(bytes, slice)) ?? {}),
   );

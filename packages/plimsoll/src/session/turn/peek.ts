@@ -1,16 +1,14 @@
 /** What Plimsoll would send of a request, without recording it: for clients that only want to know how much it is. */
 
 import type { Store } from "../../store/store.ts";
-import { readSlices } from "../../wire/format/slices.ts";
 import { type Draft, offeredTools, offerIn, renderingOf } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import { renderView } from "../draft/render.ts";
 import { linksIn } from "../identify/named-links.ts";
-import { placeInSession, type SessionHints, shapeOf } from "../identify/place-request.ts";
-import { extendLinks, type Link, type LogMessage, type SessionLog } from "../log/log.ts";
+import { placeInSession, shapeOf } from "../identify/place-request.ts";
+import type { SessionLog } from "../log/log.ts";
 import { indexOn, type Path } from "../log/path.ts";
 import { foldView, wholeView } from "../log/view.ts";
-import type { Target } from "../measure/target.ts";
 import { askedTools, toolsOf } from "../tools/own-tools-offer.ts";
 import type { Incoming, TurnContext } from "./context.ts";
 import {
@@ -20,6 +18,7 @@ import {
   type SentRequest,
   whoAsks,
 } from "./draft-from-request.ts";
+import { type ReadRequest, readAlone } from "./read-request.ts";
 
 type PeekContext = Pick<
   TurnContext,
@@ -31,9 +30,9 @@ export async function peekBody(
   context: PeekContext,
   incoming: Incoming,
 ): Promise<Uint8Array | undefined> {
-  const asked = await readAsked(context, incoming);
-  const log = await sessionOf(context, incoming, asked);
-  const draft = await draftOf(context, incoming, asked);
+  const asked = await readAlone(context, incoming);
+  const log = await sessionOf(context, asked);
+  const draft = await draftOf(context, asked);
   const path = log && (await pathIn(context.store, log, asked));
   const view = log && path ? foldView(indexOn(path, log), log.edits) : wholeView;
   const { tools } = await toolsOf(offerIn(draft), view, draft.measured);
@@ -42,37 +41,12 @@ export async function peekBody(
   return composeRequest(asked, { path: ownMessages(asked), heldCount: 0 }, { patches, tools });
 }
 
-interface Asked extends SentRequest {
-  readonly target: Target;
-  readonly hints: SessionHints;
-  readonly messages: readonly LogMessage[];
-  readonly links: readonly Link[];
-}
-
-async function readAsked(
-  { targets, facts }: Pick<PeekContext, "targets" | "facts">,
-  incoming: Incoming,
-): Promise<Asked> {
-  const { provider, wire, body } = incoming;
-  const slices = readSlices(body);
-  const request = wire.body.read(body, slices);
-  const target = targets.resolve(provider, wire, request);
-  const bytes = request.messages.map((slice) => body.subarray(slice.start, slice.end));
-  const messages = await facts.learn(wire, bytes, target.ruler);
-  const links = extendLinks(wire.name, [], messages);
-  const hints = {
-    ...(request.clientSession && { clientKey: request.clientSession }),
-    ...incoming.hints,
-  };
-  return { incoming, request, slices, bytes, target, hints, messages, links };
-}
-
 /** Undefined: the request would begin a session, or continue one that has no edits. */
 async function sessionOf(
   { sessions }: Pick<PeekContext, "sessions">,
-  { tenant, wire, isRefreshable = false }: Incoming,
-  { messages, links, hints }: Asked,
+  { incoming, messages, links }: ReadRequest,
 ): Promise<SessionLog | undefined> {
+  const { tenant, wire, hints, isRefreshable = false } = incoming;
   const log = await sessions.lookup({
     tenant,
     wire: wire.name,
@@ -85,15 +59,12 @@ async function sessionOf(
 
 /** Of a draft what the tools and the view need; nobody records a branch or a turn for it. */
 async function draftOf(
-  context: Pick<PeekContext, "config" | "heads" | "offers">,
-  incoming: Incoming,
-  { request, slices, target, messages }: Asked,
+  context: Pick<PeekContext, "config" | "offers">,
+  { incoming, request, slices, targets, messages, head }: ReadRequest,
 ): Promise<Pick<Draft, "wire" | "targets" | "measured" | "tools">> {
   const { wire, body } = incoming;
-  const head = await context.heads.read(body, request, target);
-  const asked = askedTools(body, request, { slices, head, target });
+  const asked = askedTools(body, request, { slices, head, target: targets[0] });
   const offer = request.hasOtherPlans === true ? undefined : await context.offers.read(asked);
-  const targets: Draft["targets"] = [target];
   const { limit } = guardOf(context, { targets, who: whoAsks(incoming, request) });
   return {
     wire,
@@ -104,10 +75,14 @@ async function draftOf(
 }
 
 /** The request where its session would put it. */
-async function pathIn(store: Pick<Store, "bodies">, log: SessionLog, asked: Asked): Promise<Path> {
-  const { messages, hints } = asked;
+async function pathIn(
+  store: Pick<Store, "bodies">,
+  log: SessionLog,
+  asked: ReadRequest,
+): Promise<Path> {
+  const { messages, incoming } = asked;
   const links = linksIn(log, messages, asked.links);
-  const place = placeInSession(log, shapeOf(messages, links), hints);
+  const place = placeInSession(log, shapeOf(messages, links), incoming.hints);
   const branch = place.branch ?? place.left;
   const path = pathOfRequest(store, asked, {
     log,

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { sha256 } from "../../store/body.ts";
-import type { BodySlices } from "../../wire/format/slices.ts";
+import { type BodySlices, readSlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { PrefixMemory, RecalledPrefix } from "../identify/last-request.ts";
@@ -53,6 +53,19 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   const asked = { target, request, body, slices, count: incoming.countTokens };
   const headRatio = await world.headCounts.ratio(head, asked);
   return { incoming, request, slices, targets, bytes, ...learned, head, headRatio };
+}
+
+/** The same for whoever only looks: it uses nothing that was read before, leaves nothing behind, and asks no provider. */
+export function readAlone(
+  world: Pick<ReaderWorld, "targets" | "facts" | "heads">,
+  incoming: Incoming,
+): Promise<ReadRequest> {
+  const prefixes: PrefixMemory = {
+    recall: (_key, body) => ({ slices: readSlices(body), messages: [], links: [], rulerKey: "" }),
+    remember: () => undefined,
+  };
+  const headCounts: HeadCounts = { ratio: () => Promise.resolve(1) };
+  return readRequest({ ...world, prefixes, headCounts }, incoming);
 }
 
 /** A client may name its session in the body; what it says in a header comes first. */
