@@ -116,7 +116,7 @@ async function tryChain(
   }
 }
 
-/** Where a request does not fit after all that: without the largest results that the model has not seen. */
+/** Where the chain did not make the request fit: without the largest results that the model has not seen, and by the chain again. */
 async function orWithoutFresh(
   world: FitWorld,
   draft: Draft,
@@ -139,7 +139,7 @@ async function orWithoutFresh(
 
 /** Where the chain is exhausted, and what it left does not fit: afresh, if that makes the request smaller. */
 async function orRecovery(
-  world: FitWorld,
+  world: AfreshWorld & CalibrationWorld & Pick<FitWorld, "now">,
   draft: Draft,
   start: Sized,
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
@@ -206,8 +206,11 @@ const reportedShare = 0.25;
 /** A conversation of which the provider has reported nothing may be so far below Plimsoll's estimate. */
 const unreported = 1.5;
 
+type AfreshWorld = CompactionWorld & Pick<FitWorld, "config" | "count">;
+
+/** One handover in place of everything before it, or what `recovery_mode` says instead. */
 async function startAfresh(
-  world: CompactionWorld & Pick<FitWorld, "config" | "count">,
+  world: AfreshWorld,
   draft: Draft,
   start: Sized,
   { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
@@ -221,7 +224,7 @@ async function startAfresh(
   return { compaction, outcome: "recovered", level: 0, reason };
 }
 
-/** As `recovery_mode` says; an error is what the guard answers when nothing is done. */
+/** As `recovery_mode` says. With "error" there are none: then the guard says what becomes of the request. */
 export function recoveryStrategies(
   { config, count }: Pick<FitWorld, "config" | "count">,
   reason: string,
