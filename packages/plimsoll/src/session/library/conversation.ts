@@ -29,7 +29,7 @@ export function useWire(state: SessionState, wire: Wire): void {
 
 /** Puts what was appended since the last turn into the log: the cost of a turn is the cost of this. */
 export async function appendPending(
-  context: TurnContext,
+  context: Pick<TurnContext, "facts">,
   state: SessionState,
   { wire, ruler, turn, branch }: Appending,
 ): Promise<{ readonly tip: Tip; readonly newMessages: number }> {
@@ -74,9 +74,9 @@ function take(
   state.totals = addMessages(state.totals, messages);
 }
 
-/** The store and the log in memory had parted: everything that was said is put where the store stands now. */
+/** The store and the log in memory had parted: Plimsoll puts the whole conversation where the store is now. */
 export async function reopen(
-  context: TurnContext,
+  context: Pick<TurnContext, "sessions" | "facts" | "now">,
   state: SessionState,
   ruler: Ruler,
 ): Promise<void> {
@@ -104,8 +104,12 @@ function branchOf(log: SessionLog, agent: string | undefined): string {
   return branches.find((record) => record.agent === agent)?.id ?? "main";
 }
 
-/** Another tokenizer: everything is counted anew, once. */
-async function useRuler(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
+/** Another tokenizer: Plimsoll counts the whole conversation anew, once. */
+async function useRuler(
+  context: Pick<TurnContext, "facts">,
+  state: SessionState,
+  ruler: Ruler,
+): Promise<void> {
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
   state.ruler = ruler;
   if (!isChanged || state.wire === undefined) return;
@@ -118,9 +122,9 @@ async function useRuler(context: TurnContext, state: SessionState, ruler: Ruler)
   take(state, said, messages);
 }
 
-/** The first choice is what the conversation goes on with. Gives its tokens. */
+/** The conversation goes on with the first choice of an answer. Gives its tokens. */
 export async function takeAnswer(
-  context: TurnContext,
+  context: Pick<TurnContext, "facts">,
   state: SessionState,
   answer: readonly JsonObject[],
 ): Promise<number> {
@@ -136,7 +140,7 @@ export async function takeAnswer(
 
 /** Goes on where an earlier session stopped: its messages are known, only their counts may be of another ruler. */
 export async function resume(
-  context: TurnContext,
+  context: Pick<TurnContext, "facts" | "targets">,
   state: SessionState,
   said: readonly JsonObject[],
 ): Promise<void> {

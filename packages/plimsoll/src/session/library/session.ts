@@ -161,15 +161,18 @@ export function createSession(
   };
 }
 
-/** The log may have been let go since, and read from the store again. */
-async function currentDraft({ sessions }: TurnContext, draft: Draft): Promise<Draft> {
+/** Plimsoll may have let the log go since, and have read it from the store again. */
+async function currentDraft(
+  { sessions }: Pick<TurnContext, "sessions">,
+  draft: Draft,
+): Promise<Draft> {
   const log = await sessions.current(draft.log);
   const branch = log.branches.get(draft.branch.record.id);
   return branch === undefined ? draft : { ...draft, log, branch };
 }
 
 async function commit(
-  context: TurnContext,
+  context: Pick<TurnContext, "facts">,
   state: SessionState,
   budget: TurnBudget,
   given: unknown,
