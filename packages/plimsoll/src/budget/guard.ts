@@ -15,7 +15,7 @@ export interface GuardThresholds {
   readonly block: number;
 }
 
-const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
+export const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
 
 export interface GuardTarget {
   readonly name: string;

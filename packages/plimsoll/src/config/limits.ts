@@ -1,6 +1,6 @@
 /** Limits beside the window, as the configuration names them: of agents, of kinds of models, of everything. */
 
-import type { GuardThresholds, OwnLimits } from "../budget/guard.ts";
+import { type GuardThresholds, type OwnLimits, usualThresholds } from "../budget/guard.ts";
 import type { Config } from "./schema.ts";
 
 export interface WhoAsks {
@@ -64,8 +64,8 @@ export function raisedLimits(config: Config): readonly string[] {
 
 export function thresholdsOf(config: Config): GuardThresholds {
   return {
-    warn: config.context_config?.warning_threshold ?? 0.8,
-    compact: config.agent?.compact_trigger ?? 0.95,
-    block: config.agent?.hard_block ?? 0.98,
+    warn: config.context_config?.warning_threshold ?? usualThresholds.warn,
+    compact: config.agent?.compact_trigger ?? usualThresholds.compact,
+    block: config.agent?.hard_block ?? usualThresholds.block,
   };
 }

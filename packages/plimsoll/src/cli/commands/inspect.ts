@@ -22,7 +22,7 @@ import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
 import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
-import { readAlone } from "../../session/turn/read-request.ts";
+import { type ReadRequest, readAlone } from "../../session/turn/read-request.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
@@ -179,22 +179,12 @@ async function inspectWith(
   given: JsonObject,
   config: Config,
 ): Promise<Inspection> {
-  const body = { model: "unknown", ...given };
-  const wire = wires[wireOfBody(body)];
-  const provider = wire.vendor;
-  const bytes = new TextEncoder().encode(JSON.stringify(body));
-  const targets = createTargets(config, Date.now);
-  const hints = { isCompacted: false };
-  const read = await readAlone(
-    { targets, facts, heads: createHeadReader(facts) },
-    { tenant: "", provider, wire, body: bytes, hints },
-  );
+  const read = await readGiven(facts, { model: "unknown", ...given }, config);
   const { request, messages } = read;
   const [target] = read.targets;
+  const { provider } = target;
   const measured = measureRequest(read.head, messages, request.toolsInMessage);
-  const decoded = request.messages.map((slice) =>
-    wire.messages.decode(wire.messages.asMessage(parseJson(bytes, slice)) ?? {}),
-  );
+  const decoded = decodedIn(read);
   const firstSaid = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
   const headTokens = measured.total - measured.conversation + firstSaid;
   return {
@@ -211,6 +201,23 @@ async function inspectWith(
     components: componentsOf(measured),
     units: unitsOf(decoded, messages, config.priority_areas ?? []),
   };
+}
+
+function readGiven(facts: FactsReader, given: JsonObject, config: Config): Promise<ReadRequest> {
+  const wire = wires[wireOfBody(given)];
+  const body = new TextEncoder().encode(JSON.stringify(given));
+  const targets = createTargets(config, Date.now);
+  const hints = { isCompacted: false };
+  return readAlone(
+    { targets, facts, heads: createHeadReader(facts) },
+    { tenant: "", provider: wire.vendor, wire, body, hints },
+  );
+}
+
+function decodedIn({ incoming: { wire, body }, request }: ReadRequest): readonly Message[] {
+  return request.messages.map((slice) =>
+    wire.messages.decode(wire.messages.asMessage(parseJson(body, slice)) ?? {}),
+  );
 }
 
 function componentsOf({

@@ -1,4 +1,7 @@
-/** Truncation, the last resort: a range in the middle goes, in whole units, and everything stays in order. */
+/**
+ * Truncation by hand, and as a recovery: a range in the middle goes, in whole units, and everything stays in order. What truncation
+ * takes out by itself, as the last strategy of a turn, is chosen in `cut-to-fit.ts`.
+ */
 
 import type { Message, Role } from "../../message/message.ts";
 import type { Unit } from "../../message/unit.ts";

@@ -52,8 +52,8 @@ export interface Targets {
 
 /** One per model that was ever asked for; the name comes from clients, so the number is bounded. */
 const maxKnown = 1000;
-/** A model may be moved to a larger window; what was learned is asked for again after this. */
-const learnedForMs = 60 * 60 * 1000;
+/** A model may be moved to a larger window, and a server may learn to hold tools back: after this, what a provider said is asked for again. */
+const believedForMs = { window: 60 * 60 * 1000, distrust: 60 * 60 * 1000 };
 /** A window below this is a misunderstanding. */
 const windowMin = 256;
 
@@ -130,11 +130,11 @@ export function createTargets(
     },
     narrowed: (target, window) => narrowed(target, window, "refused"),
     distrust: (target) =>
-      memories.note(learnedKey(target), { distrustedUntil: now() + learnedForMs }),
+      memories.note(learnedKey(target), { distrustedUntil: now() + believedForMs.distrust }),
     learnWindow: (target, tokens) => {
       const isGuess = target.limit.windowSource === "fallback";
       if (tokens < windowMin || (tokens >= target.limit.window && !isGuess)) return;
-      const window = { tokens, until: now() + learnedForMs };
+      const window = { tokens, until: now() + believedForMs.window };
       memories.note(learnedKey(target), { window });
     },
   };
