@@ -245,6 +245,7 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
     }),
     counter,
     count,
+    prepareCount: () => counter.prepare(usualTokenizer),
     vectors,
     sign: signWith(folder?.key ?? crypto.getRandomValues(new Uint8Array(32))),
     strategies: chainOf(
@@ -296,7 +297,15 @@ function chainOf(
 type Assembly = Parts &
   Pick<
     TurnContext,
-    "config" | "sign" | "count" | "closing" | "own" | "bus" | "makeReceipt" | "validateAside"
+    | "config"
+    | "sign"
+    | "count"
+    | "prepareCount"
+    | "closing"
+    | "own"
+    | "bus"
+    | "makeReceipt"
+    | "validateAside"
   > & {
     readonly health: StoreHealth;
     readonly mender: Mender;

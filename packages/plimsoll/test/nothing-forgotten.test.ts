@@ -7,6 +7,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Engine, openEngine } from "../src/engine.ts";
 import { WIRES } from "./generate/conversations.ts";
@@ -50,6 +51,9 @@ async function sent(
     openEngine({ data, config, parts: { now, ...sessionsInMemory } });
   return travel(journey, traveller, await open(), async (plimsoll) => {
     tick();
+    // One more than there may be: whatever can leave memory does.
+    await plimsoll.session();
+    await setImmediate();
     if (before !== "restart" || random() >= RESTARTS) return plimsoll;
     await plimsoll.close();
     return open();

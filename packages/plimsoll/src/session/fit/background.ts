@@ -3,8 +3,8 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 
 export interface Background {
-  /** Contract: never throws; what the work throws is reported. More than a few hundred pieces are not kept waiting. */
-  run(work: () => Promise<void>): void;
+  /** Contract: never throws; what the work throws is reported. False: a few hundred pieces wait already, and this one is not done. */
+  run(work: () => Promise<void>): boolean;
   /** When everything that was begun is done. */
   idle(): Promise<void>;
 }
@@ -26,9 +26,10 @@ export function createBackground(onFailure: (error: unknown) => void): Backgroun
   };
   return {
     run: (work) => {
-      if (waiting >= waitingMax) return;
+      if (waiting >= waitingMax) return false;
       waiting++;
       last = last.then(() => one(work));
+      return true;
     },
     idle: () => last,
   };

@@ -50,8 +50,13 @@ export async function compactTurn(
   const verdict = judgeAfter({ ...guard, projection: after.projection });
   const compacted = { before: after, guard, isOurs: false };
   // A compaction of a request that Plimsoll refuses must not hold; one of a request that goes out all the same must.
-  if (verdict.kind === "refuse") return lastResort(world, draft, compaction.sized, compacted);
+  if (verdict.kind === "refuse") {
+    remember(draft.branch, { kind: "wishes-taken" });
+    return lastResort(world, draft, compaction.sized, compacted);
+  }
   world.closing.throwIfAborted();
+  // With the edits, in one transaction.
+  remember(draft.branch, { kind: "wishes-taken" });
   if ((await commitCompaction(world, draft, compaction)) === "unsaved") {
     reportDegraded(draft, "view", "the store could not keep what would be cut");
     return lastResort(world, draft, start, { before, guard, isOurs: true });
@@ -74,6 +79,7 @@ function withNothingFound(
   { tried, compacting }: { readonly tried: Tried; readonly compacting: Compacting },
 ): Promise<Fitted> {
   const { guard, before } = compacting;
+  remember(draft.branch, { kind: "wishes-taken" });
   remember(draft.branch, { kind: "exhausted", tokens: before.projection.tokens });
   const isOurs = tried.compaction.failures.length > 0;
   if (tried.start === undefined) return lastResort(world, draft, start, { before, guard, isOurs });
@@ -110,7 +116,7 @@ async function recordMade(
   if (isAfresh) reportRecovery(draft, tried, start, scale);
   const view = markOf(viewOf(draft.log, branch, draft.path));
   remember(branch, { kind: "compacted", level, view });
-  branch.isSummarising = false;
+  branch.isSummaryWanted = true;
 }
 
 /** For the report: the reason, and what the compaction is worth where money was one. */

@@ -21,6 +21,8 @@ export interface CompactionWorld extends Validator {
   readonly store: Pick<Store, "wordingSizes">;
   /** Where receipts are made; absent: here. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
+  /** Loads what `count` counts with: the same text has the same count in every process, however long it runs. */
+  readonly prepareCount: () => Promise<void>;
   /** Whoever watches; nobody does where nothing is recorded. */
   readonly watch?: WatchPhases | undefined;
   /** Aborted when the product closes: no compaction goes on then. */

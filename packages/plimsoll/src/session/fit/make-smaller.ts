@@ -12,7 +12,7 @@ import type { Outcome } from "../../message/event.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
-import { remember, rememberInSession } from "../log/log.ts";
+import { rememberInSession } from "../log/log.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
 import type { Compaction, CompactionWorld, Told } from "./compaction.ts";
@@ -62,7 +62,7 @@ export async function makeSmaller(
   start: Sized,
   compacting: Compacting,
 ): Promise<Tried> {
-  const reason = takeWish(world, draft);
+  const reason = whyAfresh(world, draft);
   if (reason !== undefined) {
     const afresh = await startAfresh(world, draft, start, { compacting, reason });
     const hasEdits = afresh.compaction.edits.length > 0;
@@ -73,16 +73,12 @@ export async function makeSmaller(
   return orRecovery(world, draft, tried.start ?? start, { tried, compacting });
 }
 
-/**
- * Why this turn starts afresh; undefined when it does not. The branch forgets the wish at once: one that Plimsoll cannot meet
- * must not come again with every turn.
- */
-function takeWish(
+/** Why this turn starts afresh; undefined when it does not. Overflows from here on are new ones. */
+function whyAfresh(
   { now }: Pick<FitWorld, "now">,
   { log, branch }: Pick<Draft, "log" | "branch">,
 ): string | undefined {
   const reason = mustRecover(log, branch, now());
-  remember(branch, { kind: "compacting" });
   if (reason !== undefined) rememberInSession(log, { kind: "fresh-start" });
   return reason;
 }

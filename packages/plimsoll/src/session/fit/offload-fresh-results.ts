@@ -50,6 +50,7 @@ async function hide(
   leaving: readonly OversizedResult[],
 ): Promise<Sized> {
   if (leaving.length === 0) return start;
+  await world.prepareCount();
   const made = await editsFor(world, draft, start, leaving);
   const taken = await takenOf(world, draft, start, made.edits);
   const { edits, sized } = taken;

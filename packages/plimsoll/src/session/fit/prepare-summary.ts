@@ -18,31 +18,44 @@ const summaryTokens = 1000;
 /** From the warning on, once until the next compaction. Without a configured model nothing is done. */
 export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): void {
   const { summariser } = world;
-  const { branch, path } = draft;
-  const isThere = branch.memory.summary !== undefined || branch.isSummarising === true;
-  if (summariser === undefined || isThere) return;
-  branch.isSummarising = true;
-  world.background.run(async () => {
-    const { conversation, seen } = await see(world, draft, start);
-    const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
-    const chain = path.chainAt(seen[old.length - 1] ?? -1);
-    const source = speechOf(old);
-    if (chain === undefined || source.length === 0) return;
-    const earlier = summaryBody(conversation.summary);
-    const task = {
-      source,
-      ...(earlier === undefined ? {} : { earlier }),
-      maxTokens: summaryTokens,
-    };
+  const { branch } = draft;
+  const isWanted = branch.isSummaryWanted && branch.memory.summary === undefined;
+  if (summariser === undefined || !isWanted) return;
+  branch.isSummaryWanted = false;
+  // Until it is noted the session stays in memory: nobody else may have read it from the store by then.
+  branch.summariesUnderWay++;
+  const end = (): void => {
+    branch.summariesUnderWay--;
+  };
+  const isTaken = world.background.run(async () => {
+    const asked = await summaryTask(world, draft, start).catch(() => undefined);
+    if (asked === undefined) return end();
     // Nobody waits for a model, not even others in the background.
-    void summariser
-      .summarise({ ...task, signal: world.closing })
-      .then((made) =>
-        world.background.run(() =>
-          hold(world, draft, { made, task, evidence: readEvidence(old), chain }),
-        ),
+    void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
+      const isHeld = world.background.run(() =>
+        hold(world, draft, { ...asked, made }).finally(end),
       );
+      if (!isHeld) end();
+    }, end);
   });
+  if (!isTaken) end();
+}
+
+/** Undefined: there is nothing to sum up. */
+async function summaryTask(
+  world: FitWorld,
+  draft: Draft,
+  start: Sized,
+): Promise<Omit<Written, "made"> | undefined> {
+  const { conversation, seen } = await see(world, draft, start);
+  const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
+  const chain = draft.path.chainAt(seen[old.length - 1] ?? -1);
+  const source = speechOf(old);
+  if (chain === undefined || source.length === 0) return undefined;
+  const earlier = summaryBody(conversation.summary);
+  const given = { source, maxTokens: summaryTokens };
+  const task = earlier === undefined ? given : { ...given, earlier };
+  return { task, evidence: readEvidence(old), chain };
 }
 
 interface Written {
@@ -54,14 +67,14 @@ interface Written {
 
 /** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
 async function hold(
-  world: Pick<FitWorld, "count" | "now" | "saver">,
+  world: Pick<FitWorld, "count" | "prepareCount" | "now" | "saver">,
   { branch, log, turn }: Draft,
   { made, task, evidence, chain }: Written,
 ): Promise<void> {
+  await world.prepareCount();
   const summary = made.kind === "text" ? made.text : "";
   const verdict = judgeSummary({ ...task, summary, evidence, count: world.count });
   const text = verdict.kind === "passes" ? summary : verdict.summary;
-  branch.isSummarising = false;
   remember(branch, { kind: "summary-ready", chain, text });
   announce(log, {
     type: "summary-prepared",

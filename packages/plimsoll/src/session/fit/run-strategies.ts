@@ -21,6 +21,7 @@ import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
   const announce = announcer(world, task);
+  await world.prepareCount();
   let state = await withoutLookups(world, task, {
     edits: [],
     archive: [],

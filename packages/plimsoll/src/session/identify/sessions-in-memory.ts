@@ -1,6 +1,6 @@
 /** The sessions that are in memory, by id, by the client's name and by their answers; the least used are let go. */
 
-import type { SessionLog } from "../log/log.ts";
+import type { BranchState, SessionLog } from "../log/log.ts";
 
 export interface SessionShelf {
   put(log: SessionLog): void;
@@ -165,6 +165,10 @@ function dropId(ids: Map<string, Set<string>>, key: string, id: string): void {
   if (left?.size === 0) ids.delete(key);
 }
 
+function isInUse({ inFlight, isChanged, summariesUnderWay }: BranchState): boolean {
+  return inFlight > 0 || isChanged || summariesUnderWay > 0;
+}
+
 /** What runs or is not stored yet is nowhere else. */
 function isBusy({ unsaved, isSaving, isMemoryChanged, editing, branches }: SessionLog): boolean {
   return (
@@ -172,6 +176,6 @@ function isBusy({ unsaved, isSaving, isMemoryChanged, editing, branches }: Sessi
     isSaving ||
     isMemoryChanged ||
     editing.count > 0 ||
-    [...branches.values()].some(({ inFlight, isChanged }) => inFlight > 0 || isChanged)
+    [...branches.values()].some(isInUse)
   );
 }

@@ -142,7 +142,10 @@ export function createSession(
         const innerTokens = Math.max(0, budget.spent);
         const search = { query, before: sent(), innerTokens, isBehindAnother };
         const load = (): Promise<FoundTools> => loadTools(context, draft, search);
-        return (await whileEditing(draft.log, load)).answer;
+        const { answer } = await whileEditing(draft.log, load);
+        // The next turn may be another process's.
+        await context.saver.save(draft.log);
+        return answer;
       };
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },

@@ -99,8 +99,10 @@ export interface BranchState {
   memory: BranchMemory;
   /** The view as it was last folded: it holds as long as edits and path only grow. */
   view?: KnownView;
-  /** A model writes a summary for the next compaction. */
-  isSummarising?: boolean;
+  /** No model was asked yet for a summary for the next compaction. */
+  isSummaryWanted: boolean;
+  /** Models that write one just now: the branch is theirs to note it on. */
+  summariesUnderWay: number;
   /** Turns that have begun on this branch and not ended. */
   inFlight: number;
   /** Moved, or with another memory, since it was last stored. */
@@ -223,6 +225,8 @@ export function restoreLog(snapshot: SessionSnapshot): SessionLog {
       record,
       memory: memory ?? oldBranchMemory(record),
       inFlight: 0,
+      isSummaryWanted: true,
+      summariesUnderWay: 0,
       isChanged: false,
     });
   }
@@ -463,6 +467,8 @@ export function startBranch(log: SessionLog, branch: NewBranch): BranchState {
     },
     memory: blankBranch,
     inFlight: 0,
+    isSummaryWanted: true,
+    summariesUnderWay: 0,
     isChanged: true,
   };
   log.branches.set(branch.id, state);

@@ -17,10 +17,10 @@ const inSession = (...notes: readonly SessionNote[]) =>
 const view = { edits: 3, last: 7 };
 
 describe("what a branch remembers", () => {
-  test("a wish for a fresh start holds until a compaction begins, and its task longer", () => {
+  test("a wish for a fresh start holds until it was tried, and its task longer", () => {
     const wished = folded({ kind: "wants-recovery", reason: "Done.", task: "ship" });
     expect(wished).toMatchObject({ mustRecover: "Done.", task: "ship" });
-    const tried = afterNote(afterNote(wished, { kind: "must-compact" }), { kind: "compacting" });
+    const tried = afterNote(afterNote(wished, { kind: "must-compact" }), { kind: "wishes-taken" });
     expect(tried).toEqual({ turns: 0, task: "ship" });
   });
 

@@ -119,8 +119,8 @@ export type BranchNote =
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** Compaction begins: what was wanted of it is tried once, whatever comes of it. */
-  | { readonly kind: "compacting" }
+  /** What was wanted of a compaction was tried: a wish that Plimsoll cannot meet must not come again with every turn. */
+  | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
   | { readonly kind: "warned"; readonly edits: number }
@@ -173,7 +173,7 @@ export function afterNote(memory: BranchMemory, note: BranchNote): BranchMemory 
       return without(memory, "checked");
     case "must-compact":
       return { ...memory, mustCompact: true };
-    case "compacting":
+    case "wishes-taken":
       return without(memory, "mustCompact", "mustRecover");
     case "compacted": {
       const { level, view } = note;
@@ -309,8 +309,8 @@ function withEntry<T>(
   name: string,
   value: T,
 ): Readonly<Record<string, T>> {
-  if (name in entries) return { ...entries, [name]: value };
-  const kept = Object.entries(entries).slice(1 - targetsMax);
+  const { [name]: _, ...others } = entries;
+  const kept = Object.entries(others).slice(1 - targetsMax);
   return Object.fromEntries([...kept, [name, value]]);
 }
 

@@ -31,7 +31,10 @@ export function createTargetMemories(
   return {
     of: (name) => memories.get(name) ?? {},
     note: (name, known) => {
-      memories.set(name, { ...memories.get(name), ...known });
+      const before = memories.get(name);
+      // The last one that was noted is the last one to be forgotten.
+      memories.delete(name);
+      memories.set(name, { ...before, ...known });
       unsaved.add(name);
       const [oldest] = memories.keys();
       if (memories.size <= namesMax || oldest === undefined) return;
