@@ -13,7 +13,7 @@ export function mustRecover(
   now: number,
 ): string | undefined {
   if (wanted !== undefined) return wanted;
-  const recent = log.memory.overflows.filter((at) => now - at < hourMs);
+  const recent = log.memory.overflows.filter((at) => at <= now && now - at < hourMs);
   if (recent.length <= overflowsAllowed) return undefined;
   return `There were ${recent.length} overflows within an hour.`;
 }

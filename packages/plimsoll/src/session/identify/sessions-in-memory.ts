@@ -170,11 +170,13 @@ function isInUse({ inFlight, isChanged, summariesUnderWay }: BranchState): boole
 }
 
 /** What runs or is not stored yet is nowhere else. */
-function isBusy({ unsaved, isSaving, isMemoryChanged, editing, branches }: SessionLog): boolean {
+function isBusy(log: SessionLog): boolean {
+  const { unsaved, isSaving, isMemoryChanged, users, editing, branches } = log;
   return (
     unsaved.length > 0 ||
     isSaving ||
     isMemoryChanged ||
+    users > 0 ||
     editing.count > 0 ||
     [...branches.values()].some(isInUse)
   );

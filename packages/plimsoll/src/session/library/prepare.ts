@@ -12,7 +12,7 @@ import { type AskedTools, withTools } from "../fit/defer-tools.ts";
 import { announce, announceSession, type Placed, startNewBranch } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
-import { moveTip } from "../log/log.ts";
+import { moveTip, whileInUse } from "../log/log.ts";
 import { recordError } from "../log/report.ts";
 import type { Ruler } from "../measure/message-facts.ts";
 import type { Head } from "../measure/preamble.ts";
@@ -50,8 +50,9 @@ export async function prepare(
   state.denial = budget.denial ?? state.denial;
   await state.open?.turn.end({ status: "aborted" });
   await followLog(context, state, targets[0].ruler);
-  const read = await readHeading(context, state, { options, wire, targets });
-  const { turn, placed } = await place(context, state, read);
+  const { read, turn, placed } = await whileInUse(state.log, () =>
+    readAndPlace(context, state, { options, wire, targets }),
+  );
   const bare = draftOf(state, {
     ...read,
     turn,
@@ -73,6 +74,20 @@ export async function prepare(
 async function followLog(context: TurnContext, state: SessionState, ruler: Ruler): Promise<void> {
   if (state.log.isAbandoned) await reopen(context, state, ruler);
   else state.log = await context.sessions.current(state.log);
+}
+
+async function readAndPlace(
+  context: TurnContext,
+  state: SessionState,
+  given: Pick<ReadHeading, "options" | "wire" | "targets">,
+): Promise<{ readonly read: ReadHeading } & PlacedTurn> {
+  const read = await readHeading(context, state, given);
+  return { read, ...(await place(context, state, read)) };
+}
+
+interface PlacedTurn {
+  readonly turn: Draft["turn"];
+  readonly placed: Placed;
 }
 
 /** What goes with the conversation: system prompt, tools, and what both weigh. */
@@ -108,7 +123,7 @@ async function place(
   context: TurnContext,
   state: SessionState,
   { wire, targets: [{ ruler }] }: ReadHeading,
-): Promise<{ readonly turn: Draft["turn"]; readonly placed: Placed }> {
+): Promise<PlacedTurn> {
   const turn = { id: newId("turn"), at: context.now() };
   useWire(state, wire);
   const branch = mainBranch(state, turn.at);

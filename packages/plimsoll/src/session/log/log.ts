@@ -30,6 +30,8 @@ import type { View } from "./view.ts";
 export interface SessionLog extends MessageTree, KnownAnswers, EditList, SaveState {
   record: SessionRecord;
   readonly branches: Map<string, BranchState>;
+  /** How many have it in their hands, and have not marked a branch as theirs yet. */
+  users: number;
   /** Only `rememberInSession` replaces it. */
   memory: SessionMemory;
   isMemoryChanged: boolean;
@@ -200,6 +202,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     inner: new Map(),
     edits: [],
     lastEdit: 0,
+    users: 0,
     memory: blankSession,
     isMemoryChanged: false,
     branches: new Map(),
@@ -245,6 +248,16 @@ function oldMemory({ branches }: SessionSnapshot): SessionMemory {
   const known = branches.flatMap(({ counters }) => counters?.calibration ?? []);
   const calibrations = known.map((stored) => [stored.target, restored(stored)] as const);
   return { ...blankSession, calibrations: Object.fromEntries(calibrations) };
+}
+
+/** Meanwhile it stays in memory: there is one log of a session at a time. */
+export async function whileInUse<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
+  log.users++;
+  try {
+    return await work();
+  } finally {
+    log.users--;
+  }
 }
 
 /** What happened on a branch, for its later turns: stored with the session's next commit. */

@@ -65,6 +65,10 @@ export function createTargets(
   const known = new Map<string, Target>();
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
+  /** A clock that ran ahead when it was stored must not make it hold for longer. */
+  const isBefore = (until: number, mostMs: number): boolean =>
+    until > now() && until <= now() + mostMs;
+
   const resolve: Targets["resolve"] = (provider, wire, request) => {
     const { model, maxOutputTokens, facts = "", tenant = "" } = request;
     const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
@@ -72,8 +76,9 @@ export function createTargets(
     if (known.size >= maxKnown) known.clear();
     known.set(name, found);
     const { window: said, distrustedUntil = 0 } = memories.of(learnedKey(found));
-    const trusted = distrustedUntil > now() ? { ...found, defersNatively: false } : found;
-    const isBelieved = said !== undefined && said.until > now();
+    const isDistrusted = isBefore(distrustedUntil, believedForMs.distrust);
+    const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
+    const isBelieved = said !== undefined && isBefore(said.until, believedForMs.window);
     return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
   };
 

@@ -32,6 +32,7 @@ import {
   remember,
   rootLink,
   type SessionLog,
+  whileInUse,
 } from "../log/log.ts";
 import type { Mender } from "../log/mend.ts";
 import type { Calibrations } from "../measure/calibrations.ts";
@@ -132,7 +133,7 @@ async function sessionFor(
       : { log: whole.log, isNew: false };
   if (mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
-  if (bringsAnswers(log, whole)) await recallAnswers(store, log);
+  if (bringsAnswers(log, whole)) await whileInUse(log, () => recallAnswers(store, log));
   return log;
 }
 
