@@ -96,7 +96,7 @@ export async function readMatches(
   return fitting({ bytes, matches, head, limit: request.limit, total: found.total }, room);
 }
 
-/** Matches that were counted from `first` on, where they stand in the whole. */
+/** The places of matches in the whole text: they were counted from `first` on. */
 function placed(
   matches: readonly LineMatch[],
   { bytes, firstLine }: Chosen,

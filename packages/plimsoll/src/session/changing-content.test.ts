@@ -1,6 +1,6 @@
 /**
- * A conversation that changes its kind of text: prose, code and hexadecimal digits take 0.55, 1 and 1.6 of the provider's tokens for
- * one of ours. After the first report at most one request is over the window, and its client never learns of it.
+ * A conversation that changes its kind of text: for one token that Plimsoll estimates, the provider counts 0.55 of prose, 1 of code and
+ * 1.6 of hexadecimal digits. After the first report at most one request is over the window, and its client never learns of it.
  */
 
 import { expect, test } from "vitest";
@@ -25,7 +25,7 @@ const FACTORS: Readonly<Record<string, number>> = { prose: 0.55, plain: 1, hexad
 interface Scene {
   readonly window: number;
   readonly kinds: readonly string[];
-  /** The provider's tokens for one of ours. */
+  /** The provider's tokens for one that Plimsoll estimates. */
   readonly head: { readonly system: number; readonly tools: number };
 }
 

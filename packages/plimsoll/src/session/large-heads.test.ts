@@ -30,7 +30,7 @@ interface Scene {
   readonly thinking?: number;
   /** Of each result. */
   readonly result: number;
-  /** The provider's tokens for one of ours. */
+  /** The provider's tokens for one that Plimsoll estimates. */
   readonly factor: number;
   /** As the catalogue has it, instead of four characters for a token. */
   readonly hasTokenizer?: true;

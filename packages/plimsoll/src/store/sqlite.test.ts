@@ -106,3 +106,19 @@ test("a thread that cannot start says why", async () => {
   });
   expect(said).toMatch(/The thread for .* could not start: --input-type can only be used/);
 });
+
+test("a memory that was spoilt is left out, and its session is read", async () => {
+  const memory = (name: string): Write => ({
+    kind: "memory",
+    session: "ses_0",
+    name,
+    memory: { turns: 1 },
+  });
+  await store.commit([memory("main"), memory("side")]);
+  const database = new Database(file);
+  database.prepare("UPDATE memories SET memory = ? WHERE name = 'main'").run('{"turns":9}');
+  database.close();
+  const snapshot = await store.snapshot("ses_0");
+  expect(snapshot?.session.id).toBe("ses_0");
+  expect(snapshot?.memories).toEqual(new Map([["side", { turns: 1 }]]));
+});

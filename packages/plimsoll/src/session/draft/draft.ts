@@ -48,8 +48,8 @@ export interface Draft {
 export type DraftOrigin = "proxy" | "library" | "store" | "one-off";
 
 /**
- * offered: tools of ours may go with it. none: none of ours can, so no call of ours may be in the conversation. forced: none of
- * ours, and fewer of the client's than it sent, because its choice of tools leaves no room for all. unseen: nobody looks at its
+ * offered: Plimsoll's tools may go with it. none: they cannot, so the conversation may contain no call of them. forced: they cannot,
+ * and fewer of the client's go than it sent, because its choice of tools leaves no room for all. unseen: nobody looks at its
  * tools now.
  */
 export type DraftTools =
@@ -173,7 +173,7 @@ export function renderingOf(
 ): Rendering {
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
-  // Without our tools in the list no call of ours may stand in the conversation.
+  // A conversation may contain calls of Plimsoll's tools only where the list has these tools.
   const isPlain = offer === undefined || tools.elements.length === 0;
   return {
     wire: draft.wire,
@@ -185,7 +185,7 @@ export function renderingOf(
   };
 }
 
-/** Tools of ours, where the request can have them. */
+/** Plimsoll's tools, where the request can have them. */
 export function offerIn({ tools }: Pick<Draft, "tools">): OwnOffer | undefined {
   return tools.kind === "offered" ? tools.offer : undefined;
 }

@@ -246,8 +246,8 @@ export function withTools(
 }
 
 /**
- * A request that leaves the model no free choice has none of Plimsoll's tools, so the model could find nothing: it is told of
- * everything, as long as that fits. Else of what is told otherwise, and of what the client's choice names.
+ * A request that leaves the model no free choice has none of Plimsoll's tools, so the model could search for nothing: its list has all
+ * tools, as long as they fit. Else it has those that Plimsoll would not hold back, and those that the client's choice names.
  */
 async function withFewerTools(
   world: ForcedWorld,

@@ -31,7 +31,7 @@ interface Scene {
   /** Of the room beside the head, by the request after the pause. */
   readonly filled: number;
   readonly maxTokens?: number;
-  /** The provider's tokens for one of ours. */
+  /** The provider's tokens for one that Plimsoll estimates. */
   readonly factor?: number;
   readonly cost?: Config["cost"];
   readonly pause?: number;

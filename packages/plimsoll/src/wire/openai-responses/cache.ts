@@ -2,18 +2,13 @@
 
 import { isObject, type JsonValue } from "../../message/json.ts";
 import { parseJson } from "../format/slices.ts";
+import { unmarkedCache } from "../format/unmarked-cache.ts";
 import type { WireCache } from "../format/wire.ts";
 
 export const responsesCache: WireCache = {
+  ...unmarkedCache,
   markField: "prompt_cache_breakpoint",
-  isLongMark: () => false,
-  countMarks: () => 0,
-  hasLongMarks: () => false,
   markIn,
-  withMark: () => undefined,
-  markOn: () => undefined,
-  markTool: (tool) => tool,
-  blocks: (message) => [message],
 };
 
 function markIn(message: Uint8Array): JsonValue | undefined {
