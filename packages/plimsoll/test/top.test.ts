@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import {
   type PseudoTerminal,
@@ -376,7 +377,7 @@ interface Ran {
 }
 
 function run(words: readonly string[], token = OWNER_TOKEN): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], PLIMSOLL_TOKEN: token };
+  const env = childEnvironment({ PLIMSOLL_TOKEN: token });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

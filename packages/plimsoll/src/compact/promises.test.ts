@@ -9,6 +9,7 @@ import {
   simulatedAreas,
 } from "../../test/generate/simulate.ts";
 import { AREAS, type Talk, talks } from "../../test/generate/talks.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { Message } from "../message/message.ts";
 import type { Goal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
 import { strategiesFor } from "./chain.ts";
@@ -80,7 +81,7 @@ async function run(strategy: Strategy, before: SeenConversation, goal: Goal): Pr
 }
 
 /** The same conversations for every promise: each strategy is run on each of them once. */
-const samples = fc.sample(talks, { numRuns: RUNS, seed }).map(see);
+const samples = fc.sample(talks, tries({ runs: RUNS, seed })).map(see);
 const known = new Map<string, Promise<readonly Case[]>>();
 
 function casesOf(strategy: Strategy, share: number): Promise<readonly Case[]> {

@@ -9,6 +9,7 @@ import {
   HANDLE,
   type Seeing,
 } from "../../test/generate/seen.ts";
+import { tries } from "../../test/harness/effort.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
 import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
@@ -229,6 +230,6 @@ test("for any conversation: only answered, large, unpinned texts leave, and each
         if (leaves) expect(now.length).toBeLessThan(was.length);
       }
     }),
-    { seed: 20_260_729, numRuns: 200 },
+    tries({ runs: 200, seed: 20_260_729 }),
   );
 });

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { describeResult, utf8Bytes, withoutOurMarks } from "./reference-text.ts";
 
 const handle = "pl_0123456789ABCDEFGHIJKL";
@@ -122,6 +123,6 @@ test("whatever the result is, the reference is one line of bounded size, with on
       expect(utf8Bytes(reference)).toBeLessThan(1000);
       expect(utf8Bytes(withoutOurMarks(text))).toBeLessThanOrEqual(utf8Bytes(text));
     }),
-    { seed: 20_260_729, numRuns: 300 },
+    tries({ runs: 300, seed: 20_260_729 }),
   );
 });

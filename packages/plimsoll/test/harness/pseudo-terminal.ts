@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
+import { childEnvironment } from "./child-environment.ts";
 import { OWNER_TOKEN } from "./service.ts";
 import { eventually, within } from "./waiting.ts";
 
@@ -46,7 +47,7 @@ export function runInTerminal(
     cols: columns,
     rows,
     ...(cwd === undefined ? {} : { cwd }),
-    env: { PATH: process.env["PATH"], PLIMSOLL_TOKEN: OWNER_TOKEN, ...env },
+    env: childEnvironment({ PLIMSOLL_TOKEN: OWNER_TOKEN, ...env }),
   });
   let written = "";
   child.onData((data) => {

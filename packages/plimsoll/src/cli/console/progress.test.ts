@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { childEnvironment } from "../../../test/harness/child-environment.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { runInTerminal } from "../../../test/harness/pseudo-terminal.ts";
 import { databaseName } from "../../config/data-folder.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
@@ -62,7 +64,7 @@ describe("a line", () => {
           expect(line).not.toMatch(/\p{Cc}/u);
         },
       ),
-      { seed: 20261116, numRuns: 300 },
+      tries({ runs: 300, seed: 20261116 }),
     );
   });
 });
@@ -281,7 +283,7 @@ describe("a command that has to wait for a service", () => {
     expectQuestion();
     const program = fileURLToPath(new URL("../../../bin/plimsoll.mjs", import.meta.url));
     const ran = new Promise<{ stdout: string; stderr: string }>((resolve) => {
-      const env = { PATH: process.env["PATH"], HOME: folder, TERM: "xterm" };
+      const env = childEnvironment({ HOME: folder, TERM: "xterm" });
       execFile(process.execPath, [program, ...words], { env }, (_error, stdout, stderr) =>
         resolve({ stdout, stderr }),
       );

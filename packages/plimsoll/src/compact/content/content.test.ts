@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { compressContent, detectContent, type Wish } from "./content.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
@@ -97,7 +98,7 @@ describe("detection", () => {
           expect(typeof detectContent(text, path)).toBe("string");
         },
       ),
-      { seed: 11, numRuns: 300 },
+      tries({ runs: 300, seed: 11 }),
     );
   });
 });
@@ -254,7 +255,7 @@ describe("texts of no kind", () => {
           expect(shorter.text.length).toBeLessThanOrEqual(text.length);
         },
       ),
-      { seed: 12, numRuns: 400 },
+      tries({ runs: 400, seed: 12 }),
     );
   });
 });

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { type AtomKind, atomsIn } from "./atoms.ts";
 
 function found(text: string): Readonly<Record<string, AtomKind>> {
@@ -84,7 +85,7 @@ test("any text is read without an exception, and every atom stands in it", () =>
         expect(atom.length).toBeLessThanOrEqual(200);
       }
     }),
-    { numRuns: 300, seed: 20261115 },
+    tries({ runs: 300, seed: 20261115 }),
   ));
 
 test.each([

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { coherenceOf, type Seen } from "./coherence.ts";
 
 const kept = (number: number, text: string): Seen => ({ number, text, kind: "kept" });
@@ -90,7 +91,7 @@ describe("coherence", () => {
         expect(score).toBeGreaterThanOrEqual(0);
         expect(score).toBeLessThanOrEqual(1);
       }),
-      { seed: 3, numRuns: 200 },
+      tries({ runs: 200, seed: 3 }),
     );
   });
 });

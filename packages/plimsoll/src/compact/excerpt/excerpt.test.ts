@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { type Message, messageText, type Part, type ToolCallPart } from "../../message/message.ts";
 import type { Goal, Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import { excerpt } from "./excerpt.ts";
@@ -314,7 +315,7 @@ test("without an archive there is no handle anywhere", async () => {
 
 describe("over generated conversations", () => {
   const samples = fc
-    .sample(talks, { numRuns: 20, seed })
+    .sample(talks, tries({ runs: 20, seed }))
     .map((talk) => seenFrom(talk.messages, { ...talk, areas: AREAS, otherTokens: 100 }));
 
   test("the same conversation gives the same proposals", async () => {

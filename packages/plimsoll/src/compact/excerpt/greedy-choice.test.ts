@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { Choice, type ChoiceTask, type Slot } from "./greedy-choice.ts";
 import { isBlank, readSheet } from "./text-pieces.ts";
 
@@ -101,7 +102,7 @@ describe("the room", () => {
         const closed = keptCount(choice, task) * (MARK_TOKENS / 2);
         expect(costOf(choice, task)).toBeLessThanOrEqual(room + closed);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("without room nothing is kept, and with all of it everything that says something", () =>
@@ -120,7 +121,7 @@ describe("the room", () => {
             if (gain && !isBlank(found)) expect(all.isKept(slot, piece)).toBe(true);
           }
       }),
-      { numRuns: 150, seed },
+      tries({ runs: 150, seed }),
     ));
 
   test("says whether it found anything", () => {
@@ -153,7 +154,7 @@ describe("lines", () => {
           }
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("blank ones are never picked", () =>
@@ -165,7 +166,7 @@ describe("lines", () => {
           for (const [piece, found] of sheet.pieces.entries())
             if (isBlank(found) && !isExact) expect(choice.isKept(slot, piece)).toBe(false);
       }),
-      { numRuns: 100, seed },
+      tries({ runs: 100, seed }),
     ));
 
   test("of two neighbours the one comes along that says more", () => {
@@ -201,7 +202,7 @@ describe("units", () => {
           expect(isExact && isKept.includes(!isOpen)).toBe(false);
         }
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("are opened for what their calls say alone", () => {
@@ -231,7 +232,7 @@ describe("what is taken back", () => {
         choice.fill(room);
         expect(stateOf(choice, task)).toEqual(filled);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("is at least what was asked for, or all there is; duties are never taken back", () =>
@@ -254,7 +255,7 @@ describe("what is taken back", () => {
           for (let piece = 0; piece < length; piece++) expect(choice.isKept(0, piece)).toBe(true);
         },
       ),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is what was picked last", () => {
@@ -279,7 +280,7 @@ describe("duties", () => {
         const sum = kept.reduce((all, piece) => all + piece.tokens, 0);
         expect(isAll || sum >= tokens).toBe(true);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("a slot, a piece or a unit that is not there is passed over", () => {
@@ -304,5 +305,5 @@ test("the same task gives the same choice", () =>
       second.fill(room);
       expect(stateOf(second, other)).toEqual(stateOf(first, one));
     }),
-    { numRuns: 100, seed },
+    tries({ runs: 100, seed }),
   ));

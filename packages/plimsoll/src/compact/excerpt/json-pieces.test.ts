@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { type JsonSheet, readJsonSheet, renderJsonSheet } from "./json-pieces.ts";
 
 const seed = 20261115;
@@ -88,7 +89,7 @@ describe("whatever is kept of JSON", () => {
         const shown: unknown = JSON.parse(render(sheet, kept));
         expect(Array.isArray(shown)).toBe(sheet.root.kind === "array");
       }),
-      { numRuns: 500, seed },
+      tries({ runs: 500, seed }),
     ));
 
   test("kept pieces stand in it byte for byte, and in order", () =>
@@ -103,7 +104,7 @@ describe("whatever is kept of JSON", () => {
           at = next + text.length;
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("with every piece kept, nothing is missing but the end that says so", () =>
@@ -115,7 +116,7 @@ describe("whatever is kept of JSON", () => {
         const whole = text.trimEnd();
         expect(shown.startsWith(whole.slice(0, -1))).toBe(true);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 });
 
@@ -204,7 +205,7 @@ describe("long strings", () => {
           expect(shown.isWellFormed()).toBe(true);
         },
       ),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 });
 

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { estimateTokens, stretchesOf } from "./long-lines.ts";
 
 const seed = 20261115;
@@ -59,7 +60,7 @@ describe("a long line", () => {
       fc.property(longLine, (line) => {
         expect(stretchesOf(line).join("")).toBe(line);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is cut into stretches of some hundred characters", () =>
@@ -72,7 +73,7 @@ describe("a long line", () => {
         }
         expect(stretches.at(-1)?.length).toBeLessThanOrEqual(250);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is never cut inside of an escape, or between the halves of a character", () =>
@@ -82,7 +83,7 @@ describe("a long line", () => {
         expect(endsOf(line).filter((end) => inside.has(end))).toEqual([]);
         for (const stretch of stretchesOf(line)) expect(stretch.isWellFormed()).toBe(true);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("is cut where it is best read on: before an escaped line end, behind a sentence, between words", () => {
@@ -135,6 +136,6 @@ describe("what a text costs, roughly", () => {
         expect(estimateTokens(one, 2)).toBeCloseTo(2 * estimateTokens(one));
         expect(estimateTokens(`${one}\n\n${other}`)).toBeGreaterThanOrEqual(estimateTokens(one));
       }),
-      { numRuns: 50, seed },
+      tries({ runs: 50, seed }),
     ));
 });

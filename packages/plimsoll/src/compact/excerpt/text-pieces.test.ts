@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { isBlank, readSheet, renderSheet, type Sheet } from "./text-pieces.ts";
 
 const seed = 20261115;
@@ -67,7 +68,7 @@ describe("a text of lines", () => {
         });
         expect(render(sheet, said)).toBe(whole);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("kept pieces stand in it byte for byte, and in order", () =>
@@ -82,7 +83,7 @@ describe("a text of lines", () => {
           at = next + found.length;
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("what is no mark is a line of the text, or a part of one", () =>
@@ -95,7 +96,7 @@ describe("a text of lines", () => {
           for (const part of parts) expect(own.some((whole) => whole.includes(part))).toBe(true);
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("marks say how many lines are missing, blank ones aside", () =>
@@ -121,7 +122,7 @@ describe("a text of lines", () => {
           expect(said.reduce((sum, count) => sum + count, 0)).toBe(missing);
         },
       ),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("the place of the rest is said once, with the first mark", () =>
@@ -133,7 +134,7 @@ describe("a text of lines", () => {
         expect(more).toHaveLength(isWhole ? 0 : 1);
         if (!isWhole) expect(first).toMatch(/…(?: \d+ lines?)? $/);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message } from "../../message/message.ts";
 import { readEvidence } from "../evidence/evidence.ts";
@@ -364,7 +365,7 @@ describe("whatever a model writes", () => {
             expect(one).toMatch(/^(?:## [A-Z][a-z ]+|- \S.*)$/u);
         },
       ),
-      { seed: 5, numRuns: 200 },
+      tries({ runs: 200, seed: 5 }),
     );
   });
 
@@ -378,7 +379,7 @@ describe("whatever a model writes", () => {
         );
         expect(lost).toEqual([]);
       }),
-      { seed: 6, numRuns: 100 },
+      tries({ runs: 100, seed: 6 }),
     );
   });
 
@@ -418,7 +419,7 @@ describe("whatever a model writes", () => {
           expect(rules.filter((fact) => !survivesIn(items, fact))).toEqual([]);
         },
       ),
-      { seed: 8, numRuns: 200 },
+      tries({ runs: 200, seed: 8 }),
     );
   });
 });

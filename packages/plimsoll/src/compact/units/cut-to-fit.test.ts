@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { Goal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import { splitUnits } from "../../message/unit.ts";
@@ -261,6 +262,6 @@ test("ranges are whole units, in order and apart, and touch nothing that must st
         expect(sides).not.toEqual(["tool", "user"]);
       }
     }),
-    { numRuns: 300, seed: 7 },
+    tries({ runs: 300, seed: 7 }),
   );
 });

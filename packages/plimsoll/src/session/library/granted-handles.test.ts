@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { prose, seededRandom } from "../../../test/harness/words.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
@@ -161,7 +162,7 @@ describe("the reference that is counted before there is one", () => {
         for (const { count } of tokenizers)
           expect(count(counted).tokens).toBeGreaterThanOrEqual(count(real).tokens);
       }),
-      { seed: 20_260_730, numRuns: 300 },
+      tries({ runs: 300, seed: 20_260_730 }),
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { called, result, said, tell } from "../../../test/generate/told-sessions.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import { describeResult, utf8Bytes } from "../../offload/reference-text.ts";
 import { createMemoryStore } from "../../store/memory.ts";
@@ -165,7 +166,7 @@ describe("what a reference says of a result", () => {
           ` ${length} bytes, ${lines === 1 ? "1 line" : `${lines} lines`};`,
         );
       }),
-      { seed: 20_260_730, numRuns: 100 },
+      tries({ runs: 100, seed: 20_260_730 }),
     );
   });
 

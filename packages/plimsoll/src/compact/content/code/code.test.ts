@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../../test/harness/effort.ts";
 import { compressContent, type Wish } from "../content.ts";
 import { stripNumbers } from "./numbered-lines.ts";
 import { cleannessOf, parseCode } from "./parse.ts";
@@ -371,6 +372,6 @@ test("programs put together at random still parse, whatever is wished and whatev
         expect(kept.length).toBeLessThanOrEqual(text.length);
       },
     ),
-    { seed: 31, numRuns: 200 },
+    tries({ runs: 200, seed: 31 }),
   );
 });

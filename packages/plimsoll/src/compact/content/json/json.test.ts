@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../../test/harness/effort.ts";
 import { compressContent, type Wish } from "../content.ts";
 import { cutJsonString } from "./cut-string.ts";
 import { readJson, readJsonLines } from "./tree.ts";
@@ -78,7 +79,7 @@ describe("reading", () => {
         const pretty = JSON.stringify(JSON.parse(text), null, indent);
         expect(readJson(pretty)).toBeDefined();
       }),
-      { seed: 21, numRuns: 200 },
+      tries({ runs: 200, seed: 21 }),
     );
   });
 
@@ -111,7 +112,7 @@ describe("strings", () => {
           }
         },
       ),
-      { seed: 22, numRuns: 300 },
+      tries({ runs: 300, seed: 22 }),
     );
   });
 
@@ -254,7 +255,7 @@ describe("reduction", () => {
           expect(shorter.length).toBeLessThanOrEqual(text.length);
         },
       ),
-      { seed: 23, numRuns: 300 },
+      tries({ runs: 300, seed: 23 }),
     );
   });
 });
