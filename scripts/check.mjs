@@ -14,7 +14,10 @@ const staticChecks = {
     ["node", "scripts/tidy.mjs"],
     ["node", "scripts/map.mjs", "--check"],
   ],
-  docs: [["node", "scripts/config-reference.mjs", "--check"]],
+  docs: [
+    ["node", "scripts/config-reference.mjs", "--check"],
+    ["node", "scripts/model-texts.mjs", "--check"],
+  ],
   types: [
     ["tsc", "-p", "."],
     ["tsc", "-p", "apps/dashboard"],

@@ -14,6 +14,7 @@ export const rooms = [
     "Messages, edits, events and errors: the words that all others use",
     pure,
   ],
+  ["texts", "for-models.ts", "Every sentence that Plimsoll writes for a model", pure],
   [
     "search",
     "collect-passages.ts",

@@ -289,7 +289,7 @@ function toolsIn(wire: Wire, body: string): readonly string[] {
   return [...clients, ...own];
 }
 
-const NO_ROOM = "^There is no room for an answer: ";
+const NO_ROOM = "^There is no room for an answer\\. ";
 const PAGE = new RegExp(
   `^\\[(?:pl_\\w{22})?(?:#\\d+)?, .*: (?:all \\d|bytes \\d|nothing matches|line|\\d|empty|there is no room)|${NO_ROOM}`,
 );
@@ -301,8 +301,8 @@ const ANSWERS: Readonly<Record<LookupKind, RegExp>> = {
   lines: PAGE,
   number: PAGE,
   "handle and number": PAGE,
-  "unknown handle": new RegExp(`^This handle opens nothing here: |${NO_ROOM}`),
-  "broken arguments": /^(?:Give `ref_id` as text|The arguments are no JSON object)/,
-  recall: new RegExp(`^\\[\\d+ passages?|^Nothing that is not shown matches|${NO_ROOM}`),
-  compact: /^(?:Compacted: \d+ → \d+ tokens|Nothing was taken out)/,
+  "unknown handle": new RegExp(`^This handle opens nothing here\\. |${NO_ROOM}`),
+  "broken arguments": /^(?:Give `ref_id` as text|The arguments are not a JSON object)/,
+  recall: new RegExp(`^\\[\\d+ passages?|^No earlier message matches|${NO_ROOM}`),
+  compact: /^(?:Compacted: \d+ → \d+ tokens|Nothing was removed)/,
 };

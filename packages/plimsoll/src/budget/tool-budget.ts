@@ -3,6 +3,7 @@
  * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
  */
 
+import { toolBudgetTexts } from "../texts/for-models.ts";
 import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 import { answerTokensMin } from "./output-room.ts";
@@ -109,9 +110,9 @@ export function canExecute(budget: ToolBudget, name?: string): boolean {
 
 /** What a reservation would answer now. */
 export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost): Grant {
-  if (!isToolAllowed(budget.rules, name)) return denied("rules", notAllowed(name));
+  if (!isToolAllowed(budget.rules, name)) return denied("rules", toolBudgetTexts.notAllowed(name));
   const remaining = remainingTokens(budget);
-  if (budget.isExceeded) return denied("budget", usedUp(remaining));
+  if (budget.isExceeded) return denied("budget", toolBudgetTexts.usedUp(remaining));
   const others = Math.max(0, budget.openCalls - 1);
   const { wholeTokens } = cost;
   const handleTokens = cost.handleTokens + budget.entryTokens;
@@ -122,7 +123,7 @@ export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost
   if (handleTokens < wholeTokens && handleTokens <= left)
     return { kind: "handle", tokens: handleTokens };
   if (wholeTokens <= left) return { kind: "whole", tokens: wholeTokens };
-  return denied("budget", usedUp(remaining));
+  return denied("budget", toolBudgetTexts.usedUp(remaining));
 }
 
 export interface Reserved {
@@ -206,14 +207,6 @@ export function shareToolBudget(first: ToolBudget): SharedToolBudget {
 
 function denied(reason: "budget" | "rules", text: string): Grant {
   return { kind: "denied", reason, text, tokens: 0 };
-}
-
-function usedUp(remaining: number): string {
-  return `The context budget of this turn is used up: ${remaining} tokens are left, and this result needs more; do not call more tools, give your final answer.`;
-}
-
-function notAllowed(name: string): string {
-  return `The tool ${name} may not be used here: go on without it.`;
 }
 
 /** Piece by piece, each where it first stands: no pattern makes this slow. */

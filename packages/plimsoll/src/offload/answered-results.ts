@@ -37,7 +37,7 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
         return {
           ...result,
           reference: describeResult(described),
-          lead: describeResult({ ...described, followedBy: "its first and last lines follow" }),
+          lead: describeResult({ ...described, followedBy: "ends" }),
         };
       });
       const tokens = await tokensAfter(conversation, leaving);

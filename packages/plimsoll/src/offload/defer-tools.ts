@@ -1,5 +1,7 @@
 /** Which tools are told when all of them would take too much: MCP tools are held back first, then skills, built-ins never. */
 
+import { deferredToolsNote } from "../texts/for-models.ts";
+
 export type ToolClass = "builtin" | "skill" | "mcp";
 
 export interface WeighedTool {
@@ -156,7 +158,7 @@ function matches(pattern: string, name: string): boolean {
 /** Servers that are named in the note. */
 const namedServersMax = 24;
 
-/** What the model is told of those that it is not told of. */
+/** Describes the deferred tools; it is shown with `tool_search`. */
 export function deferralNote(
   deferred: readonly { readonly name: string; readonly server?: string }[],
   searchName: string,
@@ -167,9 +169,11 @@ export function deferralNote(
     if (server !== undefined) servers.set(server, (servers.get(server) ?? 0) + 1);
   const listed = [...servers]
     .slice(0, namedServersMax)
-    .map(([server, count]) => `${server} (${count})`)
-    .join(", ");
-  const more = servers.size > namedServersMax ? ` and ${servers.size - namedServersMax} more` : "";
-  const from = listed === "" ? "" : ` They are of ${listed}${more}.`;
-  return `[${names.size} tools deferred to save context. Use ${searchName} to find them.]${from}`;
+    .map(([server, count]) => `${server} (${count})`);
+  return deferredToolsNote({
+    count: names.size,
+    searchTool: searchName,
+    servers: listed,
+    moreServers: Math.max(0, servers.size - namedServersMax),
+  });
 }

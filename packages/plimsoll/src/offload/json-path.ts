@@ -1,5 +1,7 @@
 /** One value of a JSON text by its path: found in the bytes, which are neither parsed as a whole nor copied. */
 
+import { jsonPathTexts } from "../texts/for-models.ts";
+
 export type JsonSelection =
   | { readonly kind: "found"; readonly start: number; readonly end: number }
   /** What is there instead, for the model. */
@@ -63,7 +65,7 @@ const closeBracket = 0x5d;
 
 const noJson: JsonSelection = {
   kind: "absent",
-  sentence: "The content is no JSON, or not all of it: use `lines` or `grep` instead.",
+  sentence: jsonPathTexts.notJson,
 };
 /** Thrown and caught in this file only: where brackets or quotes do not close. */
 const broken = Symbol("broken");
@@ -103,7 +105,7 @@ function stepInto(bytes: Uint8Array, at: number, step: string): number | Absence
   if (bytes[at] === openBrace) return memberOf(bytes, at, step);
   if (bytes[at] === openBracket) return elementOf(bytes, at, step);
   endOfValue(bytes, at);
-  return { instead: "is a single value, there is nothing inside it: leave the rest of the path." };
+  return { instead: jsonPathTexts.singleValue };
 }
 
 /** So many names are told when the one that was asked for is not there. */
@@ -124,9 +126,8 @@ function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence
     if (told.length < toldNames) told.push(new TextDecoder().decode(key).slice(0, 80));
     next = afterValue(bytes, endOfValue(bytes, value), closeBrace);
   }
-  if (members === 0) return { instead: "is an object without members." };
-  const more = members > told.length ? ` and ${members - told.length} more` : "";
-  return { instead: `has no \`${name.slice(0, 200)}\`. It has: ${told.join(", ")}${more}.` };
+  if (members === 0) return { instead: jsonPathTexts.noMembers };
+  return { instead: jsonPathTexts.noMember(name.slice(0, 200), told, members - told.length) };
 }
 
 function isKey(key: Uint8Array, wanted: Uint8Array, name: string): boolean {
@@ -149,8 +150,8 @@ function elementOf(bytes: Uint8Array, at: number, step: string): number | Absenc
     elements += 1;
     next = afterValue(bytes, endOfValue(bytes, next), closeBracket);
   }
-  if (elements === 0) return { instead: "is an empty array." };
-  return { instead: `is an array: its elements are [0] to [${elements - 1}].` };
+  if (elements === 0) return { instead: jsonPathTexts.noElements };
+  return { instead: jsonPathTexts.noElement(elements - 1) };
 }
 
 /** Where the next member or element begins, or the bracket that closes. */

@@ -1,5 +1,6 @@
 /** The lines of a content that match a pattern, with their numbers and what stands around them. */
 
+import { pageTexts } from "../texts/for-models.ts";
 import {
   countFeeds,
   endOfCharacter,
@@ -80,16 +81,16 @@ export async function readMatches(
   if (found.kind === "too-slow")
     return {
       kind: "refused",
-      text: `[${title}: the pattern ${name} took too long, use a simpler one]`,
+      text: pageTexts.slowPattern(title, name),
     };
   if (found.kind === "failed")
     return {
       kind: "refused",
-      text: `[${title}: the search could not be made now, use lines or offset, or try again]`,
+      text: pageTexts.searchFailed(title),
     };
-  const as = found.isLiteral ? " (taken literally: it is no valid regular expression)" : "";
+  const as = found.isLiteral ? pageTexts.literalPattern : "";
   if (found.matches.length === 0)
-    return { kind: "page", text: `[${title}: nothing matches ${name}${as}]` };
+    return { kind: "page", text: pageTexts.noMatch(title, `${name}${as}`) };
   const matches = placed(found.matches, chosen, first);
   const since = start === 0 ? "" : ` from byte ${start} on`;
   const head = `${title}: ${countText(found)} of ${name}${as}${since}`;
@@ -152,7 +153,7 @@ function fitting(answer: Answer, room: PageRoom): Page {
       most = most === 1 ? 0 : Math.max(1, Math.floor(most * 0.7));
     }
   }
-  return { kind: "refused", text: `[${answer.head}; there is no room to show one]` };
+  return { kind: "refused", text: pageTexts.noRoomForMatch(answer.head) };
 }
 
 function written({ bytes, matches, head, total }: Answer, most: number, style: Style): string {

@@ -44,7 +44,7 @@ describe("a reference", () => {
   });
 
   test("quotes no beginning where something follows", () => {
-    const text = described("the beginning", { followedBy: "its first and last lines follow" });
+    const text = described("the beginning", { followedBy: "ends" });
     expect(text).toContain("1 line; its first and last lines follow. All of it:");
     expect(text).not.toContain("the beginning");
   });

@@ -1,6 +1,7 @@
 /** Other ways to say less than a whole result: its first and last lines, or what stands out in it. */
 
 import { detectType } from "../message/unit.ts";
+import { markTexts } from "../texts/for-models.ts";
 import { utf8Bytes, withoutOurMarks } from "./reference-text.ts";
 import {
   countFeeds,
@@ -63,7 +64,7 @@ export function truncateText(text: string, mostBytes: number): string {
   const [first, last] = [textBetween(bytes, 0, head), textBetween(bytes, tail, bytes.length)];
   return [
     withoutOurMarks(first.replace(/\n$/, "")),
-    `[… ${gone} left out]`,
+    markTexts.leftOut(gone),
     withoutOurMarks(last),
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 /** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
 
+import { excerptNotice } from "../../texts/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { Ledger } from "./mention-weights.ts";
 
@@ -15,13 +16,9 @@ export interface Notice {
 const roomForWords = 1500;
 
 export function noticeFor(room: number, hasArchive: boolean): Notice {
-  if (!hasArchive) return { text: "Plimsoll: shortened; #n is message n.", tokens: 16 };
-  if (room < roomForWords)
-    return { text: `Plimsoll: ${handlePlace} has each message #n whole.`, tokens: 34 };
-  return {
-    text: `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing, backticks quote. Nothing is lost: ${handlePlace} has each message #n whole.`,
-    tokens: 60,
-  };
+  if (!hasArchive) return { text: excerptNotice("", true), tokens: 16 };
+  const isBrief = room < roomForWords;
+  return { text: excerptNotice(handlePlace, isBrief), tokens: isBrief ? 34 : 64 };
 }
 
 export interface Naming {

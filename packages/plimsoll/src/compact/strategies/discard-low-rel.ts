@@ -7,6 +7,7 @@ import type {
   SeenConversation,
   Strategy,
 } from "../../message/strategy.ts";
+import { markTexts } from "../../texts/for-models.ts";
 import { type Relevance, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
 import { summarise } from "../summary/summary.ts";
@@ -122,7 +123,7 @@ function placeholders(
       ...range,
       reason,
       handle: isBrief ? "shared" : "own",
-      textFor: ({ handle }) => (isBrief ? gone : `${gone.slice(0, -1)}: kept under ${handle}]`),
+      textFor: ({ handle }) => (isBrief ? gone : markTexts.messagesKept(gone, handle)),
     };
   });
   if (!isBrief) return placed;

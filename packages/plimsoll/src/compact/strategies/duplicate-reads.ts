@@ -14,6 +14,7 @@ import type {
   SeenMessage,
   Strategy,
 } from "../../message/strategy.ts";
+import { markTexts } from "../../texts/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
@@ -225,8 +226,7 @@ function rendered(
   const { lines, files } = copy;
   const reference = ({ from, to, text }: RepeatedRun): string => {
     const there = copies[text]?.message ?? -1;
-    const below = there === copy.message ? " below" : "";
-    return `${to - from} line${to - from === 1 ? "" : "s"} as in #${messages[there]?.number}${below}`;
+    return markTexts.sameLines(to - from, messages[there]?.number, there === copy.message);
   };
   const [only] = runs;
   const isWhole = only !== undefined && only.from === 0 && only.to === lines.length;

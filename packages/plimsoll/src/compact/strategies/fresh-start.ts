@@ -7,9 +7,10 @@ import type {
   SeenConversation,
   Strategy,
 } from "../../message/strategy.ts";
+import { handover as handoverText } from "../../texts/for-models.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
-import { handoverOpening, sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
+import { sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
 import { standsBetweenAnswers } from "../units/ranges.ts";
 
 export interface FreshStartSettings {
@@ -65,7 +66,7 @@ function handover(
     count,
     ...(earlier === undefined ? {} : { earlier }),
   });
-  const opening = `${handoverOpening} What stands in backticks is quoted, not said to you.${task === undefined ? "" : ` Continue task ${task}.`}`;
+  const opening = handoverText(task);
   return [
     sharedNotice(conversation, reason, [opening, text].filter((line) => line !== "").join("\n")),
     ...ranges.map(

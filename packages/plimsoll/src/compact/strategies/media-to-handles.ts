@@ -2,6 +2,7 @@
 
 import { countMedia, type Part } from "../../message/message.ts";
 import type { Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import { mediaTexts } from "../../texts/for-models.ts";
 
 interface Place {
   readonly message: number;
@@ -45,8 +46,7 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
     ...(inner === undefined ? {} : { inner }),
     place: "undefined",
     reason: "The provider takes no more media in one request.",
-    textFor: ({ handle }) =>
-      `[Plimsoll: an earlier ${kind} (${Math.ceil(bytes / 1024)} KiB) is kept under ${handle} and not shown here.]`,
+    textFor: ({ handle }) => mediaTexts.earlier(kind, Math.ceil(bytes / 1024), handle),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
 
 import type { Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import { markTexts, shortenedNotice } from "../../texts/for-models.ts";
 import { standsBetweenAnswers } from "./ranges.ts";
 import { isSpoken, type TruncationRange } from "./truncation-range.ts";
 
@@ -45,19 +46,10 @@ export function sharedNotice(
       const isCarried = body === undefined && summary !== undefined;
       if (isCarried && (handle === "" || summary.search(handles) >= 0))
         return summary.replaceAll(handles, handle);
-      return [noticeText(handle), body ?? summary ?? ""].join("\n").trim();
+      return [shortenedNotice(handle), body ?? summary ?? ""].join("\n").trim();
     },
   };
 }
-
-/** Without a handle there is no archive. */
-function noticeText(handle: string): string {
-  const whole = handle === "" ? "#n is message n" : `${handle} has each message #n whole`;
-  return `[Plimsoll: this conversation was shortened to fit; ${whole}.]`;
-}
-
-/** What a handover begins with; the next one has its own. */
-export const handoverOpening = "Handover.";
 
 /** What an earlier summary says, without the notice and the opening around it. */
 export function summaryBody(summary: string | undefined): string | undefined {
@@ -80,7 +72,7 @@ export function gapMark(
 /** Also where little is gone. */
 export function namedGap(gone: readonly SeenMessage[]): string {
   const [from, to] = [gone[0]?.number, gone.at(-1)?.number];
-  return from === to ? `[… message #${from}]` : `[… ${gone.length} messages, #${from}–#${to}]`;
+  return markTexts.messages(gone.length, from, to);
 }
 
 export function tokensOf(messages: readonly SeenMessage[]): number {

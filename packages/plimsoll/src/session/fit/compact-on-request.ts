@@ -1,5 +1,6 @@
 /** `compact_context`: the model asks for room, in the middle of its turn. */
 
+import { answerTexts } from "../../texts/for-models.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
 import { viewOf } from "../log/path.ts";
@@ -30,15 +31,16 @@ export async function compactAsAsked(
   if (!isBetter)
     return {
       fitted: before,
-      text: "Nothing was taken out: the conversation is short, or what is left must stay.",
+      text: answerTexts.nothingRemoved,
     };
-  const tokens = `${before.tokensAfter} → ${after.tokensAfter} tokens`;
-  const messages = `${shownBefore} → ${shownMessages(draft)} messages in the window`;
-  const strategies = [...new Set(made.map(({ strategy }) => strategy))].join(", ");
-  return {
-    fitted: after,
-    text: `Compacted: ${tokens}, ${messages} (${strategies}). Everything stays readable under its handle.`,
-  };
+  const text = answerTexts.compacted({
+    tokensBefore: before.tokensAfter,
+    tokensAfter: after.tokensAfter,
+    messagesBefore: shownBefore,
+    messagesAfter: shownMessages(draft),
+    strategies: [...new Set(made.map(({ strategy }) => strategy))],
+  });
+  return { fitted: after, text };
 }
 
 async function compactedByWish(world: FitWorld, draft: Draft): Promise<Fitted> {

@@ -8,6 +8,7 @@ import type { Config } from "../../config/schema.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Strategy } from "../../message/strategy.ts";
+import { noteTexts } from "../../texts/for-models.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
 import type { ProposalWorld } from "../draft/propose-edits.ts";
@@ -63,9 +64,6 @@ export interface Fitted {
   /** Not to be sent: what it would need, and what there is. */
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
-
-const finalInstruction =
-  "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
 
 /**
  * Nothing more can be taken out, or not now. What leaves room for an answer goes; what the window just holds goes as the last
@@ -131,7 +129,7 @@ async function closingView(
   projection: Projection,
 ): Promise<Sized> {
   if (isBegun(draft)) return sized;
-  const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+  const closing = await sizeView(world.facts, draft, sized.view, noteTexts.finalTurn);
   const { window } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
   const hasRoom = added <= (window - projection.least) * closingShare;

@@ -6,6 +6,7 @@ import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
+import { toolSearchTexts } from "../../texts/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { type CalibrationWorld, guardOf, judged } from "../draft/projection.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
@@ -54,22 +55,16 @@ export async function loadTools(
     answer: { text, isError: true },
   });
   const holding = holdingIn(draft);
-  if (holding === undefined)
-    return failed("No tools are held back here: you are told of all there are.");
+  if (holding === undefined) return failed(toolSearchTexts.nothingDeferred);
   const { held, told } = holding;
   const found = held.catalogue.find(query, told, namedMax);
-  if (found.length === 0)
-    return failed(
-      "No tool that you are not told of matches: say in other words what it should do, or name its server.",
-    );
+  if (found.length === 0) return failed(toolSearchTexts.noMatch);
   const next = await withFound(world, draft, { held, told, found, search });
   if (next === undefined)
-    return failed(
-      `There is no room for ${found.join(", ")}: call ${held.own.nameOf("compact_context")} first, then search again.`,
-    );
+    return failed(toolSearchTexts.noRoom(found, held.own.nameOf("compact_context")));
   const { names } = next;
   const sized = await tell(world, draft, next.telling, before);
-  if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
+  if (sized === undefined) return failed(toolSearchTexts.notNow);
   const isSame = held.catalogue.isNative || search.isBehindAnother;
   noteFound(draft, names, rereading(world, draft, before, isSame));
   return {
@@ -224,21 +219,17 @@ interface Found {
 /** Where the provider holds them back itself it has a form for what is found. */
 function answerFor(catalogue: Catalogue, { names, found }: Found): OwnAnswer {
   const blocks = catalogue.found(names);
-  if (blocks.length > 0) return { text: `Found: ${names.join(", ")}`, isError: false, blocks };
+  if (blocks.length > 0) return { text: toolSearchTexts.found(names), isError: false, blocks };
   const others = found.filter((name) => !names.includes(name));
   const told = names.map((name) => describe(name, catalogue.definition(name)));
-  const more = others.length === 0 ? "" : `\n\nAlso found, not loaded: ${others.join(", ")}.`;
-  return {
-    text: `These tools can be called now.\n\n${told.join("\n\n")}${more}`,
-    isError: false,
-  };
+  return { text: toolSearchTexts.loaded(told, others), isError: false };
 }
 
 function describe(name: string, tool: ToolDefinition | undefined): string {
   const description = (tool?.description ?? "").slice(0, descriptionCharsMax);
   const schema = JSON.stringify(tool?.parameters ?? {});
   const isShort = schema.length <= schemaCharsMax;
-  return [`## ${name}`, description, isShort ? schema : "(its schema stands among the tools)"]
+  return [`## ${name}`, description, isShort ? schema : toolSearchTexts.schemaInList]
     .filter((line) => line !== "")
     .join("\n");
 }

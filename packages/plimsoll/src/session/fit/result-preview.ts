@@ -11,6 +11,7 @@ import {
   extractText,
   truncateText,
 } from "../../offload/result-preview.ts";
+import type { FollowedBy } from "../../texts/for-models.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";
@@ -22,7 +23,7 @@ const bytesPerToken = 4;
 
 export interface Brief {
   /** For the reference: what follows it. */
-  readonly followedBy?: string;
+  readonly followedBy?: FollowedBy;
   readonly text?: string;
 }
 
@@ -52,11 +53,10 @@ export async function briefOf(
   const ofLimit = guardOf(world, draft).limit * most.ofLimit * bytesPerToken;
   const bound = Math.min(toolResponseMaxBytes ?? most.bytes, bytes * most.ofResult, ofLimit);
   const mostBytes = Math.floor(bound);
-  if (mode === "truncate")
-    return { followedBy: "its first and last lines follow", text: truncateText(text, mostBytes) };
+  if (mode === "truncate") return { followedBy: "ends", text: truncateText(text, mostBytes) };
   const byModel = summariser === undefined ? {} : { byModel: asking(world, summariser, number) };
   const extract = await extractText(text, { mostBytes, standsOut: alarmOf, ...byModel });
-  return { followedBy: "what stands out in it follows", text: extract };
+  return { followedBy: "highlights", text: extract };
 }
 
 /** A request waits no longer than this for a model, however many chunks there are. */

@@ -1,6 +1,7 @@
 /** The note that tells the model that its window fills. */
 
 import { warning } from "../../message/edit.ts";
+import { fillingNote } from "../../texts/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
@@ -45,13 +46,12 @@ function noteEdits(
     wordings: new Map(),
     hasArchive: true,
   });
-  const text = `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the room that it has. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`;
+  const text = fillingNote(Math.floor(filled * 100), compactTool(draft, start));
   return makeEdits(making, [{ kind: "insert", after: 0, text, reason: "The window fills." }]);
 }
 
 /** Only where the model has the tool. */
-function wayOut(draft: Draft, { tools }: Sized): string {
+function compactTool(draft: Draft, { tools }: Sized): string | undefined {
   const offer = offerIn(draft);
-  if (offer === undefined || tools.elements.length === 0) return "";
-  return ` Call ${offer.own.nameOf("compact_context")} to make room now, at a point of your choice.`;
+  return tools.elements.length === 0 ? undefined : offer?.own.nameOf("compact_context");
 }

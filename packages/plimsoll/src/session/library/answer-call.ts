@@ -3,6 +3,7 @@
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
+import { answerTexts } from "../../texts/for-models.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";
@@ -89,18 +90,14 @@ function messageFor({ offer, call }: OwnAsked, { isError, ...answer }: OwnAnswer
 
 function noRoom({ own }: OwnOffer): OwnAnswer {
   const name = own.nameOf("compact_context");
-  return {
-    text: `There is no room left for this answer: call ${name} first, then ask again.`,
-    isError: true,
-  };
+  return { text: answerTexts.noRoom(name), isError: true };
 }
 
 async function compactText({ budget, compact }: AskedTurn): Promise<string> {
   try {
-    const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } =
-      await compact();
-    budget.freed(tokensBefore - tokensAfter);
-    return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything stays readable under its handle.`;
+    const done = await compact();
+    budget.freed(done.tokensBefore - done.tokensAfter);
+    return answerTexts.compacted(done);
   } catch (error) {
     if (PlimsollError.is(error) && error.code === "NOTHING_TO_DO") return error.message;
     throw error;

@@ -124,7 +124,7 @@ describe("what stands behind it", () => {
 
   test("is what stands out in it, where that is configured", async () => {
     const { text } = await shownOf(log, { defaults: { tool_output_mode: "full-chunked" } });
-    expect(text).toContain("what stands out in it follows");
+    expect(text).toContain("its most important lines follow");
     expect(text).toContain("\nERROR: the anchor chain broke at link 4711");
   });
 

@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
+import { ownToolTexts } from "../../texts/for-models.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
 import { type MarkedPrompt, markPrompt } from "../draft/cache-marks.ts";
@@ -224,10 +225,10 @@ function withShown(
 /** Offered alone in a turn that must be the last one. */
 export const finalReport: ToolDefinition = {
   name: "agent__final_report",
-  description: "Report the final result of the work: what was done, what is left, and where it is.",
+  description: ownToolTexts.finalReport,
   parameters: {
     type: "object",
-    properties: { report: { type: "string", description: "The whole report." } },
+    properties: { report: { type: "string", description: ownToolTexts.report } },
     required: ["report"],
   },
 };

@@ -5,6 +5,7 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import { grouped } from "../../offload/text-bytes.ts";
 import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
+import { answerTexts } from "../../texts/for-models.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wireNamed } from "../../wire/wires.ts";
@@ -111,7 +112,7 @@ async function toolsBefore(where: Where, number: number, message: Message): Prom
 function textOf(what: string, bytes: Uint8Array): ArchivedText {
   return isUtf8(bytes)
     ? { kind: "text", what, bytes }
-    : { kind: "other", what: `${grouped(bytes.length)} bytes that are no text` };
+    : { kind: "other", what: `${grouped(bytes.length)} bytes of binary data` };
 }
 
 /** Half a character, which has no place in UTF-8, is read as �: so it was counted in the reference, too. */
@@ -184,7 +185,7 @@ async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<Arc
       const piece = Buffer.from(entryOf(where.wire, number, bodies.get(number), tools));
       size += piece.length;
       if (size > bytesMax) {
-        pieces.push(Buffer.from(`[Here it ends: read on by number, from #${number}.]\n`));
+        pieces.push(Buffer.from(`${answerTexts.readOn(number)}\n`));
         return textOf(countedMessages(numbers), Buffer.concat(pieces));
       }
       pieces.push(piece);

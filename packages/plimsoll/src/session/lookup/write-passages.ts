@@ -1,5 +1,6 @@
 /** Passages that a search found, written for a model and kept within a number of tokens. */
 
+import { passagesHead } from "../../texts/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {
@@ -22,12 +23,10 @@ export function passagesText(
   passages: readonly SessionPassage[],
   { read, budget, count, since }: Writing,
 ): string | undefined {
-  const reach = since === undefined ? "" : `; only messages from #${since} on were searched`;
   for (let most = passages.length; most > 0; most--) {
     const shown = passages.slice(0, most);
     const number = shown[0]?.number ?? 0;
-    const found = shown.length === 1 ? "1 passage" : `${shown.length} passages, best first`;
-    const head = `[${found}; ${read} with ref_id "#${number}" reads all of message ${number}${reach}]`;
+    const head = passagesHead({ count: shown.length, readResult: read, number, since });
     const text = [head, ...shown.map(entryOf)].join("\n\n");
     if (count(text) <= budget) return text;
   }

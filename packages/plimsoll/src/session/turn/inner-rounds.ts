@@ -13,6 +13,7 @@ import type { JsonObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
+import { answerTexts, argumentTexts, noteTexts } from "../../texts/for-models.ts";
 import { opaquePart } from "../../wire/format/known-parts.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
@@ -34,9 +35,6 @@ import type { OwnOffer } from "../tools/own-tools-offer.ts";
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
 const maxCallsPerRound = 16;
-
-const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
-const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
 
 export interface InnerRounds {
   readonly isOwn: IsOwn;
@@ -150,7 +148,7 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
     );
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(world, turn, own, asked.tokens);
-    const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
+    const last = isEnough ? [{ text: noteTexts.lastLookup, isError: false }] : [];
     spoken = await speak(
       asked,
       wire.messages.encode([resultsOf(offer, own, [...answers, ...last])]),
@@ -270,7 +268,7 @@ async function answerCalls(
   let spent = 0;
   for (const [index, call] of calls.entries()) {
     if (index >= maxCallsPerRound) {
-      answers.push({ text: tooManyText, isError: true });
+      answers.push({ text: answerTexts.tooManyCalls(maxCallsPerRound), isError: true });
       continue;
     }
     const room = roomFor(turn.fitted(), innerTokens + spent);
@@ -308,7 +306,7 @@ async function answerCall(
   const tool = ownToolOf(offer, call);
   // What this very turn brought may be asked for.
   await world.saver.save(draft.log);
-  if (tool === undefined) return { text: `There is no tool ${call.name}.`, isError: true };
+  if (tool === undefined) return { text: argumentTexts.unknownTool(call.name), isError: true };
   const { tenant, id: session } = draft.log.record;
   return world.own.answer(
     {

@@ -8,6 +8,7 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
+import { noteTexts } from "../../texts/for-models.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices, elementsRange } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
@@ -200,9 +201,7 @@ function withoutLookups(message: Uint8Array): Uint8Array {
   const [first, end] = [blocks[0], blocks.at(-1)];
   if (first === undefined || end === undefined || last === blocks.length - 1) return message;
   if (last < 0) {
-    const text = JSON.stringify(
-      textBlock({ text: "[Plimsoll: here the model only looked something up.]" }),
-    );
+    const text = JSON.stringify(textBlock({ text: noteTexts.onlyLookedUp }));
     return applySplices(message, [{ start: first.start, end: end.end, text }]);
   }
   const range = elementsRange(blocks, last + 1, blocks.length - 1);
