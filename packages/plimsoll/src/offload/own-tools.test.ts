@@ -134,7 +134,11 @@ describe("arguments as a model writes them", () => {
     ["unfinished JSON", '{"ref_id": "pl_', /not a JSON object/],
     ["no handle", "{}", /`ref_id`/],
     ["a handle that is a number", '{"ref_id": 12}', /`ref_id`/],
-    ["a negative offset", '{"ref_id":"#1","offset":-1}', /`offset` must be a whole number, 0 or more/],
+    [
+      "a negative offset",
+      '{"ref_id":"#1","offset":-1}',
+      /`offset` must be a whole number, 0 or more/,
+    ],
     ["half an offset", '{"ref_id":"#1","offset":1.5}', /`offset`/],
     ["an offset in words", '{"ref_id":"#1","offset":"ten"}', /`offset`/],
     ["an endless offset", '{"ref_id":"#1","offset":1e400}', /`offset`/],

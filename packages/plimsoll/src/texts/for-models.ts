@@ -101,8 +101,7 @@ export const argumentTexts = {
 export const answerTexts = {
   unknownHandle: (recall: string): string =>
     `This handle opens nothing here. Copy it as it is written in the conversation (pl_…, pl_…#12 or #12), or search with ${recall}.`,
-  notText: (name: string, kind: string): string =>
-    `[${name}: ${kind}; it cannot be read as text]`,
+  notText: (name: string, kind: string): string => `[${name}: ${kind}; it cannot be read as text]`,
   noRoom: (compactContext: string): string =>
     `There is no room for an answer. Call ${compactContext} first, then ask again.`,
   noConversation: "There is no conversation to search here. Say which session you mean.",
