@@ -3,6 +3,7 @@
  * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
  */
 
+import { matchesWildcard } from "../text/wildcard.ts";
 import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 import { answerTokensMin } from "./output-room.ts";
@@ -97,7 +98,7 @@ export function isToolAllowed(
   name: string,
 ): boolean {
   const isNamed = (patterns: readonly string[]): boolean =>
-    patterns.some((pattern) => matches(pattern, name));
+    patterns.some((pattern) => matchesWildcard(pattern, name));
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
@@ -214,19 +215,4 @@ function usedUp(remaining: number): string {
 
 function notAllowed(name: string): string {
   return `The tool ${name} may not be used here: go on without it.`;
-}
-
-/** Piece by piece, each where it first stands: no pattern makes this slow. */
-function matches(pattern: string, name: string): boolean {
-  const [first = "", ...others] = pattern.split("*");
-  const last = others.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const piece of others) {
-    const found = name.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return name.length - at >= last.length && name.endsWith(last);
 }
