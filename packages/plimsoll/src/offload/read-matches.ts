@@ -1,9 +1,9 @@
 /** The lines of a content that match a pattern, with their numbers and what stands around them. */
 
+import { grouped } from "../text/digits.ts";
 import {
   countFeeds,
   endOfCharacter,
-  grouped,
   lineEnd,
   lineStart,
   oneLine,

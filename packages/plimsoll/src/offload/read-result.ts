@@ -1,5 +1,6 @@
 /** From content to the page that was asked for. Pages, put together, are the content byte for byte. */
 
+import { grouped } from "../text/digits.ts";
 import { readJsonPath, selectJson } from "./json-path.ts";
 import type { LineRange } from "./own-arguments.ts";
 import {
@@ -13,7 +14,6 @@ import {
   countFeeds,
   countLines,
   endOfCharacter,
-  grouped,
   lineEnd,
   oneLine,
   startOfCharacter,

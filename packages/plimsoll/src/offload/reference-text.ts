@@ -1,7 +1,7 @@
 /** The reference that stands in place of a result: how large it was, what it is, how it begins, and where all of it is. */
 
 import { isObject, type JsonValue } from "../message/json.ts";
-import { grouped } from "./text-bytes.ts";
+import { grouped } from "../text/digits.ts";
 
 export interface DescribedResult {
   readonly text: string;

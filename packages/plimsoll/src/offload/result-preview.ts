@@ -1,11 +1,11 @@
 /** Other ways to say less than a whole result: its first and last lines, or what stands out in it. */
 
 import { detectType } from "../message/unit.ts";
+import { grouped } from "../text/digits.ts";
 import { utf8Bytes, withoutOurMarks } from "./reference-text.ts";
 import {
   countFeeds,
   endOfCharacter,
-  grouped,
   lineStart,
   startOfCharacter,
   textBetween,

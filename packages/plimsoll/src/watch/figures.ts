@@ -1,6 +1,7 @@
 /** Counts as people read them. Pure. */
 
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+import { grouped as groupedDigits } from "../text/digits.ts";
+
 const tenth = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 1,
   maximumFractionDigits: 1,
@@ -8,7 +9,7 @@ const tenth = new Intl.NumberFormat("en-US", {
 
 /** 12,345 */
 export function grouped(count: number): string {
-  return whole.format(count);
+  return groupedDigits(count);
 }
 
 /** Of a share, rounded down: 0.7999 is 79, so that nothing below a threshold of 80 looks as if it had reached it. */

@@ -1,5 +1,7 @@
 /** Text for a terminal: whatever a conversation holds, it cannot move the cursor or change the title (threat T16). */
 
+import { grouped } from "../../text/digits.ts";
+
 /** C0 but tab and line feed, DEL and C1, bidirectional controls, line and paragraph separators, tag characters. */
 const harmful =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
@@ -33,7 +35,7 @@ export function oneLine(text: string, maxLength: number): string {
 /** Columns padded to their widest cell; numbers to the right. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const cells = rows.map((row) =>
-    row.map((cell) => (typeof cell === "number" ? cell.toLocaleString("en-US") : harmless(cell))),
+    row.map((cell) => (typeof cell === "number" ? grouped(cell) : harmless(cell))),
   );
   const widths = (cells[0] ?? []).map((_, column) =>
     Math.max(...cells.map((row) => row[column]?.length ?? 0)),

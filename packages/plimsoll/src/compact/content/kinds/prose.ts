@@ -1,5 +1,6 @@
 /** Prose: the lead of each paragraph, headings, and the sentences that matter. Code in fences is compressed as code. */
 
+import { grouped } from "../../../text/digits.ts";
 import {
   attempt,
   type CompressInner,
@@ -7,7 +8,7 @@ import {
   type Sample,
   type Wish,
 } from "../cut/compressor.ts";
-import { grouped, segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
+import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
 import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
 import { alarmOf } from "../cut/signals.ts";
 
