@@ -25,6 +25,7 @@ import { measureRequest } from "../../session/turn/draft-from-request.ts";
 import { type ReadRequest, readAlone } from "../../session/turn/read-request.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
 import { grouped } from "../../text/digits.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -32,7 +33,7 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { bar, harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { bar, oneLine, table } from "../console/terminal.ts";
 
 interface Inspection {
   readonly model: string;

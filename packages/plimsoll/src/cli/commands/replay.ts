@@ -13,10 +13,11 @@ import {
 import { type Recording, scriptOf } from "../../replay/turns.ts";
 import { createPrices } from "../../session/measure/prices.ts";
 import { grouped } from "../../text/digits.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { withProgress } from "../console/progress.ts";
-import { harmlessJson, table } from "../console/terminal.ts";
+import { table } from "../console/terminal.ts";
 import { readTrace } from "./replay-sources.ts";
 
 export type ReplayFlags = Flags & {
