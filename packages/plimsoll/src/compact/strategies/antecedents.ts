@@ -4,7 +4,7 @@ import { messageText } from "../../message/message.ts";
 import type { CountTokens, SeenConversation } from "../../message/strategy.ts";
 import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
 import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
-import { headLength } from "../units/notices.ts";
+import { headLength } from "../units/head.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 
 /** A number that is named without its line says nothing. */
