@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { plainWords, stem, termsOf } from "./words.ts";
+import { plainWords, stem, tellingWords, termsOf } from "./words.ts";
 
 test("identifiers are found by their parts and as a whole", () => {
   expect(termsOf("parseHTMLBody")).toEqual(["parsehtmlbody", "pars", "html", "body"]);
@@ -70,4 +70,15 @@ test("any text has terms, the same every time, none of them blank or endless", (
     }),
     { seed: 1, numRuns: 200 },
   );
+});
+
+test("the words that tell one turn from another are long, distinct, stemmed, and not common ones", () => {
+  expect(
+    tellingWords("We moored the ships today; mooring a ship takes time, I think. Größe!"),
+  ).toEqual(["moor", "ship", "tak", "größe"]);
+});
+
+test("a search may ask for words that are too common to tell turns apart", () => {
+  expect(tellingWords("find something")).toEqual([]);
+  expect(termsOf("find something")).toEqual(["find", "someth"]);
 });

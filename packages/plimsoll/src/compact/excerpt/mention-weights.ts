@@ -3,6 +3,7 @@
  * The source for everything that must decide what is worth keeping.
  */
 
+import { tellingWords } from "../../search/words.ts";
 import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
 
 /** Who says it: a call of the agent, its words, the user, a result, anything else. */
@@ -84,7 +85,7 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
   const mentions = utterances.map(({ text, voice }) => {
     if (text.trim() === "") return nothing;
     const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
-    const words = voice === "agent" || voice === "user" ? wordsIn(text) : [];
+    const words = voice === "agent" || voice === "user" ? tellingWords(text) : [];
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
@@ -189,26 +190,4 @@ function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: Ledge
     (tally.isInError ? used.error : 0);
   const spread = 1 + Math.log(tally.messages);
   return (kindWeight[kind] * use * spread * Math.exp(-ageing * age)) / tally.fewest ** 0.6;
-}
-
-const plainWord = /\p{L}{4,}/gu;
-/** Too common to tell one turn from another. */
-const commonWords = new Set(
-  (
-    "about after again also always another anything back because been before being could does doing done down each " +
-    "even every find first from going good great have having here into just know last like look looks made make many " +
-    "maybe mean more most much need next only other over really same should some something still such sure take than " +
-    "that thank thanks their them then there these they thing things think this those through time today under until " +
-    "used using very want well were what when where which while will with would yeah your you're"
-  ).split(" "),
-);
-
-function wordsIn(text: string): readonly string[] {
-  const words = new Set<string>();
-  for (const [match] of text.matchAll(plainWord)) {
-    const word = match.toLowerCase();
-    if (!commonWords.has(word))
-      words.add(word.length > 6 ? word.replace(/(?:ing|ed|es|s)$/, "") : word);
-  }
-  return [...words];
 }
