@@ -8,7 +8,7 @@ export const source = "packages/plimsoll/src";
 const pure = true;
 
 export const rooms = [
-  ["text", "wildcard.ts", "What can be said of any text, whoever wrote it", pure],
+  ["text", "sentences.ts", "What can be said of any text, whoever wrote it", pure],
   [
     "message",
     "message.ts",
