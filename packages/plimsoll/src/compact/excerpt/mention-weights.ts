@@ -3,8 +3,8 @@
  * The source for everything that must decide what is worth keeping.
  */
 
+import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
 import { tellingWords } from "../../search/words.ts";
-import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
 
 /** Who says it: a call of the agent, its words, the user, a result, anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
@@ -18,7 +18,7 @@ export interface Utterance {
 }
 
 /** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
-export type LedgerKind = AtomKind | "word" | "news";
+export type LedgerKind = MentionKind | "word" | "news";
 
 /** Atoms by number: the same string has the same number. */
 export interface Ledger {
@@ -38,7 +38,7 @@ export interface LedgerFrame {
 }
 
 /** How often things of a kind are taken up again, relative to file names. */
-const kindWeight: Readonly<Record<AtomKind, number>> = {
+const kindWeight: Readonly<Record<MentionKind, number>> = {
   file: 1.2,
   path: 1,
   name: 1,
@@ -84,7 +84,7 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
   const nothing: readonly number[] = [];
   const mentions = utterances.map(({ text, voice }) => {
     if (text.trim() === "") return nothing;
-    const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
+    const own = [...mentionsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
     const words = voice === "agent" || voice === "user" ? tellingWords(text) : [];
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
@@ -188,6 +188,5 @@ function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: Ledge
     (tally.isSaid ? used.agent : 0) +
     (tally.isAsked ? used.user : 0) +
     (tally.isInError ? used.error : 0);
-  const spread = 1 + Math.log(tally.messages);
-  return (kindWeight[kind] * use * spread * Math.exp(-ageing * age)) / tally.fewest ** 0.6;
+  return kindWeight[kind] * use * worthOfStanding(tally) * Math.exp(-ageing * age);
 }
