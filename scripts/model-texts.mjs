@@ -1,7 +1,7 @@
-// Writes docs/what-the-model-reads.md: every sentence of texts/for-models.ts, with sample values. With --check it only says
+// Writes docs/what-the-model-reads.md: every sentence of text/for-models.ts, with sample values. With --check it only says
 // whether the page is as it should be. A text without a sample here fails: nobody would have read it.
 import { readFileSync, writeFileSync } from "node:fs";
-import * as texts from "../packages/plimsoll/src/texts/for-models.ts";
+import * as texts from "../packages/plimsoll/src/text/for-models.ts";
 
 const page = "docs/what-the-model-reads.md";
 const handle = "pl_0123456789ABCDEFGHIJKL";
@@ -199,7 +199,7 @@ const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
 const text = `# What the model reads
 
 Every sentence that Plimsoll writes for a model, with sample values: the texts are in
-\`packages/plimsoll/src/texts/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page. Marks inside a shortened
+\`packages/plimsoll/src/text/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page. Marks inside a shortened
 text, such as \`… 12 lines …\`, are written where the text is shortened.
 
 ${parts.join("\n\n")}

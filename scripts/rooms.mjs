@@ -9,12 +9,17 @@ const pure = true;
 
 export const rooms = [
   [
+    "text",
+    "for-models.ts",
+    "Digits, sentences and wildcards; and every sentence that Plimsoll writes for a model",
+    pure,
+  ],
+  [
     "message",
     "message.ts",
     "Messages, edits, events and errors: the words that all others use",
     pure,
   ],
-  ["texts", "for-models.ts", "Every sentence that Plimsoll writes for a model", pure],
   [
     "search",
     "collect-passages.ts",

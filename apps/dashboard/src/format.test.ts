@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ago, share, timeOf, usd, visible } from "./format.ts";
+import { ago, share, timeOf, usd } from "./format.ts";
 
 test("a share that is not quite nothing or all does not look like it", () => {
   expect([0, 0.001, 0.01, 0.7999, 0.9999, 1, 1.2].map(share)).toEqual([
@@ -41,29 +41,4 @@ test("how long ago is told in the largest unit that has passed", () => {
 test("a time that is none is said to be unknown", () => {
   expect(timeOf(Number.NaN)).toBe("unknown");
   expect(timeOf(0)).toMatch(/^19(69|70)-\d\d-\d\d \d\d:\d\d:\d\d$/);
-});
-
-test("escape sequences are shown, not obeyed", () => {
-  expect(visible("\u001b[31mred\u0007\u0000\u007f")).toBe("␛[31mred␇␀␡");
-});
-
-test("text cannot reorder what stands beside it", () => {
-  expect(visible("user\u202Egnp.exe\u2066x\u2069\u200f\u061c")).toBe(
-    "user⟦U+202E⟧gnp.exe⟦U+2066⟧x⟦U+2069⟧⟦U+200F⟧⟦U+061C⟧",
-  );
-});
-
-test("what takes no room is seen: zero-width, fillers, tags, annotations, separators", () => {
-  expect(visible("a\u200bb\u200dc\ufeffd\u00ade\u3164f\u{e0041}g\ufff9h\u2028i\u0085j")).toBe(
-    "a⟦U+200B⟧b⟦U+200D⟧c⟦U+FEFF⟧d⟦U+00AD⟧e⟦U+3164⟧f⟦U+E0041⟧g⟦U+FFF9⟧h⟦U+2028⟧i⟦U+0085⟧j",
-  );
-});
-
-test("halves of characters are seen", () => {
-  expect(visible("a\ud83db")).toBe("a⟦U+D83D⟧b");
-});
-
-test("ordinary text of any script stays as it is", () => {
-  const text = "line\n\ttabbed — naïve 中文 عربى हिन्दी 🚢 ❤️ <b>&amp;";
-  expect(visible(text)).toBe(text);
 });

@@ -1,6 +1,7 @@
 /** Figures, times and foreign text as people read them. */
 
-import { brief, grouped, wholePercent } from "plimsoll/watch/figures";
+import { grouped } from "plimsoll/text/digits";
+import { brief, wholePercent } from "plimsoll/watch/figures";
 
 /** Counts on the page: 12,345 · 1.2M · 3.4B */
 export const tokens: (count: number) => string = brief;
@@ -43,24 +44,4 @@ export function timeOf(at: number): string {
   const two = (part: number): string => String(part).padStart(2, "0");
   const day = [date.getFullYear(), two(date.getMonth() + 1), two(date.getDate())].join("-");
   return `${day} ${[date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":")}`;
-}
-
-/**
- * Characters that are not seen, or change the order of what is: controls (without tab and line feed), line and
- * paragraph separators, bidirectional controls, zero-width characters, annotations, lone surrogates. The two common
- * selectors of emoji (U+FE0E, U+FE0F) stay.
- */
-const unseen =
-  /(?!\t|\n|\ufe0e|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
-
-/** Text as text: what could hide or reorder something becomes a mark like ␛ or ⟦U+202E⟧. */
-export function visible(text: string): string {
-  return text.replace(unseen, markOf);
-}
-
-function markOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
-  if (code === 0x7f) return "␡";
-  return `⟦U+${code.toString(16).toUpperCase().padStart(4, "0")}⟧`;
 }

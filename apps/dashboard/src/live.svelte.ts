@@ -2,6 +2,7 @@
 
 import type { ConfigAnswer } from "plimsoll/api";
 import type { PlimsollEvent } from "plimsoll/events";
+import { visible } from "plimsoll/text/unseen";
 import { type Connection, type EventStream, openEvents } from "plimsoll/watch/event-stream";
 import { type Gathering, gather } from "plimsoll/watch/gather";
 import { hideAfterMs } from "plimsoll/watch/phase-words";
@@ -21,7 +22,6 @@ import {
 } from "plimsoll/watch/row-state";
 import { SvelteMap } from "svelte/reactivity";
 import { ApiError, api } from "./api.ts";
-import { visible } from "./format.ts";
 import { timing } from "./timing.ts";
 import { tabToken } from "./token/tab-token.ts";
 

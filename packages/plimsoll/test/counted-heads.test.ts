@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { openEngine } from "../src/engine.ts";
 import { countTokensAt } from "../src/server/proxy/count-tokens.ts";
 import { createUpstreamAgent } from "../src/server/proxy/relay.ts";
@@ -18,14 +19,14 @@ import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream, type UpstreamOptions } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const opened: (Service | Upstream)[] = [];
 afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await ("stop" in one ? one.stop() : one.close());
 });
 
-const random = seededRandom(16);
+const random = diceOf(16);
 const system = prose(random, 3000);
 const tools = Array.from({ length: 20 }, (_, at) => ({
   name: `tool_${at}`,

@@ -9,6 +9,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { openEngine } from "../src/engine.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
@@ -17,7 +18,6 @@ import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
 import { makeDataFolder, OWNER_TOKEN } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, pause, within } from "./harness/waiting.ts";
-import { seededRandom } from "./harness/words.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const BOOTSTRAP = [process.execPath, "scripts/bootstrap.mjs", "run"] as const;
@@ -202,7 +202,7 @@ describe.concurrent("Ctrl-C", () => {
 
 /** So much that its compaction takes longer than the service waits for its answers. */
 function longTalk(): readonly JsonObject[] {
-  const random = seededRandom(7);
+  const random = diceOf(7);
   const name = (): string => Math.floor(random() * 1e12).toString(36);
   const line = (_: unknown, index: number): string =>
     `src/${name()}/${name()}.ts:${index}: const ${name()} = ${name()}(${name()});`;

@@ -3,13 +3,14 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 let upstream: Upstream;
@@ -74,7 +75,7 @@ test("such a model has no limit until its provider names one; its client sees no
     window: { tokens: 12_000 },
   });
   const other = await startService({ upstreams: { openai: small.url } });
-  const random = seededRandom(8);
+  const random = diceOf(8);
   const messages: JsonObject[] = [];
   const actions: string[] = [];
   let session = "";

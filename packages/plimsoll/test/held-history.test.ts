@@ -2,6 +2,7 @@
 
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { call, reasoning, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
 import { type JsonObject, parseJson } from "./harness/json.ts";
@@ -9,7 +10,7 @@ import { handlesIn } from "./harness/kept.ts";
 import { ask } from "./harness/raw-client.ts";
 import { readArchive, readEdits, type Service, startService } from "./harness/service.ts";
 import { type ScriptRequest, startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const WINDOW = 8_000;
 const settings = {
@@ -90,7 +91,7 @@ async function talkByResponseId(
   { model = "gpt-5.1", maxTokens = 500 }: { model?: string; maxTokens?: number } = {},
 ): Promise<readonly Turn[]> {
   const client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: "key-of-held", maxRetries: 0 });
-  const random = seededRandom(7);
+  const random = diceOf(7);
   const taken: Turn[] = [];
   let previous: string | undefined;
   let output: readonly Item[] = [];
@@ -188,7 +189,7 @@ describe("a client that names the last answer, and a field of whose request is c
 describe("a client that names single items", () => {
   test("goes on in the same session, and its names stay names", async () => {
     const history: JsonObject[] = [];
-    const random = seededRandom(9);
+    const random = diceOf(9);
     const sessions = new Set<string>();
     let output: readonly Item[] = [];
     for (let turn = 0; turn < 40; turn++) {

@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
 import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { openPlimsoll, type Plimsoll, type Strategy } from "../src/index.ts";
 import { engineOf } from "../src/plimsoll.ts";
 import { reply, text } from "./harness/answer.ts";
 import { startUpstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-fits-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -52,7 +53,7 @@ interface Request {
 type Session = Awaited<ReturnType<Plimsoll["session"]>>;
 
 async function talk(session: Session, turns: number, seed = 1, target = "anthropic/small") {
-  const random = seededRandom(seed);
+  const random = diceOf(seed);
   const requests: { readonly kind: string; readonly request: Request }[] = [];
   for (let turn = 0; turn < turns; turn++) {
     await session.append({ role: "user", content: prose(random, 300) });
@@ -123,7 +124,7 @@ test("undo, checkpoint, restore and compact are at hand", async () => {
 test("a turn that leaves no room for an answer is the last: one tool is left, and the model is told", async () => {
   const plimsoll = await fresh();
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: prose(seededRandom(7), 7_600) });
+  await session.append({ role: "user", content: prose(diceOf(7), 7_600) });
   const tools = [{ name: "read_file", parameters: { type: "object" } }];
   const { request, outcome } = await session.prepare<Request>({ target: "anthropic/small", tools });
   expect(outcome.kind).toBe("final");
@@ -139,7 +140,7 @@ test("a turn that leaves no room for an answer is the last: one tool is left, an
 test("what no window holds is refused, and said so", async () => {
   const plimsoll = await fresh();
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: prose(seededRandom(8), 9_000) });
+  await session.append({ role: "user", content: prose(diceOf(8), 9_000) });
   const { outcome } = await session.prepare({ target: "anthropic/small" });
   expect(outcome.kind).toBe("refused");
 });
@@ -153,7 +154,7 @@ test("a provider that finds a request too long is sent a smaller one, through it
   type Asked = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
   const plimsoll = await fresh();
   const session = await plimsoll.session();
-  const random = seededRandom(9);
+  const random = diceOf(9);
   let overflows = 0;
   for (let turn = 0; turn < 30; turn++) {
     await session.append({ role: "user", content: prose(random, 300) });
@@ -216,7 +217,7 @@ test("a strategy of one's own is one value, and a bad one does no harm", async (
   plimsoll.on("compaction-end", (event) => heard.push(event.strategies.join(" ")));
   const session = await plimsoll.session();
   await talk(session, 4, 10);
-  await session.append({ role: "user", content: `the plan is ${prose(seededRandom(11), 3_000)}` });
+  await session.append({ role: "user", content: `the plan is ${prose(diceOf(11), 3_000)}` });
   await session.prepare({ target: "anthropic/small" });
   await session.commit(answer);
   await talk(session, 12, 12);
@@ -256,7 +257,7 @@ test("retry policies: the usual one, and one for a tool", async () => {
 
 test("an answer is as long as the caller asks for while there is room, and shorter then", async () => {
   const session = await (await fresh()).session();
-  const random = seededRandom(3);
+  const random = diceOf(3);
   const thinking = { type: "enabled", budget_tokens: 3_000 };
   const lengths: (readonly [number, number])[] = [];
   for (let turn = 0; turn < 16; turn++) {

@@ -1,9 +1,10 @@
 /** What a library agent has room for when a count, a budget or a window is only a guess: its results are seen, its turns go on. */
 
 import { afterEach, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { openPlimsoll, type Plimsoll, type PreparedTurn } from "../src/index.ts";
 import { tokensOfText } from "./generate/bodies.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const open: Plimsoll[] = [];
 afterEach(async () => {
@@ -49,7 +50,7 @@ async function agent(scene: Scene): Promise<readonly Seen[]> {
   open.push(plimsoll);
   const session = await plimsoll.session();
   await session.append({ role: "user", content: "Look at everything." });
-  const random = seededRandom(11);
+  const random = diceOf(11);
   const seen: Seen[] = [];
   for (let turn = 0; turn < scene.turns; turn++) {
     const prepared = await session.prepare<Request>({
@@ -120,7 +121,7 @@ test("a call in a last turn is denied, and the turn after it is judged anew", as
   open.push(plimsoll);
   const session = await plimsoll.session();
   const options = { target: "anthropic/small", tools, maxOutputTokens: 500, cacheMarks: false };
-  await session.append({ role: "user", content: prose(seededRandom(3), 5_000) });
+  await session.append({ role: "user", content: prose(diceOf(3), 5_000) });
   const kinds: string[] = [];
   for (const results of [40, 1, 1]) {
     const { request, outcome } = await session.prepare<Request>(options);
@@ -129,7 +130,7 @@ test("a call in a last turn is denied, and the turn after it is judged anew", as
     const content = ids.map((id) => ({ type: "tool_use", id, name: "look", input: {} }));
     await session.commit({ ...(answered(request, kinds.length, 1) as object), content });
     for (const id of ids) {
-      const text = prose(seededRandom(4), 400);
+      const text = prose(diceOf(4), 400);
       await session.append(session.toolBudget.reserve({ id, name: "look" }, text).message);
     }
     expect(session.toolBudget.isExceeded).toBe(kinds.length < 3);
@@ -149,14 +150,14 @@ test("a denial is taken back when the next turn goes to a model with a larger wi
   });
   open.push(plimsoll);
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: prose(seededRandom(3), 5_000) });
+  await session.append({ role: "user", content: prose(diceOf(3), 5_000) });
   const options = { tools, maxOutputTokens: 500, cacheMarks: false };
   const { request } = await session.prepare<Request>({ ...options, target: "anthropic/small" });
   const ids = Array.from({ length: 40 }, (_, index) => `c${index}`);
   const content = ids.map((id) => ({ type: "tool_use", id, name: "look", input: {} }));
   await session.commit({ ...(answered(request, 0, 1) as object), content });
   for (const id of ids) {
-    const text = prose(seededRandom(4), 400);
+    const text = prose(diceOf(4), 400);
     await session.append(session.toolBudget.reserve({ id, name: "look" }, text).message);
   }
   expect(session.toolBudget.isExceeded).toBe(true);
@@ -174,7 +175,7 @@ test.each([
     open.push(plimsoll);
     const session = await plimsoll.session();
     await session.append({ role: "user", content: "Look." });
-    const random = seededRandom(5);
+    const random = diceOf(5);
     const prepare = (): Promise<PreparedTurn<Request>> =>
       session.prepare<Request>({
         target: "anthropic/small",

@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { openPlimsoll, type Plimsoll, type Session, type ToolCallPart } from "../src/index.ts";
 import { engineOf } from "../src/plimsoll.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { AnswerPart } from "./harness/answer-parts.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "plimsoll-tools-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -108,7 +109,7 @@ describe.each(stores)("%s", (_name, where) => {
       text("I look."),
       call("toolu_1", "read_file", {}),
     ]);
-    const whole = prose(seededRandom(1), 9_000);
+    const whole = prose(diceOf(1), 9_000);
     const session = await plimsoll.session();
     await session.append({ role: "user", content: "What does it say?" });
     const turn = await session.prepare({ target, tools });
@@ -146,7 +147,7 @@ describe.each(stores)("%s", (_name, where) => {
     const plimsoll = await fresh();
     const ids = Array.from({ length: 20 }, (_, index) => `toolu_${index}`);
     const { anthropic, upstream } = await provider(ids.map((id) => call(id, "read_file", {})));
-    const random = seededRandom(2);
+    const random = diceOf(2);
     const session = await plimsoll.session();
     await session.append({ role: "user", content: prose(random, 1_500) });
     const turn = await session.prepare({ target, tools });
@@ -188,7 +189,7 @@ describe.each(stores)("%s", (_name, where) => {
     );
     const heard: unknown[] = [];
     plimsoll.on("guard-enforced", ({ action, reason }) => heard.push([action, reason]));
-    const random = seededRandom(3);
+    const random = diceOf(3);
     const session = await plimsoll.session();
     await session.append({ role: "user", content: prose(random, 4_500) });
     const turn = await session.prepare({ target, tools });
@@ -235,7 +236,7 @@ describe.each(stores)("%s", (_name, where) => {
   test("what the model compacts, searches and looks up itself is answered in the session", async () => {
     const plimsoll = await fresh();
     const { anthropic, upstream } = await provider();
-    const random = seededRandom(4);
+    const random = diceOf(4);
     const session = await plimsoll.session();
     for (let index = 0; index < 7; index++) {
       const secret = index === 2 ? "The harbour master keeps the key under the blue anchor." : "";
@@ -280,7 +281,7 @@ test("answers that are asked for at once never take more than is left", async ()
   open.push(plimsoll);
   const { anthropic } = await provider([call("toolu_1", "read_file", {})]);
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: prose(seededRandom(5), 2_000) });
+  await session.append({ role: "user", content: prose(diceOf(5), 2_000) });
   const handle = await oneHandle(session, anthropic);
   const before = session.toolBudget.remaining;
   const answers = await Promise.all(
@@ -303,7 +304,7 @@ test("whatever the tools give: what was granted fits into the next turn, and onl
   open.push(plimsoll);
   const outcomes = new Set<string>();
   for (let seed = 1; seed <= 24; seed++) {
-    const random = seededRandom(seed);
+    const random = diceOf(seed);
     const session = await plimsoll.session();
     await session.append({ role: "user", content: prose(random, 100 + random() * 6_200) });
     await session.prepare({ target, tools });
@@ -441,7 +442,7 @@ test("references stand after a restart, and when another wire goes on", async ()
   expect((await wholeOf(resumed, handle)) === large).toBe(true);
 });
 
-const large = prose(seededRandom(9), 9_000);
+const large = prose(diceOf(9), 9_000);
 
 /** One turn in which a tool gives too much, up to the answer that has seen its reference. */
 async function oneHandle(

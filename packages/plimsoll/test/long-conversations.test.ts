@@ -5,6 +5,7 @@
  */
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { isObject, type JsonObject, parseJson, type Wire } from "./harness/json.ts";
 import { handlesIn, lostMessages, messageTexts, prefixText, rangeTexts } from "./harness/kept.ts";
 import { LongTalk, type Stage, scriptOf, type Turn } from "./harness/long-talk.ts";
@@ -16,7 +17,6 @@ import {
   startService,
 } from "./harness/service.ts";
 import { startUpstream, type Upstream, type Window } from "./harness/upstream.ts";
-import { seededRandom } from "./harness/words.ts";
 
 const WINDOW_TOKENS = 20_000;
 const BUFFER_TOKENS = 500;
@@ -363,7 +363,7 @@ describe("a provider that counts by another rule", () => {
 
   /** Seeded, and spread over the whole range. */
   const factorOf = (seed: number): number => {
-    const place = ((seed % CAST.length) + seededRandom(seed)()) / CAST.length;
+    const place = ((seed % CAST.length) + diceOf(seed)()) / CAST.length;
     return FACTOR_MIN + place * (FACTOR_MAX - FACTOR_MIN);
   };
   const factors = new Map<unknown, number>();

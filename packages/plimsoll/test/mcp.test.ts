@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import { isObject, type JsonObject, parseJson } from "./harness/json.ts";
@@ -25,7 +26,7 @@ import {
 } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually, within } from "./harness/waiting.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const TOOLS = ["read_result", "recall", "compact_context", "session_status"];
 const TOKENS = {
@@ -77,7 +78,7 @@ function startSmall(folder: string): Promise<Service> {
 
 /** Talks until what was said at first is behind a handle. */
 async function talkOf(at: Service, name: keyof typeof TOKENS, secret: string): Promise<Told> {
-  const random = seededRandom(name.length);
+  const random = diceOf(name.length);
   const history: JsonObject[] = [];
   const say = async (content: string): Promise<{ session: string; action: string | null }> => {
     history.push({ role: "user", content });

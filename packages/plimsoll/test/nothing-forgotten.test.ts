@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { type Engine, openEngine } from "../src/engine.ts";
 import { WIRES } from "./generate/conversations.ts";
 import { libraryTraveller } from "./generate/journey-library.ts";
@@ -21,7 +22,6 @@ import {
 } from "./generate/journeys.ts";
 import { effort, seedOr } from "./harness/effort.ts";
 import { fixRandom } from "./harness/fixed-random.ts";
-import { seededRandom } from "./harness/words.ts";
 
 const TURNS = effort(24, 200);
 /** Before each turn, or before some. To start takes much longer than a turn. */
@@ -46,7 +46,7 @@ async function sent(
   const { now, tick } = createClock();
   const config = journeyConfig(journey);
   const sessionsInMemory = before === "eviction" ? { sessionsInMemory: 0 } : {};
-  const random = seededRandom(journey.seed);
+  const random = diceOf(journey.seed);
   const open = (): Promise<Engine> =>
     openEngine({ data, config, parts: { now, ...sessionsInMemory } });
   return travel(journey, traveller, await open(), async (plimsoll) => {

@@ -4,10 +4,11 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { readEdits, type Service, startService } from "./harness/service.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 interface Said {
   readonly status?: number;
@@ -95,7 +96,7 @@ function fine(path: string): Said {
 
 /** Twelve rounds of about 300 tokens. */
 function history(wire: Wire, seed: number): JsonObject[] {
-  const random = seededRandom(seed);
+  const random = diceOf(seed);
   const answered: JsonObject =
     wire === "openai-responses"
       ? { type: "message", role: "assistant", content: [{ type: "output_text", text: "Aye." }] }

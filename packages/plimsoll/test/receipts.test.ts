@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
@@ -18,7 +19,7 @@ import {
 } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually } from "./harness/waiting.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 const WINDOW = 6_000;
@@ -80,7 +81,7 @@ afterAll(async () => {
 class Growing {
   readonly history: JsonObject[] = [];
   readonly #name: string;
-  readonly #random = seededRandom(11);
+  readonly #random = diceOf(11);
   session = "";
 
   constructor(name: string) {

@@ -4,13 +4,14 @@ import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { Json, JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { makeDataFolder, OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually } from "./harness/waiting.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const WINDOW = 8_000;
 const LIMIT = 7_000;
@@ -76,7 +77,7 @@ beforeAll(async () => {
     },
   });
   listen().catch(() => undefined);
-  const random = seededRandom(7);
+  const random = diceOf(7);
   const history: JsonObject[] = [];
   for (let turn = 0; turn < 60; turn++) {
     const opening = turn === 0 ? "Keep the to do list as it is. " : "";

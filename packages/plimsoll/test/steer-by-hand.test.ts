@@ -1,12 +1,13 @@
 /** A compaction by hand of a client that marks every request for the cache, and the way back: what fitted before fits again. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, readEdits, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const WINDOW = 8_000;
 let upstream: Upstream;
@@ -37,7 +38,7 @@ function withMark(blocks: readonly JsonObject[]): JsonObject {
 
 /** Each turn a question, a call and its result, until the window is nearly full. */
 async function talk(turns: number): Promise<string> {
-  const random = seededRandom(11);
+  const random = diceOf(11);
   const history: JsonObject[] = [];
   let session = "";
   for (let turn = 0; turn < turns; turn++) {

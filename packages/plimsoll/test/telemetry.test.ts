@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { createMetrics } from "../src/server/telemetry/metrics.ts";
 import { openTelemetry, signalsOf } from "../src/server/telemetry/telemetry.ts";
 import type { Finding } from "../src/wire/validate/validate.ts";
@@ -20,7 +21,7 @@ import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { type ScriptRequest, startUpstream, type Upstream } from "./harness/upstream.ts";
 import { eventually } from "./harness/waiting.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
@@ -163,7 +164,7 @@ function serviceWith(upstream: Upstream, env: Readonly<Record<string, string>>):
 class Talk {
   readonly #service: Service;
   readonly #wire: Wire;
-  readonly #random = seededRandom(11);
+  readonly #random = diceOf(11);
   readonly #history: JsonObject[] = [];
   session = "";
   turns = 0;

@@ -1,6 +1,7 @@
 /** Requests that ask for more than a small window has: they go, valid and within it, or their client hears the provider's words. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { called, OUTPUT_FIELD, result, tool } from "./generate/bodies.ts";
 import { WIRES } from "./generate/conversations.ts";
 import { reply, text } from "./harness/answer.ts";
@@ -8,7 +9,7 @@ import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const WINDOW = 16_000;
 let upstream: Upstream;
@@ -31,7 +32,7 @@ afterAll(async () => {
 });
 
 describe.each(WIRES)("%s", (wire) => {
-  const random = seededRandom(4);
+  const random = diceOf(4);
   const send = (name: string, messages: readonly JsonObject[], fields: JsonObject = {}) =>
     ask(service.url, {
       wire,

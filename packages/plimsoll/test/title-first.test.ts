@@ -6,6 +6,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
@@ -19,7 +20,7 @@ import {
   startService,
 } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 const headers = { "x-claude-code-session-id": "3c1e6b0e-4f0c-4b52-9a35-0d1f4f4d2a11" };
@@ -58,7 +59,7 @@ beforeAll(async () => {
     return asked.message;
   };
   await send([{ role: "user", content: TITLE }], {});
-  const random = seededRandom(5);
+  const random = diceOf(5);
   const history: JsonObject[] = [];
   const tools = [{ name: "look", input_schema: { type: "object" } }];
   for (let turn = 0; turn < 12; turn++) {

@@ -1,13 +1,14 @@
 /** Figures that stand side by side agree: picture, steering, phases, receipts and diffs are told as the provider counts, whatever it makes of a token. */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { eventsOf, type SeenEvent } from "./harness/own-events.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 interface Picture {
   readonly tokens: number;
@@ -45,7 +46,7 @@ describe.each([0.7, 1.4])("a provider that counts %d for one of ours", (factor) 
         providers: { anthropic: { baseUrl: upstream.url, models: { "claude-sonnet-4-6": model } } },
       },
     });
-    const random = seededRandom(5);
+    const random = diceOf(5);
     const history: JsonObject[] = [];
     for (let turn = 0; turn < 60 && sent < 6_000; turn++) {
       history.push({ role: "user", content: prose(random, 250) });

@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
 import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
@@ -25,7 +26,7 @@ import {
   startService,
 } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const program = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 const model = {
@@ -62,13 +63,13 @@ class Talk {
   readonly #history: JsonObject[] = [];
   readonly #name: string;
   readonly #agent: string;
-  readonly #random: ReturnType<typeof seededRandom>;
+  readonly #random: ReturnType<typeof diceOf>;
   session = "";
 
   constructor(agent: string, seed: number) {
     this.#name = `talk-${seed}`;
     this.#agent = agent;
-    this.#random = seededRandom(seed);
+    this.#random = diceOf(seed);
   }
 
   async say(tokens = 300, prefix = ""): Promise<Asked> {

@@ -2,6 +2,7 @@
 
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../demo/dice.ts";
 import { call, reply, text } from "./harness/answer.ts";
 import type { Reply } from "./harness/answer-parts.ts";
 import type { Wire } from "./harness/json.ts";
@@ -9,7 +10,7 @@ import { messageTexts } from "./harness/kept.ts";
 import { makeDataFolder, type Service, startService } from "./harness/service.ts";
 import { Talk } from "./harness/talk.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
-import { prose, seededRandom } from "./harness/words.ts";
+import { prose } from "./harness/words.ts";
 
 const TURNS = 200;
 const RESTART_AFTER = 100;
@@ -60,7 +61,7 @@ async function takeTurns(wire: Wire, before: Talk | undefined, until: number): P
   const talk = new Talk(service.url, question, before?.history ?? []);
   const taken = sent.get(wire) ?? [];
   sent.set(wire, taken);
-  const random = seededRandom(until);
+  const random = diceOf(until);
   while (taken.length < until) {
     await talk.say(prose(random, 60));
     taken.push({

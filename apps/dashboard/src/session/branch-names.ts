@@ -1,7 +1,8 @@
 /** The branches of a session as they are listed for a choice. Pure. */
 
+import { visible } from "plimsoll/text/unseen";
 import type { Branch } from "../api.ts";
-import { tokens, visible } from "../format.ts";
+import { tokens } from "../format.ts";
 
 export interface BranchName {
   readonly id: string;

@@ -1,6 +1,6 @@
 /** Why a compaction was made, in words. Pure. */
 
-import { visible } from "../format.ts";
+import { visible } from "plimsoll/text/unseen";
 
 /** As the service names them (session/fit/when-to-compact.ts, session/fit/compact-turn.ts, session/steer/compact-now.ts). */
 const words: Readonly<Record<string, string>> = {

@@ -3,7 +3,8 @@
  * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
  */
 
-import { toolBudgetTexts } from "../texts/for-models.ts";
+import { toolBudgetTexts } from "../text/for-models.ts";
+import { matchesWildcard } from "../text/wildcard.ts";
 import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 import { answerTokensMin } from "./output-room.ts";
@@ -98,7 +99,7 @@ export function isToolAllowed(
   name: string,
 ): boolean {
   const isNamed = (patterns: readonly string[]): boolean =>
-    patterns.some((pattern) => matches(pattern, name));
+    patterns.some((pattern) => matchesWildcard(pattern, name));
   return (toolsAllowed === undefined || isNamed(toolsAllowed)) && !isNamed(toolsDenied);
 }
 
@@ -207,19 +208,4 @@ export function shareToolBudget(first: ToolBudget): SharedToolBudget {
 
 function denied(reason: "budget" | "rules", text: string): Grant {
   return { kind: "denied", reason, text, tokens: 0 };
-}
-
-/** Piece by piece, each where it first stands: no pattern makes this slow. */
-function matches(pattern: string, name: string): boolean {
-  const [first = "", ...others] = pattern.split("*");
-  const last = others.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
-  let at = first.length;
-  for (const piece of others) {
-    const found = name.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return name.length - at >= last.length && name.endsWith(last);
 }

@@ -4,13 +4,13 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
 import type { Flags } from "../config/config.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { harmless } from "../text/unseen.ts";
 import type { CompactFlags } from "./commands/compact.ts";
 import type { CostFlags } from "./commands/cost.ts";
 import { clients, printEnvironment } from "./commands/env.ts";
 import type { RecallFlags } from "./commands/recall.ts";
 import type { ReplayFlags } from "./commands/replay.ts";
 import type { ToolSearchFlags } from "./commands/tool-search.ts";
-import { harmless } from "./console/terminal.ts";
 import type { ReportFlags } from "./report/report.ts";
 import type { TopFlags } from "./top/top.ts";
 

@@ -22,7 +22,8 @@ import { mediaToHandles } from "./strategies/media-to-handles.ts";
 import { prioritizeRecent } from "./strategies/prioritize-recent.ts";
 import { summarizeOld } from "./strategies/summarize-old.ts";
 import { truncate } from "./strategies/truncate.ts";
-import { isSpoken, sideOf } from "./units/truncation-range.ts";
+import { isSpoken } from "./units/head.ts";
+import { sideOf } from "./units/truncation-range.ts";
 
 const seed = 20261115;
 const RUNS = 50;

@@ -24,6 +24,11 @@ export function looksLikeHandle(text: string): boolean {
   return handlePattern.test(text);
 }
 
+/** A handle is a name for us to give: one that somebody said is not repeated. Never longer than before. */
+export function withoutHandles(text: string): string {
+  return text.replace(/pl_[0-9A-Za-z]{22}/g, "pl_…");
+}
+
 /** A long number, the highest byte first, in place; gives the remainder. */
 function divide(number: Uint8Array, divisor: number): number {
   let rest = 0;

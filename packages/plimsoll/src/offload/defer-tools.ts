@@ -1,6 +1,7 @@
 /** Which tools are told when all of them would take too much: MCP tools are held back first, then skills, built-ins never. */
 
-import { deferredToolsNote } from "../texts/for-models.ts";
+import { deferredToolsNote } from "../text/for-models.ts";
+import { matchesWildcard } from "../text/wildcard.ts";
 
 export type ToolClass = "builtin" | "skill" | "mcp";
 
@@ -131,28 +132,13 @@ function inClientsOrder(
 
 /** `mcp__*` and the like: a star stands for anything. */
 export function classOf(name: string, patterns: ToolPatterns): ToolClass {
-  if (patterns.mcp.some((pattern) => matches(pattern, name))) return "mcp";
-  return patterns.skill.some((pattern) => matches(pattern, name)) ? "skill" : "builtin";
+  if (patterns.mcp.some((pattern) => matchesWildcard(pattern, name))) return "mcp";
+  return patterns.skill.some((pattern) => matchesWildcard(pattern, name)) ? "skill" : "builtin";
 }
 
 export interface ToolPatterns {
   readonly mcp: readonly string[];
   readonly skill: readonly string[];
-}
-
-/** Piece by piece, without a regular expression: patterns and names come from others. */
-function matches(pattern: string, name: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first) || !name.endsWith(last)) return false;
-  let at = first.length;
-  for (const piece of rest) {
-    const found = name.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return at <= name.length - last.length;
 }
 
 /** Servers that are named in the note. */

@@ -1,6 +1,6 @@
 /** One value of a JSON text by its path: found in the bytes, which are neither parsed as a whole nor copied. */
 
-import { jsonPathTexts } from "../texts/for-models.ts";
+import { jsonPathTexts } from "../text/for-models.ts";
 
 export type JsonSelection =
   | { readonly kind: "found"; readonly start: number; readonly end: number }

@@ -1,7 +1,7 @@
 /** The arguments that a model wrote, field by field: lenient where the meaning is clear, else one sentence. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import { argumentTexts } from "../texts/for-models.ts";
+import { argumentTexts } from "../text/for-models.ts";
 import { readJsonPath } from "./json-path.ts";
 
 /** 1-based, both inclusive. */

@@ -1,7 +1,7 @@
 /** The definitions of the tools that Plimsoll answers itself. They are short, because every request carries them. */
 
 import type { ToolDefinition } from "../message/tool.ts";
-import { ownToolTexts } from "../texts/for-models.ts";
+import { ownToolTexts } from "../text/for-models.ts";
 
 /** Only keywords that every provider takes: type, properties, required, additionalProperties, description. */
 export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly ToolDefinition[] {

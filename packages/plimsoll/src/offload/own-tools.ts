@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
-import { argumentTexts } from "../texts/for-models.ts";
+import { argumentTexts } from "../text/for-models.ts";
 import {
   countOf,
   fieldsOf,

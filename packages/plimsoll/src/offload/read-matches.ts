@@ -1,10 +1,10 @@
 /** The lines of a content that match a pattern, with their numbers and what stands around them. */
 
-import { pageTexts } from "../texts/for-models.ts";
+import { grouped } from "../text/digits.ts";
+import { pageTexts } from "../text/for-models.ts";
 import {
   countFeeds,
   endOfCharacter,
-  grouped,
   lineEnd,
   lineStart,
   oneLine,

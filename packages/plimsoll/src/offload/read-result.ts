@@ -1,6 +1,7 @@
 /** From content to the page that was asked for. Pages, put together, are the content byte for byte. */
 
-import { pageTexts } from "../texts/for-models.ts";
+import { grouped } from "../text/digits.ts";
+import { pageTexts } from "../text/for-models.ts";
 import { readJsonPath, selectJson } from "./json-path.ts";
 import type { LineRange } from "./own-arguments.ts";
 import {
@@ -14,7 +15,6 @@ import {
   countFeeds,
   countLines,
   endOfCharacter,
-  grouped,
   lineEnd,
   oneLine,
   startOfCharacter,

@@ -1,8 +1,10 @@
 /** The reference that stands in place of a result: how large it was, what it is, how it begins, and where all of it is. */
 
+import { withoutHandles } from "../message/handle.ts";
 import { isObject, type JsonValue } from "../message/json.ts";
-import { type FollowedBy, mediaTexts, movedResult } from "../texts/for-models.ts";
-import { grouped } from "./text-bytes.ts";
+import { grouped } from "../text/digits.ts";
+import { type FollowedBy, mediaTexts, movedResult } from "../text/for-models.ts";
+import { oneSeenLine } from "../text/unseen.ts";
 
 export interface DescribedResult {
   readonly text: string;
@@ -83,19 +85,14 @@ export function utf8Bytes(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Controls, bidi marks, zero-width characters, tags, variation selectors, private use, halves of pairs, blank letters. */
-const unseen =
-  /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Variation_Selector}\u115F\u1160\u17B4\u17B5\u2800\u3164\uFFA0]/gu;
-
 /** One line of what can be seen, in which nothing looks like ours. */
 function harmless(text: string): string {
-  return withoutOurMarks(text.replace(/[\s\u0085]+/g, " ").replace(unseen, "")).trim();
+  return withoutOurMarks(oneSeenLine(text)).trim();
 }
 
 /** Handles, notices and gaps are for us to write: what somebody else wrote must not pass for them. Never longer than before. */
 export function withoutOurMarks(text: string): string {
-  return text
-    .replace(/pl_[0-9A-Za-z]{22}/g, "pl_…")
+  return withoutHandles(text)
     .replace(/\[(?=\s*Plimsoll\b)/gi, "(")
     .replace(/\[(?=\s?…)/g, "(");
 }

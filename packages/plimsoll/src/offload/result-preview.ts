@@ -1,12 +1,12 @@
 /** Other ways to say less than a whole result: its first and last lines, or what stands out in it. */
 
 import { detectType } from "../message/unit.ts";
-import { markTexts } from "../texts/for-models.ts";
+import { grouped } from "../text/digits.ts";
+import { markTexts } from "../text/for-models.ts";
 import { utf8Bytes, withoutOurMarks } from "./reference-text.ts";
 import {
   countFeeds,
   endOfCharacter,
-  grouped,
   lineStart,
   startOfCharacter,
   textBetween,

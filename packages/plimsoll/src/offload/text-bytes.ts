@@ -44,11 +44,6 @@ export function textBetween(bytes: Uint8Array, start: number, end: number): stri
   return decoder.decode(bytes.subarray(start, end));
 }
 
-/** 48231 as 48,231. */
-export function grouped(number: number): string {
-  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
-}
-
 /** On one line, and no longer than this. */
 export function oneLine(text: string, chars: number): string {
   const line = text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ");

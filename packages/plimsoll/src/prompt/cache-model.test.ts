@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { diceOf } from "../../demo/dice.ts";
 import {
   type CacheBlock,
   type CacheMark,
@@ -38,18 +39,10 @@ const atEnd = (blocks: readonly CacheBlock[]): CacheRequest => ({
 const sent = (tokens: InputTokens): number =>
   tokens.fresh + tokens.cacheRead + tokens.cacheWrite + (tokens.cacheWriteLong ?? 0);
 
-/** The same numbers for the same seed. */
-function diceOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return Math.floor((state / 2_147_483_648) * below);
-  };
-}
-
 /** A conversation that grows, and is now and then cut or changed somewhere. */
 function randomRequests(seed: number): readonly CacheRequest[] {
-  const dice = diceOf(seed);
+  const roll = diceOf(seed);
+  const dice = (below: number): number => Math.floor(roll() * below);
   let blocks: readonly CacheBlock[] = row("st", 20 + dice(100));
   return Array.from({ length: 40 }, (_, turn) => {
     const added = Array.from({ length: dice(6) }, (_, index) =>

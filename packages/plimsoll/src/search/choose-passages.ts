@@ -1,5 +1,7 @@
 /** Chooses passages within a budget so that together they tell as much as possible, and nothing twice. */
 
+import { chooseGreedily } from "./greedy.ts";
+
 export interface Candidate {
   /** 0…1. */
   readonly relevance: number;
@@ -27,7 +29,6 @@ const baseWorth = 0.5;
 /**
  * Greedy: each time the passage with the largest gain per token, where gain = relevance² × worth of what is new.
  * Squared, since a passage half as relevant would otherwise be made up for by two more names in it.
- * Gains only ever fall, so an old gain is a bound, and only the front of the queue is worked out anew.
  */
 export function coverGreedily(question: CoverQuestion): void {
   const { candidates, worth } = question;
@@ -46,67 +47,19 @@ export function coverGreedily(question: CoverQuestion): void {
   };
   if (question.first !== undefined && take(question.first) === "full") return;
   const others = candidates.map((_, index) => index).filter((index) => index !== question.first);
-  const queue = createQueue(others.map((index) => ({ index, gain: gainOf(index) })));
-  for (let next = queue.pop(); next !== undefined && next.gain > 0; next = queue.pop()) {
-    const gain = gainOf(next.index);
-    if (gain < next.gain) queue.push({ index: next.index, gain });
-    else if (take(next.index) === "full") return;
-  }
+  const queued = (index: number): Queued => ({ index, gain: gainOf(index) });
+  chooseGreedily(others.map(queued), {
+    worth: ({ gain }) => gain,
+    isEarlier: (one, other) => one.index < other.index,
+    renew: ({ index }) => {
+      const now = queued(index);
+      return now.gain > 0 ? now : undefined;
+    },
+    take: ({ index }) => (take(index) === "full" ? "full" : []),
+  });
 }
 
 interface Queued {
   readonly index: number;
   readonly gain: number;
-}
-
-interface Queue {
-  push(item: Queued): void;
-  pop(): Queued | undefined;
-}
-
-/** The earlier of two equals comes first, so that the same question has the same answer. */
-function isBefore(left: Queued, right: Queued): boolean {
-  return left.gain > right.gain || (left.gain === right.gain && left.index < right.index);
-}
-
-/** A binary heap. */
-function createQueue(initial: readonly Queued[]): Queue {
-  const heap: Queued[] = [];
-  const push = (item: Queued): void => {
-    let at = heap.length;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      const above = heap[parent] as Queued;
-      if (!isBefore(item, above)) break;
-      heap[at] = above;
-      at = parent;
-    }
-    heap[at] = item;
-  };
-  for (const item of initial) push(item);
-  return {
-    push,
-    pop: () => {
-      const first = heap[0];
-      const last = heap.pop();
-      if (first === undefined || last === undefined || heap.length === 0) return first;
-      sink(heap, last);
-      return first;
-    },
-  };
-}
-
-function sink(heap: Queued[], item: Queued): void {
-  let at = 0;
-  for (;;) {
-    const left = 2 * at + 1;
-    const right = left + 1;
-    const [a, b] = [heap[left], heap[right]];
-    const child = b !== undefined && a !== undefined && isBefore(b, a) ? right : left;
-    const below = heap[child];
-    if (below === undefined || !isBefore(below, item)) break;
-    heap[at] = below;
-    at = child;
-  }
-  heap[at] = item;
 }

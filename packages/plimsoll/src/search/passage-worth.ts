@@ -1,7 +1,7 @@
-/** What passages tell: words and references, by number, and what it is worth to be told each of them once. */
+/** What passages tell: words and mentions, by number, and what it is worth to be told each of them once. */
 
 import { rarest, type TermIndex } from "./bm25.ts";
-import { referencesOf } from "./references.ts";
+import { mentionsIn, worthOfStanding } from "./mentions.ts";
 
 export interface ToldPassage {
   readonly text: string;
@@ -16,12 +16,12 @@ export interface Items {
   readonly of: readonly (readonly number[])[];
   /** A word of one passage is worth 1, one of all of them nearly nothing. */
   readonly worth: Float64Array;
-  /** The number of a reference; undefined when no passage has it. */
-  reference(name: string): number | undefined;
+  /** The number of a mention; undefined when no passage has it. */
+  mention(name: string): number | undefined;
 }
 
 /** A name, path or number answers a question more often than a rare word does. */
-const referenceWorth = 5;
+const mentionWorth = 5;
 /** What people or the agent have used themselves, they use again (AUC 0.8 for "is used later" in coding traces). */
 const ownFactor = 2;
 interface Tally {
@@ -29,7 +29,7 @@ interface Tally {
   messages: number;
   lastMessage: number;
   isOwn: boolean;
-  /** Of all passages that have it, the fewest references in one. */
+  /** Of all passages that have it, the fewest mentions in one. */
   fewest: number;
 }
 
@@ -43,19 +43,19 @@ export function itemsOf(passages: readonly ToldPassage[], terms: TermIndex): Ite
   }
   const tallies = new Map<string, Tally>();
   for (const [i, passage] of passages.entries()) {
-    const references = referencesOf(passage.text);
-    for (const name of references) {
+    const mentions = mentionsIn(passage.text);
+    for (const name of mentions.keys()) {
       const tally = tallies.get(name) ?? newTally(worth.length + tallies.size);
       tallies.set(name, tally);
-      count(tally, passage, references.size);
+      count(tally, passage, mentions.size);
       of[i]?.push(tally.number);
     }
   }
-  for (const tally of tallies.values()) worth.push(worthOfReference(tally));
+  for (const tally of tallies.values()) worth.push(worthOfMention(tally));
   return {
     of,
     worth: Float64Array.from(worth),
-    reference: (name) => tallies.get(name)?.number,
+    mention: (name) => tallies.get(name)?.number,
   };
 }
 
@@ -63,15 +63,13 @@ function newTally(number: number): Tally {
   return { number, messages: 0, lastMessage: -1, isOwn: false, fewest: Number.POSITIVE_INFINITY };
 }
 
-function count(tally: Tally, { message, isOwn }: ToldPassage, references: number): void {
+function count(tally: Tally, { message, isOwn }: ToldPassage, mentions: number): void {
   if (tally.lastMessage !== message) tally.messages += 1;
   tally.lastMessage = message;
   tally.isOwn ||= isOwn;
-  tally.fewest = Math.min(tally.fewest, references);
+  tally.fewest = Math.min(tally.fewest, mentions);
 }
 
-/** What comes up again and again is what the work is about; one name of many in a listing hardly is. */
-function worthOfReference({ messages, isOwn, fewest }: Tally): number {
-  const often = 1 + Math.log(messages);
-  return (referenceWorth * (isOwn ? ownFactor : 1) * often) / Math.sqrt(fewest);
+function worthOfMention({ messages, isOwn, fewest }: Tally): number {
+  return mentionWorth * (isOwn ? ownFactor : 1) * worthOfStanding({ messages, fewest });
 }

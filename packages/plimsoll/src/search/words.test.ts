@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { tries } from "../../test/harness/effort.ts";
-import { plainWords, stem, termsOf } from "./words.ts";
+import { plainWords, stem, tellingWords, termsOf } from "./words.ts";
 
 test("identifiers are found by their parts and as a whole", () => {
   expect(termsOf("parseHTMLBody")).toEqual(["parsehtmlbody", "pars", "html", "body"]);
@@ -71,4 +71,15 @@ test("any text has terms, the same every time, none of them blank or endless", (
     }),
     tries({ runs: 200, seed: 1 }),
   );
+});
+
+test("the words that tell one turn from another are long, distinct, stemmed, and not common ones", () => {
+  expect(
+    tellingWords("We moored the ships today; mooring a ship takes time, I think. Größe!"),
+  ).toEqual(["moor", "ship", "tak", "größe"]);
+});
+
+test("a search may ask for words that are too common to tell turns apart", () => {
+  expect(tellingWords("find something")).toEqual([]);
+  expect(termsOf("find something")).toEqual(["find", "someth"]);
 });

@@ -11,6 +11,15 @@ const stopWords = new Set(
   ).split(" "),
 );
 
+/** Words that a search may ask for, but that are too common in talk to tell one turn from another. */
+const fillers = new Set(
+  (
+    "always another anything back done even every find first going good great know last look looks made make many maybe " +
+    "mean much need next really something still sure take thank thanks thing things think through time today used using " +
+    "want well"
+  ).split(" "),
+);
+
 /** Scripts that are written without spaces, or whose words change at their ends: found by pairs of characters. */
 const unspaced =
   "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}";
@@ -53,6 +62,18 @@ export function plainWords(text: string): string[] {
     else for (const name of run.split(outerJoint)) words.push(...partsOf(name));
   }
   return words.map((word) => word.toLowerCase()).filter((word) => !stopWords.has(word));
+}
+
+const longWord = /\p{L}{4,}/gu;
+
+/** The distinct words by which one turn of a talk can be told from another, as stems. */
+export function tellingWords(text: string): readonly string[] {
+  const words = new Set<string>();
+  for (const [match] of text.matchAll(longWord)) {
+    const word = match.toLowerCase();
+    if (!stopWords.has(word) && !fillers.has(word)) words.add(stem(word));
+  }
+  return [...words];
 }
 
 function runsOf(text: string): readonly string[] {

@@ -1,10 +1,11 @@
 /** What is said of a request is true also where its head or its answer, and not its conversation, takes the window. */
 
 import { afterEach, expect, test } from "vitest";
+import { diceOf } from "../../demo/dice.ts";
 import { called, requestOf, result, said, tokensOfText, tool } from "../../test/generate/bodies.ts";
 import { receive } from "../../test/generate/rehearsal.ts";
 import type { JsonObject } from "../../test/harness/json.ts";
-import { prose, seededRandom } from "../../test/harness/words.ts";
+import { prose } from "../../test/harness/words.ts";
 import { type Engine, openEngine } from "../engine.ts";
 
 const open: Engine[] = [];
@@ -34,7 +35,7 @@ test.each([
 
 test("the model is warned of the room that its conversation has, which a large head makes less than the window", async () => {
   const plimsoll = await opened();
-  const random = seededRandom(2);
+  const random = diceOf(2);
   const messages: JsonObject[] = [said("Look.")];
   let text = "";
   for (let turn = 0; turn < 12 && !text.includes("[Plimsoll: this conversation"); turn++) {

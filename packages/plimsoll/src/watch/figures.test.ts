@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { brief, grouped, wholePercent, windowWords } from "./figures.ts";
+import { grouped } from "../text/digits.ts";
+import { brief, wholePercent, windowWords } from "./figures.ts";
 
 test("counts are exact up to a million", () => {
   expect([0, 999, 12_345, 999_999, 1_000_049, 81_204_112, 3_400_000_000].map(brief)).toEqual([

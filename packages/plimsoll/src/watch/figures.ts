@@ -1,15 +1,11 @@
 /** Counts as people read them. Pure. */
 
-const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+import { grouped } from "../text/digits.ts";
+
 const tenth = new Intl.NumberFormat("en-US", {
   minimumFractionDigits: 1,
   maximumFractionDigits: 1,
 });
-
-/** 12,345 */
-export function grouped(count: number): string {
-  return whole.format(count);
-}
 
 /** Of a share, rounded down: 0.7999 is 79, so that nothing below a threshold of 80 looks as if it had reached it. */
 export function wholePercent(share: number): number {

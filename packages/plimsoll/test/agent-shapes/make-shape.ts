@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { gzipSync } from "node:zlib";
+import { diceOf } from "../../demo/dice.ts";
 import type { AnswerPart } from "../harness/answer-parts.ts";
 import { conversationOf } from "../harness/counting.ts";
 import {
@@ -17,7 +18,6 @@ import {
   parseJson,
   type Wire,
 } from "../harness/json.ts";
-import { seededRandom } from "../harness/words.ts";
 import { inOtherWords } from "./other-words.ts";
 import type { AgentShape, RecordedTurn } from "./shape.ts";
 
@@ -43,7 +43,7 @@ const INFO = /^<info-msg>.*?<\/info-msg>/s;
 /** Texts of other people, also where they are one word. */
 const PROSE_KEYS = new Set(["text", "content", "description", "output", "instructions"]);
 
-const random = seededRandom(agent.length * 31 + agent.charCodeAt(0));
+const random = diceOf(agent.length * 31 + agent.charCodeAt(0));
 const wordings = new Map<string, string>();
 const recordings = readRecordings();
 const ours = new Set(recordings.flatMap(({ answer }) => answer.flatMap(textsOf)));

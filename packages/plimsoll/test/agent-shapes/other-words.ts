@@ -1,5 +1,5 @@
 /** Puts other words of the same length in place of every word of a text, so that nothing of its prose is left. */
-import { oneOf, type Random } from "../harness/words.ts";
+import { type Dice, pick } from "../../demo/dice.ts";
 
 const WORDS = `a i
 at by in it of on or to up we no so
@@ -30,7 +30,7 @@ const byLength = new Map<number, Words>(
 const KEPT_TAGS = /(<\/?(?:system-reminder|info-msg|environment_context)>)/;
 const LETTERS = /\p{L}+/gu;
 
-export function inOtherWords(random: Random, text: string): string {
+export function inOtherWords(random: Dice, text: string): string {
   return text
     .split(KEPT_TAGS)
     .map((piece) =>
@@ -39,13 +39,13 @@ export function inOtherWords(random: Random, text: string): string {
     .join("");
 }
 
-function otherWord(random: Random, word: string): string {
+function otherWord(random: Dice, word: string): string {
   const { length } = word;
   if (length > LONGEST) {
     const [front, back] = [word.slice(0, LONGEST), word.slice(LONGEST)];
     return otherWord(random, front) + otherWord(random, back);
   }
-  const found = oneOf(random, byLength.get(length) ?? ["x"]);
+  const found = pick(random, byLength.get(length) ?? ["x"]);
   if (length > 1 && word === word.toUpperCase()) return found.toUpperCase();
   const isCapital = word.charAt(0) !== word.charAt(0).toLowerCase();
   return isCapital ? found.charAt(0).toUpperCase() + found.slice(1) : found;

@@ -3,6 +3,7 @@
  * turn, sometimes for two, and now and then for a tool of Plimsoll's where it is offered one.
  */
 
+import { diceOf } from "../../demo/dice.ts";
 import { call, reasoning, reply, text } from "../harness/answer.ts";
 import type { AnswerPart, Reply } from "../harness/answer-parts.ts";
 import type { UpstreamRequest } from "../harness/answer-writer.ts";
@@ -21,7 +22,7 @@ import {
   startService,
 } from "../harness/service.ts";
 import { type ScriptRequest, startUpstream, type Upstream } from "../harness/upstream.ts";
-import { seededRandom, toolOutput } from "../harness/words.ts";
+import { toolOutput } from "../harness/words.ts";
 import type { Agent } from "./agents.ts";
 import { type AgentShape, loadShape } from "./shape.ts";
 import type { Exchange, Result, Spoken } from "./spelling.ts";
@@ -141,7 +142,7 @@ function resultText(file: string): string {
   const known = results.get(file);
   if (known !== undefined) return known;
   const seed = Number(/\d+/.exec(file)?.[0] ?? 0);
-  const made = toolOutput(seededRandom(seed), file, RESULT_LENGTH / 2).slice(0, RESULT_LENGTH);
+  const made = toolOutput(diceOf(seed), file, RESULT_LENGTH / 2).slice(0, RESULT_LENGTH);
   results.set(file, made);
   return made;
 }

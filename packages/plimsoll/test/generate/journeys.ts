@@ -4,11 +4,12 @@
  * The same seed gives the same conversation, so that everything that is sent can be compared byte by byte.
  */
 
+import { between, type Dice, diceOf, pick } from "../../demo/dice.ts";
 import type { Engine, EngineOptions } from "../../src/engine.ts";
 import type { Overflow } from "../../src/wire/overflow.ts";
 import type { JsonObject, Wire } from "../harness/json.ts";
 import { handlesIn } from "../harness/kept.ts";
-import { between, oneOf, prose, type Random, seededRandom } from "../harness/words.ts";
+import { prose } from "../harness/words.ts";
 import { answered, called, result } from "./bodies.ts";
 
 export interface Journey {
@@ -74,7 +75,7 @@ export interface Whim {
 }
 
 export function whims({ seed, windowTokens }: Journey): (turn: number) => Whim {
-  const random = seededRandom(seed);
+  const random = diceOf(seed);
   const usual = Math.ceil(windowTokens / 60);
   return (turn) => {
     const calls = Array.from({ length: between(random, 0, 3) }, (_, at) => ({
@@ -86,11 +87,11 @@ export function whims({ seed, windowTokens }: Journey): (turn: number) => Whim {
       calls,
       asked: prose(random, between(random, 5, 80)),
       words: prose(random, between(random, 5, 60)),
-      lookup: oneOf(random, ["none", "none", "read_result", "recall", "tool_search"]),
-      overflow: random() < 0.92 ? "none" : oneOf(random, ["bare", "figures", "answer"]),
+      lookup: pick(random, ["none", "none", "read_result", "recall", "tool_search"]),
+      overflow: random() < 0.92 ? "none" : pick(random, ["bare", "figures", "answer"]),
       isCutOff: random() < 0.03,
       isReported: random() < 0.85,
-      steering: random() < 0.8 ? "none" : oneOf(random, STEERINGS),
+      steering: random() < 0.8 ? "none" : pick(random, STEERINGS),
     };
   };
 }
@@ -119,7 +120,7 @@ export async function steer(
   await acts[wish]().catch(() => undefined);
 }
 
-export const SYSTEM = prose(seededRandom(7), 120);
+export const SYSTEM = prose(diceOf(7), 120);
 
 export function spokenIn(wire: Wire, { calls, words }: Whim): readonly JsonObject[] {
   if (calls.length === 0) return [answered(words)];
@@ -138,7 +139,7 @@ export function resultsOf(wire: Wire, { calls }: Whim): readonly JsonObject[] {
 
 /** A place looks the same whenever it is looked at. */
 function outputOf({ place, tokens }: Call): string {
-  const random: Random = seededRandom([...place].reduce((sum, one) => sum + one.charCodeAt(0), 0));
+  const random: Dice = diceOf([...place].reduce((sum, one) => sum + one.charCodeAt(0), 0));
   const lines = [`${place}:`];
   for (let used = 0; used < tokens; used += 12)
     lines.push(`${lines.length}  ${prose(random, 8)} = ${between(random, 0, 9999)}`);

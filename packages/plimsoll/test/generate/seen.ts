@@ -1,6 +1,6 @@
 /** Conversations as strategies see them, and what becomes of them when proposals are taken: as the session does it, without one. */
 
-import { isSpoken } from "../../src/compact/units/truncation-range.ts";
+import { isSpoken } from "../../src/compact/units/head.ts";
 import { type Message, messageText, type Part } from "../../src/message/message.ts";
 import type { Proposal, SeenConversation, SeenMessage } from "../../src/message/strategy.ts";
 import { type PriorityArea, splitUnits } from "../../src/message/unit.ts";

@@ -1,26 +1,6 @@
 /** What people, agents and tools say in a simulated conversation. Always the same for the same dice. */
 
-/** 0 ≤ value < 1, one after the other. */
-export type Dice = () => number;
-
-/** A small generator of our own (mulberry32): the same seed must give the same conversation for ever. */
-export function diceOf(seed: number): Dice {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-export function pick<T>(dice: Dice, from: readonly [T, ...T[]]): T {
-  return from[Math.floor(dice() * from.length)] ?? from[0];
-}
-
-export function between(dice: Dice, least: number, most: number): number {
-  return least + Math.floor(dice() * (most - least + 1));
-}
+import { between, type Dice, pick } from "../../demo/dice.ts";
 
 export type SimulatedLanguage = "en" | "de" | "zh" | "ru";
 

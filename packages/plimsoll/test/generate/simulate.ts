@@ -1,16 +1,13 @@
 /** Simulated conversations that are too long: for tests and demonstrations. The same wish gives the same conversation. */
 
+import { between, type Dice, diceOf, pick } from "../../demo/dice.ts";
 import { estimateTokens } from "../../src/compact/excerpt/long-lines.ts";
 import type { Message, Part } from "../../src/message/message.ts";
 import type { PriorityArea, UnitType } from "../../src/message/unit.ts";
 import {
-  between,
-  type Dice,
-  diceOf,
   jsonText,
   logLines,
   makeFile,
-  pick,
   planText,
   type SimulatedFile,
   type SimulatedLanguage,

@@ -3,10 +3,11 @@
  * all sizes, now and then an image. It is the same whatever the context manager makes of the conversation.
  */
 
+import { between, type Dice, diceOf, pick } from "../../demo/dice.ts";
 import { call, reasoning, reply, text } from "./answer.ts";
 import type { Reply } from "./answer-parts.ts";
 import type { JsonObject, Wire } from "./json.ts";
-import { between, oneOf, prose, type Random, seededRandom, toolOutput } from "./words.ts";
+import { prose, toolOutput } from "./words.ts";
 
 export interface Question {
   readonly text: string;
@@ -39,14 +40,14 @@ const RESULT_SHARE_MIN = 0.01;
 const RESULT_SHARE_MAX = 0.125;
 
 export class AgentScript {
-  readonly #random: Random;
+  readonly #random: Dice;
   readonly #seed: number;
   readonly #windowTokens: number;
   readonly #steps: AgentStep[] = [];
   #callStepsLeft = 0;
 
   constructor(seed: number, windowTokens: number) {
-    this.#random = seededRandom(seed);
+    this.#random = diceOf(seed);
     this.#seed = seed;
     this.#windowTokens = windowTokens;
   }
@@ -99,7 +100,7 @@ export class AgentScript {
     const path = `src/${prose(random, 1)}/${name}.ts`;
     return {
       id: `call_${this.#seed}_${name}`,
-      name: oneOf(random, TOOL_NAMES),
+      name: pick(random, TOOL_NAMES),
       input: { path, note: prose(random, 8) },
       result: toolOutput(random, `${path} of ${name}`, tokens),
     };

@@ -4,13 +4,14 @@ import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
+import { diceOf } from "../../demo/dice.ts";
 import { reply, text } from "./answer.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { type Asked, ask, bodyOf } from "./raw-client.ts";
 import { makeDataFolder, OWNER_TOKEN, type Service, startService } from "./service.ts";
 import { startUpstream, type UpstreamOptions } from "./upstream.ts";
 import { eventually, within } from "./waiting.ts";
-import { prose, seededRandom } from "./words.ts";
+import { prose } from "./words.ts";
 
 /** Small, so that a few turns fill it: 7,000 tokens may be used. */
 const MODEL = {
@@ -112,7 +113,7 @@ async function postTo(
 }
 
 function talkWith(url: string, { name, agent, priority: usual }: Speaker, seed: number): Talk {
-  const random = seededRandom(seed);
+  const random = diceOf(seed);
   const history: JsonObject[] = [];
   let id = "";
   const say = async (words: string, priority = usual): Promise<Asked> => {

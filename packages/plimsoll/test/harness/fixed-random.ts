@@ -5,12 +5,12 @@
 
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
+import { diceOf } from "../../demo/dice.ts";
 import { newId } from "../../src/session/log/ids.ts";
-import { seededRandom } from "./words.ts";
 
 /** From now on ids and keys of this process follow from the seed, as if it had just begun. */
 export function fixRandom(seed: number): void {
-  const random = seededRandom(seed);
+  const random = diceOf(seed);
   let isAsked = false;
   const fill = <T extends NodeJS.ArrayBufferView | null>(array: T): T => {
     isAsked = true;
@@ -21,7 +21,7 @@ export function fixRandom(seed: number): void {
     return array;
   };
   // Apart from ids: how often files get a name that nobody else has depends on how often the product is opened.
-  const other = seededRandom(seed + 1);
+  const other = diceOf(seed + 1);
   const randomBytes = (size: number): Buffer =>
     Buffer.from(Array.from({ length: size }, () => Math.floor(other() * 256)));
   Object.assign(nodeCrypto, { randomFillSync: fill, randomBytes });

@@ -3,12 +3,13 @@
  * the client's, in parallel and in several rounds, with and without thoughts and texts around them.
  */
 
+import { between, type Dice, pick, shuffled } from "../../demo/dice.ts";
 import { call, reasoning, text } from "./answer.ts";
 import type { AnswerPart, CallPart, Reply, UsageSplit } from "./answer-parts.ts";
 import type { JsonObject, Wire } from "./json.ts";
 import { handlesIn } from "./kept.ts";
 import { isOwnName, toolNamesIn } from "./own-judge.ts";
-import { between, oneOf, prose, type Random } from "./words.ts";
+import { prose } from "./words.ts";
 
 export const CLIENT_TOOLS = ["read_file", "run_command", "search"] as const;
 
@@ -72,12 +73,12 @@ export interface SaidLookups {
 }
 
 export class LookupScript {
-  readonly #random: Random;
+  readonly #random: Dice;
   readonly #seed: number;
   /** Words of results and questions: what may be searched for. */
   readonly #heard: string[] = [];
 
-  constructor(seed: number, random: Random) {
+  constructor(seed: number, random: Dice) {
     this.#seed = seed;
     this.#random = random;
   }
@@ -91,11 +92,11 @@ export class LookupScript {
     const random = this.#random;
     if (!mayCall(asked.body)) return PLAIN;
     const hasOwn = toolNamesIn(asked.wire, asked.body).some(isOwnName);
-    const wanted = oneOf(random, ENDINGS);
+    const wanted = pick(random, ENDINGS);
     const isOpen = wanted === "client calls" || wanted === "mixed";
     const ending = isOpen && callsLeft === 0 ? "text" : wanted;
     if (!hasOwn) return { innerRounds: 0, ending: isOpen ? "client calls" : "text" };
-    const innerRounds = oneOf(random, INNER_ROUNDS);
+    const innerRounds = pick(random, INNER_ROUNDS);
     return {
       innerRounds: ending === "nothing more" ? Math.max(1, innerRounds) : innerRounds,
       ending,
@@ -184,7 +185,7 @@ export class LookupScript {
     return Array.from({ length: this.#few() }, (_, index) => {
       const path = `src/${prose(random, 1)}/${turn}_${round}.ts`;
       const id = `call_${this.#seed}_${turn}_${round}_c${index}`;
-      return call(id, oneOf(random, CLIENT_TOOLS), { path, note: prose(random, 6) });
+      return call(id, pick(random, CLIENT_TOOLS), { path, note: prose(random, 6) });
     });
   }
 
@@ -229,7 +230,7 @@ export class LookupScript {
         ? []
         : (["page", "page", "page", "grep", "lines", "handle and number"] as const)),
     ];
-    const kind = oneOf(random, kinds);
+    const kind = pick(random, kinds);
     const known = handle ?? "";
     switch (kind) {
       case "page":
@@ -251,7 +252,7 @@ export class LookupScript {
           ? { kind, asked: "", input: { offset: "from the start" } }
           : { kind, asked: "", input: {}, rawInput: '{"ref_id": "pl_' };
       case "recall": {
-        const words = oneOf(random, [prose(random, 4), ...this.#heard.slice(-40)]).slice(0, 80);
+        const words = pick(random, [prose(random, 4), ...this.#heard.slice(-40)]).slice(0, 80);
         return { kind, asked: words, input: { query: words, budget: between(random, 200, 500) } };
       }
       case "compact":
@@ -272,11 +273,4 @@ export class LookupScript {
 function mayCall({ tool_choice: choice }: JsonObject): boolean {
   const { type } = (typeof choice === "object" && choice !== null ? choice : {}) as JsonObject;
   return choice !== "none" && type !== "none";
-}
-
-function shuffled<T>(random: Random, list: readonly T[]): readonly T[] {
-  return list
-    .map((value) => ({ value, place: random() }))
-    .sort((left, right) => left.place - right.place)
-    .map(({ value }) => value);
 }

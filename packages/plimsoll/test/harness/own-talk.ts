@@ -4,6 +4,7 @@
  */
 
 import type { IncomingHttpHeaders } from "node:http";
+import { between, type Dice, diceOf } from "../../demo/dice.ts";
 import type { Answer } from "./answer.ts";
 import type { CallPart } from "./answer-parts.ts";
 import type { UpstreamRequest } from "./answer-writer.ts";
@@ -15,7 +16,7 @@ import { CLIENT_TOOLS, type Lookup, LookupScript, type TurnPlan } from "./own-sc
 import { askSdk, historyOf, requestBody, resultMessages, spoken } from "./own-sdk.ts";
 import { recordingFetch } from "./recording-fetch.ts";
 import { reportedUsage, type ScriptRequest } from "./upstream.ts";
-import { between, prose, type Random, seededRandom, toolOutput } from "./words.ts";
+import { prose, toolOutput } from "./words.ts";
 
 export interface OwnTalkOptions {
   readonly name: string;
@@ -66,7 +67,7 @@ export class OwnTalk {
   readonly options: OwnTalkOptions;
   readonly turns: OwnTurn[] = [];
   failure: unknown;
-  readonly #random: Random;
+  readonly #random: Dice;
   readonly #script: LookupScript;
   readonly #messages: JsonObject[] = [];
   #plan: TurnPlan | undefined;
@@ -75,8 +76,8 @@ export class OwnTalk {
 
   constructor(options: OwnTalkOptions) {
     this.options = options;
-    this.#random = seededRandom(options.seed);
-    this.#script = new LookupScript(options.seed, seededRandom(options.seed + 1));
+    this.#random = diceOf(options.seed);
+    this.#script = new LookupScript(options.seed, diceOf(options.seed + 1));
   }
 
   get apiKey(): string {

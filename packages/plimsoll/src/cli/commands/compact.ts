@@ -8,12 +8,12 @@ import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts
 import type { Message } from "../../message/message.ts";
 import { openPlimsoll, type Plimsoll } from "../../plimsoll.ts";
 import { searchableText } from "../../search/message-text.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
-import { harmlessJson } from "../console/terminal.ts";
 import { receiptText } from "./receipts.ts";
 import { runCompactSession } from "./steer.ts";
 

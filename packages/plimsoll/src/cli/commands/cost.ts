@@ -5,10 +5,11 @@ import type { CostFigures } from "../../prompt/cost.ts";
 import { type CostReport, costOf, type ModelCost } from "../../session/inspect/cost.ts";
 import { createPrices } from "../../session/measure/prices.ts";
 import type { Store } from "../../store/store.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { moneyText } from "../../watch/figures.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
-import { harmless, harmlessJson, table } from "../console/terminal.ts";
+import { table } from "../console/terminal.ts";
 
 export type CostFlags = Flags & { readonly all?: boolean; readonly json?: boolean };
 

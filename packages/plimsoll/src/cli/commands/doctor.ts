@@ -7,9 +7,9 @@ import { databaseName, noticesOf } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
 import { errorMessage } from "../../message/error.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService } from "../console/running.ts";
-import { harmless, harmlessJson } from "../console/terminal.ts";
 
 interface Finding {
   readonly check: string;

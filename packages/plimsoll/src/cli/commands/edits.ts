@@ -4,9 +4,10 @@ import type { Flags } from "../../config/config.ts";
 import type { Edit } from "../../message/edit.ts";
 import { checkpointsOf } from "../../session/log/checkpoints.ts";
 import { revertedIn } from "../../session/log/view.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { harmless, harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { oneLine, table } from "../console/terminal.ts";
 
 type EditFlags = Flags & { readonly json?: boolean };
 

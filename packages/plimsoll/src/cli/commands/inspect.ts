@@ -24,6 +24,8 @@ import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
 import { type ReadRequest, readAlone } from "../../session/turn/read-request.ts";
 import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
+import { grouped } from "../../text/digits.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -31,7 +33,7 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { bar, harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { bar, oneLine, table } from "../console/terminal.ts";
 
 interface Inspection {
   readonly model: string;
@@ -252,10 +254,10 @@ function unitsOf(
 
 function render(inspection: Inspection): string {
   const { model, limit, used, certainty, components, units } = inspection;
-  const window = windowWords(inspection, (tokens) => tokens.toLocaleString("en-US"));
+  const window = windowWords(inspection, grouped);
   const share = limit === 0 ? 1 : used / limit;
   const lines = [
-    `${oneLine(model, 60)}: ${used.toLocaleString("en-US")} of ${limit.toLocaleString("en-US")} tokens (${certainty}; window ${window})`,
+    `${oneLine(model, 60)}: ${grouped(used)} of ${grouped(limit)} tokens (${certainty}; window ${window})`,
     `${bar(share, 40)} ${Math.round(share * 1000) / 10} %`,
     "",
     table([["component", "tokens"], ...Object.entries(components)]),

@@ -16,8 +16,8 @@ import { mcpServerOver } from "../../server/mcp/mcp-server.ts";
 import type { McpHome } from "../../server/mcp/tools.ts";
 import { createOwnAnswers } from "../../session/lookup/answer-own-call.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { harmless } from "../../text/unseen.ts";
 import { openToRead } from "../console/open-store.ts";
-import { harmless } from "../console/terminal.ts";
 import { compactStored } from "./steer.ts";
 
 const tokenizerId = "tiktoken:o200k_base";

@@ -13,11 +13,11 @@ import {
   recall,
 } from "../../session/lookup/recall.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { wires } from "../../wire/wires.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
-import { harmless, harmlessJson } from "../console/terminal.ts";
 
 const tokenizerId = "tiktoken:o200k_base";
 

@@ -4,9 +4,10 @@ import type { Flags } from "../../config/config.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { evidenceClasses, type Receipt } from "../../message/receipt.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { harmless, harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { oneLine, table } from "../console/terminal.ts";
 
 export async function runReceipts(
   id: string | undefined,

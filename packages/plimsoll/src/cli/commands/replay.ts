@@ -12,10 +12,12 @@ import {
 } from "../../replay/replay.ts";
 import { type Recording, scriptOf } from "../../replay/turns.ts";
 import { createPrices } from "../../session/measure/prices.ts";
+import { grouped } from "../../text/digits.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import type { WireName } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { withProgress } from "../console/progress.ts";
-import { harmlessJson, table } from "../console/terminal.ts";
+import { table } from "../console/terminal.ts";
 import { readTrace } from "./replay-sources.ts";
 
 export type ReplayFlags = Flags & {
@@ -190,7 +192,7 @@ function windowText(window: ReplayWindow): string {
     case "model":
       return "in the model's own window";
     case "tokens":
-      return `in a window of ${window.tokens.toLocaleString("en-US")} tokens`;
+      return `in a window of ${grouped(window.tokens)} tokens`;
     case "share":
       return `in a window of ${Math.round(window.share * 100)} % of each conversation`;
   }

@@ -8,9 +8,9 @@ import { openEngine } from "../../engine.ts";
 import { errorMessage } from "../../message/error.ts";
 import { startServer, upstreamsOf } from "../../server/server.ts";
 import { openTelemetry } from "../../server/telemetry/telemetry.ts";
+import { harmless } from "../../text/unseen.ts";
 import { removeServiceFile, takeService, writeServiceFile } from "../console/running.ts";
 import { onStopSignals, signalCodes } from "../console/stop-signals.ts";
-import { harmless } from "../console/terminal.ts";
 import { growYoungHeap } from "../console/young-heap.ts";
 
 function warn(message: string): void {

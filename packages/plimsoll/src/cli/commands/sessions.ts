@@ -6,10 +6,11 @@ import { isObject, type JsonObject } from "../../message/json.ts";
 import { messageText } from "../../message/message.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
 import type { MessageRecord, NodeRecord, SessionSnapshot } from "../../store/store.ts";
+import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
-import { harmless, harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { oneLine, table } from "../console/terminal.ts";
 
 export async function runSessions(
   flags: Flags & { readonly limit: number; readonly json?: boolean },

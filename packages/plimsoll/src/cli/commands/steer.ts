@@ -7,10 +7,10 @@ import { isObject } from "../../message/json.ts";
 import { openPlimsoll } from "../../plimsoll.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import type { Compacted, Steered, Steering } from "../../session/steer/steer.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
 import { findService } from "../console/running.ts";
-import { harmlessJson } from "../console/terminal.ts";
 
 interface Steer<T extends Steered> {
   readonly action: "undo" | "restore" | "compact";

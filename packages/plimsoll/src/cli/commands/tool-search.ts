@@ -8,10 +8,11 @@ import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
 import type { SearchedTool } from "../../search/tool-text.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
+import { harmlessJson } from "../../text/unseen.ts";
 import { plainTool, toolOfAnyForm } from "../../wire/format/named-tool.ts";
 import { badLine, type Input, jsonLines, writeLine } from "../console/json-lines.ts";
 import { type Progress, withProgress } from "../console/progress.ts";
-import { harmlessJson, oneLine, table } from "../console/terminal.ts";
+import { oneLine, table } from "../console/terminal.ts";
 
 export interface ToolSearchFlags {
   readonly catalogue?: string;

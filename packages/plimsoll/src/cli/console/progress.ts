@@ -1,5 +1,6 @@
 /** A bar on standard error for what takes longer than a second. Where nobody sits before a terminal, nothing is printed. */
 
+import { grouped } from "../../text/digits.ts";
 import { bar, oneLine } from "./terminal.ts";
 
 export interface Progress {
@@ -179,10 +180,6 @@ function figuresOf(state: ProgressState): string {
   }
   const counted = done > 0 ? [`${grouped(done)} done`] : [];
   return [...counted, duration(elapsedMs)].join(" · ");
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString("en-US");
 }
 
 function duration(milliseconds: number): string {

@@ -2,7 +2,7 @@
 
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { type EvidenceClass, evidenceClasses, type Receipt } from "../../message/receipt.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
 import { type ReceiptRow, receiptRows } from "../../watch/receipt-rows.ts";
 import type { Report } from "./data.ts";
 import { longList } from "./lists.ts";

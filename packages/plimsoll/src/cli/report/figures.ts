@@ -1,6 +1,7 @@
 /** The figures of a report with their names and what is to be known of them: the same on a page and on a terminal. */
 
-import { brief, grouped, moneyText } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
+import { brief, moneyText } from "../../watch/figures.ts";
 import type { ReportFigures } from "./data.ts";
 import { counted, percent } from "./words.ts";
 

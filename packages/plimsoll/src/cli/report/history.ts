@@ -1,7 +1,8 @@
 /** The turns of a session as SVG charts over one axis: what went out by component, what the client had sent, what was cached. */
 
 import type { TurnPoint } from "../../message/api.ts";
-import { brief, grouped } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
+import { brief } from "../../watch/figures.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { counted, percent } from "./words.ts";
 

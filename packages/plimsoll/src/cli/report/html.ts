@@ -1,7 +1,8 @@
 /** A report as one HTML file that needs nothing else: no script, no request, pictures as SVG. Pure. */
 
 import type { WindowPicture, WindowUnit } from "../../message/api.ts";
-import { grouped, windowWords } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
+import { windowWords } from "../../watch/figures.ts";
 import { kindName } from "../../watch/kind-words.ts";
 import { compactionList } from "./compactions.ts";
 import type { Report } from "./data.ts";

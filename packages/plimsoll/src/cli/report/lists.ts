@@ -2,8 +2,8 @@
 
 import type { WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
+import { grouped } from "../../text/digits.ts";
 import { whatItDid } from "../../watch/edit-words.ts";
-import { grouped } from "../../watch/figures.ts";
 import type { Report } from "./data.ts";
 import { arrow, html, type Markup, nothing, shortened } from "./markup.ts";
 import { messagesOf } from "./window.ts";

@@ -1,5 +1,7 @@
 /** HTML in which everything is text unless this code wrote it as markup: what a conversation holds stays what it says. */
 
+import { grouped } from "../../text/digits.ts";
+
 /** Text that is HTML or SVG already. Only `html` and `written` make it. */
 export interface Markup {
   readonly markup: string;
@@ -37,7 +39,7 @@ export function escapeHtml(text: string, mostChars: number = longestText): strin
 function cut(text: string, mostChars: number): string {
   if (text.length <= mostChars) return text;
   const beginning = text.slice(0, mostChars).replace(/[\ud800-\udbff]$/, "");
-  return `${beginning}… (${text.length.toLocaleString("en-US")} characters)`;
+  return `${beginning}… (${grouped(text.length)} characters)`;
 }
 
 /** A mark like ␛ or ⟦U+202E⟧. */

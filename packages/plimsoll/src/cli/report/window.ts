@@ -1,7 +1,7 @@
 /** The window as an SVG picture: rows of equal capacity, each unit a block as wide as its tokens, the load line where the limit is. */
 
 import type { SegmentKind, WindowPicture, WindowUnit } from "../../message/api.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
 import { kindName, summaryOf, sumsOf } from "../../watch/kind-words.ts";
 import { html, type Markup, nothing, written } from "./markup.ts";
 import { percent } from "./words.ts";

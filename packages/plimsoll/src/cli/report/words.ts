@@ -1,6 +1,6 @@
 /** Shares, times and reasons of a report as people read them. */
 
-import { grouped } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
 
 /** 93.7 %; what is not quite nothing or all does not look like it. */
 export function percent(share: number): string {

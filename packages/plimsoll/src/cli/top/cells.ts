@@ -3,7 +3,7 @@
  * never wider than it was counted.
  */
 
-import { harmless } from "../console/terminal.ts";
+import { harmless } from "../../text/unseen.ts";
 
 /** More of a text is not looked at: no line is as wide. */
 const mostCharacters = 2000;

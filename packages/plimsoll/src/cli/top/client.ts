@@ -11,6 +11,7 @@ import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { isObject } from "../../message/json.ts";
 import type { Compacted, Steered } from "../../session/steer/steer.ts";
+import { grouped } from "../../text/digits.ts";
 import type { Action } from "./keys.ts";
 import type { Note } from "./state.ts";
 
@@ -80,19 +81,15 @@ function messages(first: number, last: number): string {
 
 function compacted({ tokensBefore, tokensAfter, strategies }: Compacted): Note {
   const by = strategies.length === 0 ? "" : ` by ${strategies.join(", ")}`;
-  return done(`Compacted: ${count(tokensBefore)} → ${count(tokensAfter)} tokens${by}.`);
+  return done(`Compacted: ${grouped(tokensBefore)} → ${grouped(tokensAfter)} tokens${by}.`);
 }
 
 function undone({ tokens }: Steered): Note {
-  return done(`Undone: the window holds ${count(tokens)} tokens now.`);
+  return done(`Undone: the window holds ${grouped(tokens)} tokens now.`);
 }
 
 function done(text: string): Note {
   return { tone: "done", text };
-}
-
-function count(tokens: number): string {
-  return tokens.toLocaleString("en-US");
 }
 
 async function request<T>({ url, token }: Place, path: string, wish?: unknown): Promise<T> {

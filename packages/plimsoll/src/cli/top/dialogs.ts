@@ -1,7 +1,7 @@
 /** What takes the place of a part of the screen: the list of units to pin, and the help. Pure. */
 
 import type { WindowUnit } from "../../message/api.ts";
-import { grouped } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
 import { kindLetter, kinds, mainKind } from "../../watch/kind-words.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { clipped, leftIn, rightIn } from "./cells.ts";

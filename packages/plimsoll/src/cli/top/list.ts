@@ -3,8 +3,9 @@
  * whatever a terminal makes of foreign letters, nothing of ours stands behind them.
  */
 
+import { grouped } from "../../text/digits.ts";
 import type { Connection } from "../../watch/event-stream.ts";
-import { brief, grouped } from "../../watch/figures.ts";
+import { brief } from "../../watch/figures.ts";
 import { keyOf, nameOf, type RowSettings, type RowState } from "../../watch/row-state.ts";
 import { fillBar } from "./bars.ts";
 import { cellsOf, clipped, leftIn, rightIn } from "./cells.ts";

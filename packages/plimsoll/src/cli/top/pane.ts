@@ -1,7 +1,8 @@
 /** The lower part of the screen: what fills the window of the selected session, where its compaction is, and its edits. Pure. */
 
 import type { MeasurementSummary } from "../../message/event.ts";
-import { grouped, windowWords } from "../../watch/figures.ts";
+import { grouped } from "../../text/digits.ts";
+import { windowWords } from "../../watch/figures.ts";
 import { sumsOf } from "../../watch/kind-words.ts";
 import type { RowState } from "../../watch/row-state.ts";
 import { pictureBar } from "./bars.ts";

@@ -1,7 +1,7 @@
 /** Coherence: whether what a view still says can be understood from what stands before it. */
 
+import { mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
-import { atomsIn } from "./atoms.ts";
 
 /** A unit as the original has it, or as the view shows it. */
 export interface Seen {
@@ -26,7 +26,7 @@ export function coherenceOf(original: readonly Seen[], view: readonly Seen[]): n
     ({ kind, number, text }) => kind === "kept" && number === newest && text.trim() !== "",
   );
   if (!hasNewest) return original.length === 0 ? 1 : 0;
-  const byAtoms = scoreOf(original, view, (text) => [...atomsIn(text).keys()]);
+  const byAtoms = scoreOf(original, view, (text) => [...mentionsIn(text).keys()]);
   return byAtoms ?? scoreOf(original, view, (text) => [...new Set(termsOf(text))]) ?? 1;
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
-import { atomsIn } from "./atoms.ts";
+import { mentionsIn } from "../../search/mentions.ts";
 import { type CommandOutcome, commandOf, outcomeOf, resultsByCall } from "./commands.ts";
 import { errorKey, errorsIn } from "./errors.ts";
 import { figuresIn, isFigure, namesIn } from "./figures.ts";
@@ -142,7 +142,7 @@ function readSpeech(
   const results = resultsByCall(messages);
   const used = new Set<string>();
   for (const one of speech)
-    if (one.call) for (const atom of atomsIn(valuesIn(one)).keys()) used.add(atom);
+    if (one.call) for (const atom of mentionsIn(valuesIn(one)).keys()) used.add(atom);
   const isEcho = echoesIn(speech);
   const last = speech.findLast(({ speaker, call }) => speaker === "agent" && call === undefined);
   return speech.flatMap((one): readonly Found[] => {

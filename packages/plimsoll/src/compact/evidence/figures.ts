@@ -1,7 +1,7 @@
 /** Numbers with the words that give them a meaning, and the names of things: paths, ids, identifiers. */
 
 import { looksLikeHandle } from "../../message/handle.ts";
-import { type AtomKind, atomsIn } from "./atoms.ts";
+import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { clean } from "./safe-text.ts";
 
 const measured =
@@ -38,7 +38,7 @@ export interface Named {
 
 /** `isUsed`: by the agent in a call. Names that it never used are only words of somebody's code. */
 export function namesIn(text: string, isUsed: (atom: string) => boolean): readonly Named[] {
-  const atoms = atomsIn(text);
+  const atoms = mentionsIn(text);
   const within = segmentsOf(atoms);
   return [...atoms].flatMap(([atom, kind]): readonly Named[] => {
     const found = classOf(atom, kind, isUsed(atom));
@@ -47,7 +47,7 @@ export function namesIn(text: string, isUsed: (atom: string) => boolean): readon
   });
 }
 
-function classOf(atom: string, kind: AtomKind, isUsed: boolean): Named["class"] | undefined {
+function classOf(atom: string, kind: MentionKind, isUsed: boolean): Named["class"] | undefined {
   switch (kind) {
     case "url":
     case "file":
@@ -78,7 +78,7 @@ function isPath(atom: string, isUsed: boolean): boolean {
 }
 
 /** What is named already by a longer name of the same text. */
-function segmentsOf(atoms: ReadonlyMap<string, AtomKind>): {
+function segmentsOf(atoms: ReadonlyMap<string, MentionKind>): {
   readonly segments: ReadonlySet<string>;
   readonly urls: ReadonlySet<string>;
 } {

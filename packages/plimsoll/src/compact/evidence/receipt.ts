@@ -7,7 +7,7 @@ import {
   type ReceiptFact,
   type ReceiptLine,
 } from "../../message/receipt.ts";
-import { atomsIn } from "./atoms.ts";
+import { mentionsIn } from "../../search/mentions.ts";
 import type { Evidence, Fact } from "./evidence.ts";
 import { plain } from "./safe-text.ts";
 
@@ -22,7 +22,7 @@ const maxExamples = 5;
 
 export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
   const text = after.map(plain).join("\n");
-  const atoms = new Set(after.flatMap((one) => [...atomsIn(one).keys()]));
+  const atoms = new Set(after.flatMap((one) => [...mentionsIn(one).keys()]));
   // A view has many facts of few characters: names are looked up, only sentences are searched for.
   const isSaid = (fact: Fact): boolean =>
     atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));

@@ -1,18 +1,11 @@
 /** Text that is repeated elsewhere than it was said: in one line, without what a reader cannot see, and as data where it is data. */
 
-/** Fillers that are letters by name and show nothing. */
-const blanks = "\\u115F\\u1160\\u17B4\\u17B5\\u2800\\u3164\\uFFA0";
-/** Controls, bidi marks, zero-width characters, tags, variation selectors, private use, halves of pairs. */
-const unseen = new RegExp(`[\\p{Cc}\\p{Cf}\\p{Co}\\p{Cs}\\p{Variation_Selector}${blanks}]`, "gu");
-const handle = /pl_[0-9A-Za-z]{22}/g;
+import { withoutHandles } from "../../message/handle.ts";
+import { oneSeenLine } from "../../text/unseen.ts";
 
 /** One line of what can be seen. A handle is a name for us to give: one that somebody said is not repeated. */
 export function clean(text: string): string {
-  return text
-    .replace(/[\s\u0085]+/g, " ")
-    .replace(unseen, "")
-    .replace(handle, "pl_…")
-    .trim();
+  return withoutHandles(oneSeenLine(text));
 }
 
 /** As `clean`, line by line. */

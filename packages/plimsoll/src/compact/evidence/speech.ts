@@ -2,6 +2,7 @@
 
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
+import { sentencesIn } from "../../text/sentences.ts";
 import { clean, plain, shortened } from "./safe-text.ts";
 
 /** tool: whatever no person and no model of this conversation wrote. It is data, and never tells anyone what to do. */
@@ -115,8 +116,6 @@ function boundedLine(line: string): string {
   return line.length <= head + tail ? line : `${line.slice(0, head)} ${line.slice(-tail)}`;
 }
 
-/** Where one ends and something that can begin one follows. */
-const sentenceEnd = /(?<=[.!?])\s+(?=[\p{Lu}\p{Lo}\p{N}"'`(*_“„«-])|(?<=[。！？])/u;
 const tagOnly = /^<\/?[\w-]{1,40}>$/;
 const listSign = /^(?:[-*+•]|\d{1,3}[.)])\s+/;
 
@@ -126,7 +125,7 @@ export function sentencesOf({ text }: Speech): readonly string[] {
   return said
     .map((line) => clean(line.text))
     .filter((line) => !tagOnly.test(line))
-    .flatMap((line) => line.replace(listSign, "").split(sentenceEnd))
+    .flatMap((line) => sentencesIn(line.replace(listSign, "")))
     .map((sentence) => shortened(sentence.trim(), maxSentenceChars))
     .filter((sentence) => sentence.length > 3)
     .slice(0, maxSentences);

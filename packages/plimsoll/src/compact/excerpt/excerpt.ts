@@ -7,7 +7,8 @@
 import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
+import { headLength } from "../units/head.ts";
+import type { TruncationRange } from "../units/truncation-range.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import { reserveFor, writeSummary } from "./excerpt-summary.ts";
 import { Choice } from "./greedy-choice.ts";
@@ -38,10 +39,10 @@ export type MakeExcerpt = (
 
 export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   const room = await roomOf(conversation, goal);
-  const { headLength } = room;
-  if (room.tokens < smallestRoom || headLength >= conversation.messages.length) return undefined;
+  const { headLength: head } = room;
+  if (room.tokens < smallestRoom || head >= conversation.messages.length) return undefined;
   const slots = readSlots(conversation, {
-    headLength,
+    headLength: head,
     exactFrom: exactCallsFrom(conversation, room),
     oversizedTokens: oversizedTokens(room),
   });
@@ -58,7 +59,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   const changes = [...messages].flatMap(([message, { changes: own }]) =>
     own.map((change) => ({ ...change, message })),
   );
-  return { headLength, changes, gone, digest: made.digest };
+  return { headLength: head, changes, gone, digest: made.digest };
 };
 
 /** `make`: here, or wherever else there is time for it. */
@@ -81,12 +82,11 @@ const smallestRoom = 60;
 async function roomOf(conversation: SeenConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
-  const firstUser = messages.findIndex(({ message }) => isSpoken(message));
-  const headLength = firstUser + 1;
-  const history = messages.slice(headLength);
+  const head = headLength(conversation);
+  const history = messages.slice(head);
   const now = history.reduce((sum, seen) => sum + seen.tokens, 0);
   return {
-    headLength,
+    headLength: head,
     historyTokens: history.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0),
     nowTokens: now + summed,
     tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now - summed),
@@ -137,7 +137,7 @@ const reason =
 
 function proposalsFor(
   conversation: SeenConversation,
-  { headLength, changes, gone, digest }: MadeExcerpt,
+  { headLength: head, changes, gone, digest }: MadeExcerpt,
 ): readonly Proposal[] {
   const removals = gone.map(
     (range): Proposal => ({
@@ -169,7 +169,7 @@ function proposalsFor(
   if (edits.length === 0) return [];
   const summary: Proposal = {
     kind: "summary",
-    after: Math.max(0, headLength - 1),
+    after: Math.max(0, head - 1),
     reason,
     textFor: ({ handle }) => withHandle(digest, handle),
   };

@@ -3,6 +3,7 @@
  * nothing, so each token tells something new.
  */
 
+import { chooseGreedily } from "../../search/greedy.ts";
 import type { Frame, Piece } from "./json-pieces.ts";
 import { isBlank, type Sheet } from "./text-pieces.ts";
 
@@ -116,21 +117,23 @@ export class Choice {
 
   /** Keeps what is worth most, as far as the room goes. Says whether it found anything. */
   fill(room: number): "filled" | "nothing" {
-    const heap = new Heap();
-    for (const slot of this.#task.slots.keys()) this.#offer(heap, slot);
     let left = room;
     const before = this.#picks.length;
-    for (let best = heap.pop(); best !== undefined && left > 0; best = heap.pop()) {
-      const now = this.#option(best.slot, best.piece);
-      if (now === undefined || now.gain <= 0 || now.tokens > left) continue;
-      if (worth(now) < worth(best) && worth(now) < heap.best) {
-        heap.push(now);
-        continue;
-      }
-      this.#take(now);
-      left -= now.tokens;
-      for (const neighbour of this.#aroundAll(now)) this.#push(heap, now.slot, neighbour);
-    }
+    if (left <= 0) return "nothing";
+    chooseGreedily(
+      [...this.#task.slots.keys()].flatMap((slot) => this.#offers(slot)),
+      {
+        worth,
+        isEarlier,
+        renew: ({ slot, piece }) => this.#wanted(slot, piece).find(({ tokens }) => tokens <= left),
+        take: (option) => {
+          this.#take(option);
+          left -= option.tokens;
+          if (left <= 0) return "full";
+          return this.#aroundAll(option).flatMap((piece) => this.#wanted(option.slot, piece));
+        },
+      },
+    );
     return this.#picks.length > before ? "filled" : "nothing";
   }
 
@@ -193,15 +196,16 @@ export class Choice {
     return gain;
   }
 
-  #offer(heap: Heap, slot: number): void {
+  #offers(slot: number): readonly Option[] {
     const { sheet, isExact } = this.#task.slots[slot] ?? { isExact: false };
-    if (isExact) this.#push(heap, slot, undefined);
-    else for (const piece of sheet?.pieces.keys() ?? []) this.#push(heap, slot, piece);
+    if (isExact) return this.#wanted(slot, undefined);
+    return [...(sheet?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
   }
 
-  #push(heap: Heap, slot: number, piece: number | undefined): void {
+  /** None, where it says nothing new. */
+  #wanted(slot: number, piece: number | undefined): readonly Option[] {
     const option = this.#option(slot, piece);
-    if (option !== undefined && option.gain > 0) heap.push(option);
+    return option !== undefined && option.gain > 0 ? [option] : [];
   }
 
   /** The best way to have this piece: alone, or with one of its neighbours. */
@@ -303,52 +307,7 @@ function worth({ gain, tokens }: Option): number {
   return gain / tokens;
 }
 
-/** The best option first; of equals the earlier one, so that the same conversation gives the same choice. */
-class Heap {
-  readonly #items: Option[] = [];
-
-  get best(): number {
-    const [first] = this.#items;
-    return first === undefined ? Number.NEGATIVE_INFINITY : worth(first);
-  }
-
-  push(option: Option): void {
-    const items = this.#items;
-    let at = items.push(option) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!this.#isBefore(at, parent)) break;
-      this.#swap(at, parent);
-      at = parent;
-    }
-  }
-
-  pop(): Option | undefined {
-    const items = this.#items;
-    const [top] = items;
-    const last = items.pop();
-    if (top === undefined || last === undefined || items.length === 0) return top;
-    items[0] = last;
-    let at = 0;
-    for (;;) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      const child = right < items.length && this.#isBefore(right, left) ? right : left;
-      if (child >= items.length || !this.#isBefore(child, at)) return top;
-      this.#swap(child, at);
-      at = child;
-    }
-  }
-
-  #isBefore(one: number, other: number): boolean {
-    const [a, b] = [this.#items[one], this.#items[other]];
-    if (a === undefined || b === undefined) return false;
-    const difference = worth(a) - worth(b);
-    if (difference !== 0) return difference > 0;
-    return a.slot === b.slot ? (a.piece ?? -1) < (b.piece ?? -1) : a.slot < b.slot;
-  }
-
-  #swap(one: number, other: number): void {
-    const [a, b] = [this.#items[one], this.#items[other]];
-    if (a !== undefined && b !== undefined) [this.#items[one], this.#items[other]] = [b, a];
-  }
+/** Of equals the earlier one, so that the same conversation gives the same choice. */
+function isEarlier(one: Option, other: Option): boolean {
+  return one.slot === other.slot ? (one.piece ?? -1) < (other.piece ?? -1) : one.slot < other.slot;
 }

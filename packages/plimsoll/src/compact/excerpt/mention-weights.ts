@@ -3,7 +3,8 @@
  * The source for everything that must decide what is worth keeping.
  */
 
-import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
+import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
+import { tellingWords } from "../../search/words.ts";
 
 /** Who says it: a call of the agent, its words, the user, a result, anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
@@ -17,7 +18,7 @@ export interface Utterance {
 }
 
 /** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
-export type LedgerKind = AtomKind | "word" | "news";
+export type LedgerKind = MentionKind | "word" | "news";
 
 /** Atoms by number: the same string has the same number. */
 export interface Ledger {
@@ -37,7 +38,7 @@ export interface LedgerFrame {
 }
 
 /** How often things of a kind are taken up again, relative to file names. */
-const kindWeight: Readonly<Record<AtomKind, number>> = {
+const kindWeight: Readonly<Record<MentionKind, number>> = {
   file: 1.2,
   path: 1,
   name: 1,
@@ -83,8 +84,8 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
   const nothing: readonly number[] = [];
   const mentions = utterances.map(({ text, voice }) => {
     if (text.trim() === "") return nothing;
-    const own = [...atomsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
-    const words = voice === "agent" || voice === "user" ? wordsIn(text) : [];
+    const own = [...mentionsIn(text)].map(([atom, kind]) => numberOf(atom, kind));
+    const words = voice === "agent" || voice === "user" ? tellingWords(text) : [];
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
@@ -187,28 +188,5 @@ function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: Ledge
     (tally.isSaid ? used.agent : 0) +
     (tally.isAsked ? used.user : 0) +
     (tally.isInError ? used.error : 0);
-  const spread = 1 + Math.log(tally.messages);
-  return (kindWeight[kind] * use * spread * Math.exp(-ageing * age)) / tally.fewest ** 0.6;
-}
-
-const plainWord = /\p{L}{4,}/gu;
-/** Too common to tell one turn from another. */
-const commonWords = new Set(
-  (
-    "about after again also always another anything back because been before being could does doing done down each " +
-    "even every find first from going good great have having here into just know last like look looks made make many " +
-    "maybe mean more most much need next only other over really same should some something still such sure take than " +
-    "that thank thanks their them then there these they thing things think this those through time today under until " +
-    "used using very want well were what when where which while will with would yeah your you're"
-  ).split(" "),
-);
-
-function wordsIn(text: string): readonly string[] {
-  const words = new Set<string>();
-  for (const [match] of text.matchAll(plainWord)) {
-    const word = match.toLowerCase();
-    if (!commonWords.has(word))
-      words.add(word.length > 6 ? word.replace(/(?:ing|ed|es|s)$/, "") : word);
-  }
-  return [...words];
+  return kindWeight[kind] * use * worthOfStanding(tally) * Math.exp(-ageing * age);
 }

@@ -1,6 +1,6 @@
 /** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
 
-import { excerptNotice } from "../../texts/for-models.ts";
+import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { Ledger } from "./mention-weights.ts";
 

@@ -4,8 +4,9 @@ import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
+import { headLength } from "../units/head.ts";
 import { rangesOf, standsBetweenAnswers } from "../units/ranges.ts";
-import { isSpoken, type TruncationRange } from "../units/truncation-range.ts";
+import type { TruncationRange } from "../units/truncation-range.ts";
 import type { Choice } from "./greedy-choice.ts";
 import { renderSheet } from "./text-pieces.ts";
 import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
@@ -39,10 +40,10 @@ export function render(choice: Choice, conversation: SeenConversation, { slots }
     const { message } = slot.place;
     bySlot.set(message, [...(bySlot.get(message) ?? []), { slot, index }]);
   }
-  const firstUser = conversation.messages.findIndex(({ message }) => isSpoken(message));
+  const head = headLength(conversation);
   const messages = new Map<number, ShownMessage>();
   for (const [index, seen] of conversation.messages.entries()) {
-    if (index <= firstUser || isGone[index] === 1) continue;
+    if (index < head || isGone[index] === 1) continue;
     const own = (bySlot.get(index) ?? []).map(({ slot, index: number }) => ({
       place: slot.place,
       was: slot.sheet.text,

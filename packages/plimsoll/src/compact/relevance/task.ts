@@ -2,7 +2,7 @@
 
 import type { Message } from "../../message/message.ts";
 import type { SeenConversation } from "../../message/strategy.ts";
-import { isSpoken } from "../units/truncation-range.ts";
+import { headLength, isSpoken } from "../units/head.ts";
 
 /** Of one message no more than this says what it is about. */
 const queryCharacters = 4000;
@@ -12,7 +12,7 @@ export function taskText({ messages }: Pick<SeenConversation, "messages">): stri
   const isSaid = ({ role, parts }: Message): boolean =>
     role === "assistant" && parts.some(({ kind }) => kind === "text");
   const places = [
-    messages.findIndex(({ message }) => isSpoken(message)),
+    headLength({ messages }) - 1,
     messages.findLastIndex(({ message }) => isSpoken(message)),
     messages.findLastIndex(({ message }) => isSaid(message)),
   ];

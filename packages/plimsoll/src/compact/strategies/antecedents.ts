@@ -2,13 +2,13 @@
 
 import { messageText } from "../../message/message.ts";
 import type { CountTokens, SeenConversation } from "../../message/strategy.ts";
-import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
+import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
-import { headLength } from "../units/notices.ts";
+import { headLength } from "../units/head.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 
 /** A number that is named without its line says nothing. */
-const sections: Readonly<Partial<Record<AtomKind, Section>>> = {
+const sections: Readonly<Partial<Record<MentionKind, Section>>> = {
   path: "Files",
   file: "Files",
   url: "Files",
@@ -45,7 +45,7 @@ export function withAntecedents(
 
 interface Name {
   readonly name: string;
-  readonly kind: AtomKind;
+  readonly kind: MentionKind;
 }
 
 function antecedents(
@@ -55,9 +55,9 @@ function antecedents(
   const isGone = new Uint8Array(conversation.messages.length);
   for (const { first, last } of gone) isGone.fill(1, first, last + 1);
   const head = headLength(conversation);
-  const state = new Map<string, { kind: AtomKind; isShown: boolean; references: number }>();
+  const state = new Map<string, { kind: MentionKind; isShown: boolean; references: number }>();
   for (const [index, { message }] of conversation.messages.entries()) {
-    for (const [name, kind] of atomsIn(messageText(message))) {
+    for (const [name, kind] of mentionsIn(messageText(message))) {
       const known = state.get(name);
       const isShown = isGone[index] !== 1 || index < head;
       if (known === undefined) state.set(name, { kind, isShown, references: 0 });

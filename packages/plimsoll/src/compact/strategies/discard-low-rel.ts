@@ -7,7 +7,7 @@ import type {
   SeenConversation,
   Strategy,
 } from "../../message/strategy.ts";
-import { markTexts } from "../../texts/for-models.ts";
+import { markTexts } from "../../text/for-models.ts";
 import { type Relevance, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
 import { summarise } from "../summary/summary.ts";

@@ -14,7 +14,7 @@ import type {
   SeenMessage,
   Strategy,
 } from "../../message/strategy.ts";
-import { markTexts } from "../../texts/for-models.ts";
+import { markTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";

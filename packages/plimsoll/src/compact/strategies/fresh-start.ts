@@ -7,7 +7,7 @@ import type {
   SeenConversation,
   Strategy,
 } from "../../message/strategy.ts";
-import { handover as handoverText } from "../../texts/for-models.ts";
+import { handover as handoverText } from "../../text/for-models.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
 import { sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";

@@ -2,7 +2,7 @@
 
 import { countMedia, type Part } from "../../message/message.ts";
 import type { Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
-import { mediaTexts } from "../../texts/for-models.ts";
+import { mediaTexts } from "../../text/for-models.ts";
 
 interface Place {
   readonly message: number;

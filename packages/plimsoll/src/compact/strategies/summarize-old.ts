@@ -10,6 +10,7 @@ import type {
 } from "../../message/strategy.ts";
 import { shareFoundIn } from "../relevance/similarity.ts";
 import { type SummaryTask, summarise } from "../summary/summary.ts";
+import { headLength } from "../units/head.ts";
 import {
   type MovableUnits,
   movableUnits,
@@ -19,7 +20,6 @@ import {
 } from "../units/movable-units.ts";
 import {
   gapMark,
-  headLength,
   markTokens,
   noticeTokens,
   sharedNotice,

@@ -1,7 +1,7 @@
 /** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
 
 import type { Proposal, Strategy } from "../../message/strategy.ts";
-import { truncationNotice } from "../../texts/for-models.ts";
+import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";

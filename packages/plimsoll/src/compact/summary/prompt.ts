@@ -1,6 +1,6 @@
 /** What a model is told when it is to write a summary: one fixed instruction, and the source in fences that it cannot close. */
 
-import { summaryTexts } from "../../texts/for-models.ts";
+import { summaryTexts } from "../../text/for-models.ts";
 import { shortened } from "../evidence/safe-text.ts";
 import type { Speech } from "../evidence/speech.ts";
 import { sections } from "./format.ts";

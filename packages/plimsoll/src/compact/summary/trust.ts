@@ -1,7 +1,7 @@
 /** How far a summary is borne out by its source, and whose words it repeats. */
 
+import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
-import { type AtomKind, atomsIn } from "../evidence/atoms.ts";
 import { plain } from "../evidence/safe-text.ts";
 import { echoesIn, type Speech, sentencesOf } from "../evidence/speech.ts";
 
@@ -38,7 +38,7 @@ function wordsIn(source: readonly Speech[]): Words {
   for (const { text } of source) {
     const spelled = withoutGrouping(text);
     for (const term of termsOf(spelled)) terms.add(term);
-    for (const atom of atomsIn(spelled).keys()) atoms.add(atom.toLowerCase());
+    for (const atom of mentionsIn(spelled).keys()) atoms.add(atom.toLowerCase());
     for (const [found] of spelled.matchAll(figure)) figures.add(found);
   }
   return { terms, atoms, figures };
@@ -66,7 +66,7 @@ export function readSource(source: readonly Speech[], summary: string): SourceRe
     hasVerbatim: (text) => whole.includes(plain(text)),
     inventedIn: (text) => {
       const spelled = withoutGrouping(text);
-      const names = [...atomsIn(spelled)]
+      const names = [...mentionsIn(spelled)]
         .filter(([atom, kind]) => mustBeKnown(atom, kind))
         .map(([atom]) => atom)
         .filter((atom) => !atoms.has(atom.toLowerCase()) && !whole.includes(plain(atom)));
@@ -93,7 +93,7 @@ function withoutGrouping(text: string): string {
 }
 
 /** Names of products are written like identifiers, and words in capitals like ids: those may be new. */
-function mustBeKnown(atom: string, kind: AtomKind): boolean {
+function mustBeKnown(atom: string, kind: MentionKind): boolean {
   if (kind === "name") return /[_\d]/.test(atom);
   return kind !== "id" || /\d/.test(atom);
 }

@@ -3,7 +3,7 @@
 import type { Message, Part } from "../../message/message.ts";
 import type { Proposal, SeenConversation } from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
-import { isSpoken } from "./truncation-range.ts";
+import { isSpoken, spokenUnits } from "./head.ts";
 
 export function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
   /** Of which not a word goes. */
@@ -17,8 +17,10 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
 } {
   const said = (unit: Unit): readonly Message[] =>
     messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
-  const firstUser = units.findIndex((unit) => said(unit).some(isSpoken));
-  const lastUser = units.findLastIndex((unit) => said(unit).some(isSpoken));
+  const { firstUser, lastUser } = spokenUnits(
+    messages.map(({ message }) => message),
+    units,
+  );
   // Also one without words: to a provider it is the user's turn all the same.
   const lastTurn = units.findLastIndex((unit) =>
     said(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),

@@ -2,7 +2,8 @@
 
 import type { CountTokens, Goal, SeenConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
-import { headLength, noticeTokens, tokensOf } from "./notices.ts";
+import { headLength } from "./head.ts";
+import { noticeTokens, tokensOf } from "./notices.ts";
 import { rangesOf } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 

@@ -1,9 +1,10 @@
 /** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
 
 import type { Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
-import { markTexts, shortenedNotice } from "../../texts/for-models.ts";
+import { markTexts, shortenedNotice } from "../../text/for-models.ts";
+import { headLength } from "./head.ts";
 import { standsBetweenAnswers } from "./ranges.ts";
-import { isSpoken, type TruncationRange } from "./truncation-range.ts";
+import type { TruncationRange } from "./truncation-range.ts";
 
 /** What the notice costs, about. */
 export const noticeTokens = 45;
@@ -21,11 +22,6 @@ const handles = /pl_[0-9A-Za-z]{22}/g;
 /** `room` is for all of the text. */
 export function namesRoom(saved: number, room: number): number {
   return Math.min(namesMost, saved * namesShare, room);
-}
-
-/** The first message behind the head. */
-export function headLength({ messages }: Pick<SeenConversation, "messages">): number {
-  return messages.findIndex(({ message }) => isSpoken(message)) + 1;
 }
 
 /**

@@ -5,6 +5,7 @@
 
 import type { Message, Role } from "../../message/message.ts";
 import type { Unit } from "../../message/unit.ts";
+import { spokenUnits } from "./head.ts";
 
 /** How much of the middle stays: nothing, the last two units, a half, a quarter. */
 export type Keep = "none" | "lastTwo" | "half" | "quarter";
@@ -24,9 +25,7 @@ export function truncationRange(
   units: readonly Unit[],
   keep: Keep,
 ): TruncationRange | undefined {
-  const speaks = ({ first, last }: Unit): boolean => messages.slice(first, last + 1).some(isSpoken);
-  const firstUser = units.findIndex(speaks);
-  const lastUser = units.findLastIndex(speaks);
+  const { firstUser, lastUser } = spokenUnits(messages, units);
   const head = firstUser + 1;
   const from = head + 1;
   const until = Math.max(from, lastUser <= firstUser ? units.length - 1 : lastUser);
@@ -76,12 +75,4 @@ function nearestFit(
 /** Results stand on the user's side: who speaks to the model, or the model itself. */
 export function sideOf(role: Role | undefined): "user" | "assistant" | "system" | undefined {
   return role === "tool" ? "user" : role;
-}
-
-/** The user said something: words, pictures, documents, not only results. */
-export function isSpoken(message: Message | undefined): boolean {
-  return (
-    message?.role === "user" &&
-    message.parts.some(({ kind }) => kind === "text" || kind === "image" || kind === "document")
-  );
 }

@@ -12,7 +12,7 @@ import { sessionOf } from "../../session/lookup/resolve-handle.ts";
 import { lastScope } from "../../session/lookup/scope.ts";
 import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
-import { mcpTexts } from "../../texts/for-models.ts";
+import { mcpTexts } from "../../text/for-models.ts";
 
 /** What the tools work on. */
 export interface McpHome {

@@ -1,6 +1,6 @@
 /** `compact_context`: the model asks for room, in the middle of its turn. */
 
-import { answerTexts } from "../../texts/for-models.ts";
+import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
 import { guardOf, judged } from "../draft/projection.ts";
 import { viewOf } from "../log/path.ts";

@@ -8,7 +8,7 @@ import type { Config } from "../../config/schema.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Strategy } from "../../message/strategy.ts";
-import { noteTexts } from "../../texts/for-models.ts";
+import { noteTexts } from "../../text/for-models.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
 import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
 import type { ProposalWorld } from "../draft/propose-edits.ts";

@@ -5,6 +5,7 @@ import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/
 import { messageText } from "../../message/message.ts";
 import type { SeenConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
+import { grouped } from "../../text/digits.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { EventBus } from "../log/event-bus.ts";
 
@@ -89,7 +90,7 @@ function sentenceFor({
 }: PhaseReport): string {
   const own = ofStrategies.get(strategy);
   if (own !== undefined) return own;
-  const filled = `${tokens.toLocaleString("en-US")} / ${limit.toLocaleString("en-US")} tokens`;
+  const filled = `${grouped(tokens)} / ${grouped(limit)} tokens`;
   switch (phase) {
     case "detection":
       return "Checking context length…";

@@ -1,10 +1,11 @@
 /** Receipts: what a compaction says of itself afterwards, on every wire, and that it agrees with what was sent. */
 
 import { afterEach, describe, expect, test } from "vitest";
+import { diceOf } from "../../../demo/dice.ts";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { openWith, type Passed, pass } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
-import { prose, seededRandom } from "../../../test/harness/words.ts";
+import { prose } from "../../../test/harness/words.ts";
 import { type Engine, openEngine } from "../../engine.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import { evidenceClasses } from "../../message/receipt.ts";
@@ -110,7 +111,7 @@ test("a rule of the user survives, and the receipt lists it as still said", asyn
   });
   open.push(plimsoll);
   const session = await plimsoll.session();
-  const random = seededRandom(5);
+  const random = diceOf(5);
   const rule = "Never touch the tests in tests/shop.";
   const said = ["Hello there.", `${rule} Start with the importer.`];
   for (let turn = 0; turn < 30; turn++) {

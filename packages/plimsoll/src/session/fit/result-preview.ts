@@ -11,7 +11,7 @@ import {
   extractText,
   truncateText,
 } from "../../offload/result-preview.ts";
-import type { FollowedBy } from "../../texts/for-models.ts";
+import type { FollowedBy } from "../../text/for-models.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
 import type { Summariser } from "../models/summariser.ts";

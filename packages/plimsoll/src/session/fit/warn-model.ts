@@ -1,7 +1,7 @@
 /** The note that tells the model that its window fills. */
 
 import { warning } from "../../message/edit.ts";
-import { fillingNote } from "../../texts/for-models.ts";
+import { fillingNote } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";

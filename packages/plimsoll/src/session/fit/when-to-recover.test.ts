@@ -1,7 +1,8 @@
 /** Recovery: when a conversation starts afresh, what the handover says, and that nothing of ours ever ends a conversation. */
 
 import { afterEach, describe, expect, test } from "vitest";
-import { prose, seededRandom } from "../../../test/harness/words.ts";
+import { diceOf } from "../../../demo/dice.ts";
+import { prose } from "../../../test/harness/words.ts";
 import { truncate } from "../../compact/strategies/truncate.ts";
 import type { Config } from "../../config/schema.ts";
 import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
@@ -62,7 +63,7 @@ type Prepared = PreparedTurn<Request>;
 /** A talk that can be led turn by turn. */
 class Talk {
   readonly session: Session;
-  readonly #random = seededRandom(3);
+  readonly #random = diceOf(3);
 
   private constructor(session: Session) {
     this.session = session;

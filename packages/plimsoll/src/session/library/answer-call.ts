@@ -3,7 +3,7 @@
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
-import { answerTexts } from "../../texts/for-models.ts";
+import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";

@@ -2,8 +2,9 @@
 
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { diceOf } from "../../../demo/dice.ts";
 import { tries } from "../../../test/harness/effort.ts";
-import { prose, seededRandom } from "../../../test/harness/words.ts";
+import { prose } from "../../../test/harness/words.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
 import type { EditAction } from "../../message/edit.ts";
@@ -129,7 +130,7 @@ describe("what stands behind it", () => {
   });
 
   test("is nothing where there is no room: it was not granted", async () => {
-    const said = prose(seededRandom(1), 6_520);
+    const said = prose(diceOf(1), 6_520);
     const defaults = { tool_output_mode: "truncate" } as const;
     const { text, tokens, limit } = await shownOf(log, { window: 8_000, said, defaults });
     expect(text).toMatch(/^\[Plimsoll: result of fetch, [^\n]*it begins: "step 0:[^\n]*\]$/);

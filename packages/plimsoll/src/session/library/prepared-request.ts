@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
-import { ownToolTexts } from "../../texts/for-models.ts";
+import { ownToolTexts } from "../../text/for-models.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
 import { type MarkedPrompt, markPrompt } from "../draft/cache-marks.ts";

@@ -6,7 +6,7 @@ import type { OwnToolName } from "../../offload/own-definitions.ts";
 import type { OwnAnswer, OwnCall } from "../../offload/own-tools.ts";
 import { readPage } from "../../offload/read-result.ts";
 import type { Store } from "../../store/store.ts";
-import { answerTexts, toolSearchTexts } from "../../texts/for-models.ts";
+import { answerTexts, toolSearchTexts } from "../../text/for-models.ts";
 import { createGrep, type Grep, type GrepOptions } from "./grep.ts";
 import { createReferenceReader, type Owner, type References, sessionOf } from "./resolve-handle.ts";
 import type { Scope } from "./scope.ts";

@@ -3,9 +3,9 @@
 import { isUtf8 } from "node:buffer";
 import { isObject, type JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
-import { grouped } from "../../offload/text-bytes.ts";
 import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
-import { answerTexts } from "../../texts/for-models.ts";
+import { grouped } from "../../text/digits.ts";
+import { answerTexts } from "../../text/for-models.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wireNamed } from "../../wire/wires.ts";

@@ -1,7 +1,7 @@
 /** Messages as a model or a person reads them, instead of a provider's JSON. */
 
 import type { Media, Message, Part, Role, ToolResultPart } from "../../message/message.ts";
-import { grouped } from "../../offload/text-bytes.ts";
+import { grouped } from "../../text/digits.ts";
 
 /** The tool that each call was made of, by the id of the call. */
 export type ToolNames = ReadonlyMap<string, string>;

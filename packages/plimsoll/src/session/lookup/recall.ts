@@ -18,10 +18,10 @@ import {
 } from "../../search/collect-passages.ts";
 import { queryTerms, type Synonyms, synonymsAmong } from "../../search/expand.ts";
 import { byLargest } from "../../search/fuse.ts";
+import { mentionsIn } from "../../search/mentions.ts";
 import { searchableText } from "../../search/message-text.ts";
 import { type Items, itemsOf } from "../../search/passage-worth.ts";
 import { piecesOf } from "../../search/pieces.ts";
-import { referencesOf } from "../../search/references.ts";
 import { spreadRelevance } from "../../search/spread-relevance.ts";
 import type { WordVectors } from "../../search/vectors.ts";
 import { plainWords } from "../../search/words.ts";
@@ -100,7 +100,7 @@ export function recall(
 ): readonly Passage[] {
   const relevance = relevanceOf(index, query, limits.isLeftOut);
   if (!relevance.some((value) => value > 0)) return [];
-  const asked = new Set([...referencesOf(query)].map((name) => index.items.reference(name)));
+  const asked = new Set([...mentionsIn(query).keys()].map((name) => index.items.mention(name)));
   const isKnown = (item: number): boolean => asked.has(item) || index.inHead.has(item);
   const parts = { texts: index.texts, places: index.places, ...limits };
   const tray = createTray(parts);

@@ -1,6 +1,6 @@
 /** Passages that a search found, written for a model and kept within a number of tokens. */
 
-import { passagesHead } from "../../texts/for-models.ts";
+import { passagesHead } from "../../text/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {

@@ -13,7 +13,7 @@ import type { JsonObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
-import { answerTexts, argumentTexts, noteTexts } from "../../texts/for-models.ts";
+import { answerTexts, argumentTexts, noteTexts } from "../../text/for-models.ts";
 import { opaquePart } from "../../wire/format/known-parts.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";

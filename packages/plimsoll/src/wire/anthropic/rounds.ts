@@ -8,7 +8,7 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
-import { noteTexts } from "../../texts/for-models.ts";
+import { noteTexts } from "../../text/for-models.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices, elementsRange } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";

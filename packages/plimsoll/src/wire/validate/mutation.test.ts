@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { type Dice, diceOf } from "../../../demo/dice.ts";
 import type { Judged, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
@@ -27,17 +28,14 @@ interface Subject {
   synthetic?: string[];
 }
 
-/** mulberry32: the same numbers in every run. */
+/** The same numbers in every run. */
 class Random {
-  #state: number;
+  readonly #dice: Dice;
   constructor(seed: number) {
-    this.#state = seed;
+    this.#dice = diceOf(seed);
   }
   below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
+    return Math.floor(this.#dice() * limit);
   }
   pick<T>(list: readonly T[]): T | undefined {
     return list[this.below(list.length || 1)];

@@ -1,6 +1,6 @@
 /** What can be left out of a program, part by part, and what stands in its place. */
 
-import { grouped } from "../cut/lines.ts";
+import { grouped } from "../../../text/digits.ts";
 import type { Language } from "./languages.ts";
 import type { Item, LineIndex, Region } from "./outline.ts";
 

@@ -1,5 +1,6 @@
 /** Texts as lines, and cutting them down by judging each line. */
 
+import { grouped } from "../../../text/digits.ts";
 import type { Wish } from "./compressor.ts";
 import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
 
@@ -142,10 +143,6 @@ function lineCount(pieces: readonly string[], { first, last }: Gap): number {
 
 function toNumber(figure: string): number {
   return Number(figure.replaceAll(",", ""));
-}
-
-export function grouped(count: number): string {
-  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 function markOf(

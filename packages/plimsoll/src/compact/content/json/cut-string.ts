@@ -1,6 +1,6 @@
 /** A string of JSON, as written, cut in its middle so that it is still one. */
 
-import { grouped } from "../cut/lines.ts";
+import { grouped } from "../../../text/digits.ts";
 
 /** `raw` has its quotes. Keeps about `limit` characters of it, more from the beginning than from the end. */
 export function cutJsonString(raw: string, limit: number): string {

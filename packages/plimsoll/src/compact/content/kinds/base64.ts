@@ -1,7 +1,7 @@
 /** Bytes in the clothes of text: described, because no part of them can be read. */
 
+import { grouped } from "../../../text/digits.ts";
 import { attempt, type Compressor, mistaken } from "../cut/compressor.ts";
-import { grouped } from "../cut/lines.ts";
 
 const onlyBase64 = /^[A-Za-z0-9+/_=\s-]+$/;
 const dataUri = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=.-]+)*;base64,/;

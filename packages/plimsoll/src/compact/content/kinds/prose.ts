@@ -1,5 +1,7 @@
 /** Prose: the lead of each paragraph, headings, and the sentences that matter. Code in fences is compressed as code. */
 
+import { grouped } from "../../../text/digits.ts";
+import { sentencesIn } from "../../../text/sentences.ts";
 import {
   attempt,
   type CompressInner,
@@ -7,7 +9,7 @@ import {
   type Sample,
   type Wish,
 } from "../cut/compressor.ts";
-import { grouped, segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
+import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
 import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
 import { alarmOf } from "../cut/signals.ts";
 
@@ -163,37 +165,12 @@ function* unwrapped(paragraph: string): Generator<string> {
   }
 }
 
-/** Finding sentences takes longer than linear time: 200 KB in one call take seconds, 8 KB one millisecond. */
-const segmenterChars = 8_192;
 const maxSentenceChars = 800;
-const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
 
 function splitParagraph(paragraph: string): readonly string[] {
-  const sentences: string[] = [];
-  for (let start = 0; start < paragraph.length; ) {
-    const end = chunkEnd(paragraph, start);
-    for (const { segment } of segmenter.segment(paragraph.slice(start, end))) {
-      const last = sentences.at(-1);
-      // A line break inside a wrapped sentence ends it for the segmenter, not for the reader.
-      const goesOn = last !== undefined && /[^.!?。！？:;\s]\s*\n?$/.test(last.slice(-4));
-      const isShort = last !== undefined && last.length + segment.length <= maxSentenceChars;
-      if (goesOn && isShort && /^\s*[\p{Ll}\d(]/u.test(segment.slice(0, 8)))
-        sentences[sentences.length - 1] = last + segment;
-      else if (segment.length > maxSentenceChars) sentences.push(...segmentsOf(segment));
-      else sentences.push(segment);
-    }
-    start = end;
-  }
-  return sentences;
-}
-
-function chunkEnd(text: string, start: number): number {
-  const limit = start + segmenterChars;
-  if (limit >= text.length) return text.length;
-  const space = text.lastIndexOf(" ", limit);
-  if (space > start + segmenterChars / 2) return space + 1;
-  const code = text.charCodeAt(limit);
-  return code >= 0xdc00 && code <= 0xdfff ? limit - 1 : limit;
+  return sentencesIn(paragraph).flatMap((sentence) =>
+    sentence.length > maxSentenceChars ? [...segmentsOf(sentence)] : [sentence],
+  );
 }
 
 const decided =

@@ -2,15 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { tries } from "../../../test/harness/effort.ts";
-import { type AtomKind, atomsIn } from "./atoms.ts";
+import { tries } from "../../test/harness/effort.ts";
+import { type MentionKind, mentionsIn, worthOfStanding } from "./mentions.ts";
 
-function found(text: string): Readonly<Record<string, AtomKind>> {
-  return Object.fromEntries(atomsIn(text));
+function found(text: string): Readonly<Record<string, MentionKind>> {
+  return Object.fromEntries(mentionsIn(text));
 }
 
-describe("atoms", () => {
-  test.each<[string, Readonly<Record<string, AtomKind>>]>([
+describe("mentions", () => {
+  test.each<[string, Readonly<Record<string, MentionKind>>]>([
     [
       "see https://example.org/a?b=1.",
       { "https://example.org/a?b=1": "url", "example.org/a": "path" },
@@ -76,13 +76,13 @@ describe("what is no name", () => {
   });
 });
 
-test("any text is read without an exception, and every atom stands in it", () =>
+test("any text is read without an exception, and every mention stands in it", () =>
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
-      for (const [atom, kind] of atomsIn(text)) {
-        expect(text).toContain(atom);
-        expect(atom.length).toBeGreaterThanOrEqual(kind === "name" ? 5 : 3);
-        expect(atom.length).toBeLessThanOrEqual(200);
+      for (const [name, kind] of mentionsIn(text)) {
+        expect(text).toContain(name);
+        expect(name.length).toBeGreaterThanOrEqual(kind === "name" ? 5 : 3);
+        expect(name.length).toBeLessThanOrEqual(200);
       }
     }),
     tries({ runs: 300, seed: 20261115 }),
@@ -101,7 +101,7 @@ test.each([
   ["quoted line ends", "\\n"],
   ["broken addresses", "http://"],
 ])("two hundred thousand characters of %s are read at once", (_, unit) => {
-  expect(atomsIn(unit.repeat(200_000 / unit.length)).size).toBeLessThan(10);
+  expect(mentionsIn(unit.repeat(200_000 / unit.length)).size).toBeLessThan(10);
 });
 
 const LONG_BACKSLASHES = 200_000;
@@ -109,4 +109,10 @@ const LONG_BACKSLASHES = 200_000;
 test("a run of backslashes is no name", () => {
   expect(found("\\".repeat(LONG_BACKSLASHES))).toEqual({});
   expect(found(`${"\\".repeat(LONG_BACKSLASHES)}nload_line`)).toEqual({ load_line: "name" });
+});
+
+test("a name that comes up in more messages is worth more, one among many is worth less", () => {
+  expect(worthOfStanding({ messages: 1, fewest: 1 })).toBe(1);
+  expect(worthOfStanding({ messages: 3, fewest: 1 })).toBeGreaterThan(2);
+  expect(worthOfStanding({ messages: 1, fewest: 40 })).toBeLessThan(0.12);
 });

@@ -1,6 +1,6 @@
-/** Atoms: the strings by which people and agents refer to things. What a later turn will need is mostly made of them. */
+/** Mentions: the strings by which people and agents refer to things. What a later turn will need is mostly made of them. */
 
-export type AtomKind = "url" | "email" | "path" | "file" | "date" | "name" | "id" | "number";
+export type MentionKind = "url" | "email" | "path" | "file" | "date" | "name" | "id" | "number";
 
 const fileEndings = [
   "py pyi ipynb js mjs cjs ts mts tsx jsx vue svelte json jsonl json5 md mdx rst txt toml yaml yml cfg ini conf env",
@@ -9,7 +9,7 @@ const fileEndings = [
 ].flatMap((line) => line.split(" "));
 
 /** In this order: a string is filed under the first kind that finds it. */
-const patterns: readonly (readonly [AtomKind, RegExp])[] = [
+const patterns: readonly (readonly [MentionKind, RegExp])[] = [
   ["url", /https?:\/\/[^\s"'<>()[\]{}`\\]+/g],
   ["email", /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g],
   ["path", /(?:\.{0,2}\/)?(?:[\w.+@-]+\/)+[\w.+@-]+/g],
@@ -52,27 +52,40 @@ function isNoise(text: string): boolean {
   return count > text.length * mostDebris;
 }
 
-const none: ReadonlyMap<string, AtomKind> = new Map();
+const none: ReadonlyMap<string, MentionKind> = new Map();
 
 /** Contract: linear in the length of the text. A path has no leading "./" or "/". */
-export function atomsIn(text: string): ReadonlyMap<string, AtomKind> {
+export function mentionsIn(text: string): ReadonlyMap<string, MentionKind> {
   // A text may be a million blank lines, and each is asked.
   if (text.length < shortest || text.trim() === "") return none;
-  const found = new Map<string, AtomKind>();
+  const found = new Map<string, MentionKind>();
   if (isNoise(text)) return found;
   const names = text.replaceAll(quotedBreak, " ").replaceAll(dataRun, " ");
   for (const [kind, pattern] of patterns) {
     for (const [match] of names.matchAll(pattern)) {
       const bare = match.replace(/[.,:;]+$/, "");
-      const atom = kind === "path" ? bare.replace(/^\.{0,2}\//, "") : bare;
-      if (isAtom(atom, kind) && !found.has(atom)) found.set(atom, kind);
+      const name = kind === "path" ? bare.replace(/^\.{0,2}\//, "") : bare;
+      if (isMention(name, kind) && !found.has(name)) found.set(name, kind);
     }
   }
   return found;
 }
 
-function isAtom(atom: string, kind: AtomKind): boolean {
-  if (atom.length < (kind === "name" ? shortestName : shortest) || atom.length > longest)
+/** Where a mention stands. */
+export interface Standing {
+  /** That have it. */
+  readonly messages: number;
+  /** Of all texts that have it, the fewest mentions in one. */
+  readonly fewest: number;
+}
+
+/** What comes up again and again is what the work is about; one name of many in a listing hardly is. */
+export function worthOfStanding({ messages, fewest }: Standing): number {
+  return (1 + Math.log(messages)) / fewest ** 0.6;
+}
+
+function isMention(name: string, kind: MentionKind): boolean {
+  if (name.length < (kind === "name" ? shortestName : shortest) || name.length > longest)
     return false;
-  return kind === "path" ? atom.includes("/") : !emphasis.has(atom);
+  return kind === "path" ? name.includes("/") : !emphasis.has(name);
 }

@@ -1,0 +1,40 @@
+/** Where sentences begin and end, in scripts with and without spaces. */
+
+/** What may follow a full stop: a capital and the like, as in prose; or anything, as in questions that are typed in a hurry. */
+export type NextSentence = "capital" | "any";
+
+const candidate = /(?<=[.!?。！？])\s+|(?<=[。！？])(?=\S)|\n\s*/gu;
+const opening = /[\p{Lu}\p{Lo}\p{N}"'`(*_“„«-]/u;
+const continuing = /[\p{Ll}\d(]/u;
+/** Before a line break so much white space is looked over for the end of the line. */
+const trailingChars = 8;
+
+/**
+ * Contract: linear; put together again they are the text. White space belongs to the sentence before it. A line break
+ * ends a sentence, unless a line was wrapped: it then ends without a sign, and the next one begins in the middle.
+ */
+export function sentencesIn(text: string, next: NextSentence = "capital"): readonly string[] {
+  const sentences: string[] = [];
+  let start = 0;
+  for (const { index, 0: space } of text.matchAll(candidate)) {
+    const end = index + space.length;
+    if (end >= text.length || !endsAt(text, index, space, next)) continue;
+    sentences.push(text.slice(start, end));
+    start = end;
+  }
+  if (start < text.length) sentences.push(text.slice(start));
+  return sentences;
+}
+
+function endsAt(text: string, index: number, space: string, next: NextSentence): boolean {
+  const before =
+    text
+      .slice(Math.max(0, index - trailingChars), index)
+      .trimEnd()
+      .at(-1) ?? "";
+  const after = String.fromCodePoint(text.codePointAt(index + space.length) ?? 0);
+  if (/[。！？]/.test(before)) return true;
+  const isLineEnd = space.includes("\n");
+  if (/[.!?]/.test(before)) return isLineEnd || next === "any" || opening.test(after);
+  return isLineEnd && (/[:;]/.test(before) || !continuing.test(after));
+}
