@@ -9,6 +9,12 @@ const pure = true;
 
 export const rooms = [
   [
+    "bounds",
+    "bounded-map.ts",
+    "How much is remembered, how often and after which pause is tried again, what waits",
+    pure,
+  ],
+  [
     "message",
     "message.ts",
     "Messages, edits, events and errors: the words that all others use",

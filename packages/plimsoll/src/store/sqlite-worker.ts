@@ -2,6 +2,7 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
 import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
@@ -64,7 +65,7 @@ let database = openOrReport();
 let checkPlace = keptPlace((workerData as SqliteOptions).file);
 let isLocked = false;
 waitForLock(busyWaitMs);
-const prepared = new Map<string, Database.Statement>();
+const prepared = new BoundedMap<string, Database.Statement>({ entries: maxPrepared });
 let eventsSinceTrim = 0;
 
 function openOrReport(): Database.Database {
@@ -98,12 +99,7 @@ function run(statement: SqlStatement): readonly SqlRow[] {
 }
 
 function prepare(sql: string): Database.Statement {
-  const known = prepared.get(sql);
-  if (known !== undefined) return known;
-  if (prepared.size >= maxPrepared) prepared.clear();
-  const compiled = database.prepare(sql);
-  prepared.set(sql, compiled);
-  return compiled;
+  return prepared.get(sql) ?? prepared.set(sql, database.prepare(sql));
 }
 
 /** One durable write for all that wait. A transaction that fails takes none of the others with it. */

@@ -5,6 +5,7 @@
  * guess of the session's correction. After the first report of usage nobody needs to ask.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isPlausible } from "../../budget/calibrate.ts";
 import { sha256 } from "../../store/body.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
@@ -38,7 +39,7 @@ const waitMs = 2000;
 const maxHeads = 1000;
 
 export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor">): HeadCounts {
-  const ratios = new Map<string, Promise<number>>();
+  const ratios = new BoundedMap<string, Promise<number>>({ entries: maxHeads });
   return {
     ratio: async (head, asked) => {
       const { target, request, body, count } = asked;
@@ -50,10 +51,7 @@ export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor
       const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
       const known = ratios.get(key);
       if (known === undefined && count === undefined) return 1;
-      const ratio = known ?? inTime(ask(asked, estimated));
-      if (ratios.size >= maxHeads) ratios.clear();
-      ratios.set(key, ratio);
-      return ratio;
+      return known ?? ratios.set(key, inTime(ask(asked, estimated)));
     },
   };
 }
