@@ -39,6 +39,7 @@ export const rooms = [
     "Texts and tools outside the window: references, and the tools to read them",
     pure,
   ],
+  ["work", "with-timeout.ts", "Work that may take long or never end: time limits, worker threads"],
   ["store", "store.ts", "The append-only store: SQLite in a thread, or memory"],
   [
     "watch",

@@ -6,12 +6,12 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { errorMessage, PlimsollError } from "../message/error.ts";
+import { endThread } from "../work/thread-end.ts";
 import type { SqlRow } from "./seal.ts";
 import type { SqlStatement } from "./sql-rows.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
 import type { SqliteOptions, WorkerError, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
-import { endThread } from "./thread-end.ts";
 
 interface Waiting {
   readonly resolve: (rows: Rows) => void;

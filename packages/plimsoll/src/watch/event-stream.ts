@@ -3,6 +3,7 @@
  * it was. Pure: network, clock and chance are told.
  */
 
+import { pauseAfter } from "../bounds/growing-pause.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { isObject, parseObject } from "../message/json.ts";
 import type { Timing } from "./gather.ts";
@@ -37,14 +38,13 @@ export interface EventStream {
   close(): void;
 }
 
-const waitsMs = [500, 1000, 2000, 5000];
+const pause = { baseMs: 500, maxMs: 5000 };
 /** The service says something every 15 s: a stream that is silent for so long is dead. */
 const silenceMs = 45_000;
 
-/** 0.5, 1, 2, 5, 5 … seconds. */
+/** 0.5, 1, 2, 4, 5, 5 … seconds. */
 export function waitBefore(attempt: number, random: number = 0.5): number {
-  const usual = waitsMs[Math.min(attempt, waitsMs.length - 1)] ?? 5000;
-  return Math.round(usual * (0.75 + random / 2));
+  return Math.round(pauseAfter(pause, attempt) * (0.75 + random / 2));
 }
 
 type Outcome = { readonly kind: "ended" } | Extract<Connection, { readonly kind: "refused" }>;

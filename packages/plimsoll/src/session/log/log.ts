@@ -4,6 +4,7 @@
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { Queue } from "../../bounds/queue.ts";
 import { restored } from "../../budget/calibrate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Relation } from "../../message/event.ts";
@@ -78,8 +79,8 @@ export interface EditList {
   readonly edits: Edit[];
   /** The highest number that an edit was ever given, also one that may still come to be stored. */
   lastEdit: number;
-  /** Who edits: the end of the queue, and how many are in it. */
-  readonly editing: { last: Promise<unknown>; count: number };
+  /** Who edits, one after the other. */
+  readonly editing: Queue;
 }
 
 /** What the store has, and what it does not have yet. */
@@ -90,7 +91,7 @@ export interface SaveState {
   /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
-  lastCommit: Promise<unknown>;
+  readonly commits: Queue;
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;
@@ -218,8 +219,8 @@ export function emptyLog(record: SessionRecord): SessionLog {
     heads: new Set(),
     blocks: new BoundedMap({ entries: maxKnownBlocks }),
     unsaved: [],
-    lastCommit: Promise.resolve(),
-    editing: { last: Promise.resolve(), count: 0 },
+    commits: new Queue(),
+    editing: new Queue(),
     isSaving: false,
     isAbandoned: false,
   };

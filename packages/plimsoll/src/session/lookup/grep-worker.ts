@@ -2,7 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../../offload/read-matches.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
+import { takeUntilEnd } from "../../work/thread-end.ts";
 import type { JobReply, JobRequest } from "../threads/job-thread.ts";
 import { type Scanned, scanPattern } from "./grep-scan.ts";
 

@@ -3,7 +3,7 @@
 import { parentPort } from "node:worker_threads";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
+import { takeUntilEnd } from "../../work/thread-end.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
 import type { JobReply, JobRequest } from "../threads/job-thread.ts";
 import {

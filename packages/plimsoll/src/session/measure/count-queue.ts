@@ -2,7 +2,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../../budget/tokenizer.ts";
-import { endThread } from "../../store/thread-end.ts";
+import { endThread } from "../../work/thread-end.ts";
 import type { CountAnswer, CountRequest } from "./count-worker.ts";
 
 export interface CountQueueOptions {

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { parentPort } from "node:worker_threads";
 import { type Count, loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { errorMessage } from "../../message/error.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
+import { takeUntilEnd } from "../../work/thread-end.ts";
 
 export interface CountRequest {
   readonly id: number;

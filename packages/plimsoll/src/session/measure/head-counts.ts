@@ -10,6 +10,7 @@ import { isPlausible } from "../../budget/calibrate.ts";
 import { sha256 } from "../../store/body.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
+import { withTimeout } from "../../work/with-timeout.ts";
 import type { Calibrations } from "./calibrations.ts";
 import type { Head } from "./preamble.ts";
 import type { Target } from "./target.ts";
@@ -51,7 +52,17 @@ export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor
       const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
       const known = ratios.get(key);
       if (known === undefined && count === undefined) return 1;
-      return known ?? ratios.set(key, inTime(ask(asked, estimated)));
+      return (
+        known ??
+        ratios.set(
+          key,
+          withTimeout(
+            ask(asked, estimated).catch(() => 1),
+            waitMs,
+            () => 1,
+          ),
+        )
+      );
     },
   };
 }
@@ -69,11 +80,4 @@ async function ask(
   const tokens = await count(counting.path, counting.body(request, body, slices));
   // A count that cannot be meant is none: it would hold for every request with these tools.
   return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
-}
-
-function inTime(ratio: Promise<number>): Promise<number> {
-  const late = new Promise<number>((resolve) => {
-    setTimeout(() => resolve(1), waitMs).unref();
-  });
-  return Promise.race([ratio.catch(() => 1), late]);
 }

@@ -7,9 +7,9 @@ import { errorMessage } from "../../message/error.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
 import type { Goal, SeenConversation } from "../../message/strategy.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
 import { parseJudged } from "../../wire/validate/rules/rule.ts";
 import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
+import { takeUntilEnd } from "../../work/thread-end.ts";
 import type { JobReply, JobRequest, JobTold } from "./job-thread.ts";
 
 export type CompactJob =

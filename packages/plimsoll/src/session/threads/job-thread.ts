@@ -1,7 +1,7 @@
 /** One thread for jobs of one kind: started when needed, ended when idle, given up with a job that takes too long. */
 
 import type { Worker } from "node:worker_threads";
-import { endThread } from "../../store/thread-end.ts";
+import { endThread } from "../../work/thread-end.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
