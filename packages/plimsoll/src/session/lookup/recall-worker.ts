@@ -3,9 +3,8 @@
 import { parentPort } from "node:worker_threads";
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
-import { takeUntilEnd } from "../../work/thread-end.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
-import type { JobReply, JobRequest } from "../threads/job-thread.ts";
+import { takeJobs } from "../threads/take-jobs.ts";
 import {
   type Asked,
   indexMessages,
@@ -71,12 +70,4 @@ async function answer(job: RecallJob): Promise<RecallAnswer> {
   return { kind: "found", passages };
 }
 
-function say(reply: JobReply<RecallAnswer>): void {
-  parentPort?.postMessage(reply);
-}
-
-if (parentPort !== null)
-  takeUntilEnd(parentPort, async ({ id, job }: JobRequest) => {
-    say({ kind: "begun", id });
-    say({ kind: "answered", id, answer: await answer(job as RecallJob) });
-  });
+if (parentPort !== null) takeJobs(parentPort, answer);
