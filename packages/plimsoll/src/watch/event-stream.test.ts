@@ -189,3 +189,30 @@ test("characters that a chunk cuts in two arrive whole", async () => {
   ]);
   expect(events).toMatchObject([{ turn: "é🚢" }]);
 });
+
+test("events are read wherever the stream is cut, also between the halves of a line end and of a letter", async () => {
+  const bytes = new TextEncoder().encode(
+    `: hello\r\n\r\nid: 7\r\ndata: ${event("größer")}\r\n\r\n: still here\r\n\r\n`,
+  );
+  for (let at = 0; at <= bytes.length; at++) {
+    const pieces = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(bytes.slice(0, at));
+        controller.enqueue(bytes.slice(at));
+        controller.close();
+      },
+    });
+    const { events, asked } = await listenTo([() => new Response(pieces), () => streamOf("")]);
+    expect(events.map((one) => "turn" in one && one.turn)).toEqual(["größer"]);
+    expect(asked.at(-1)?.get("last-event-id")).toBe("7");
+  }
+});
+
+test("an event without an end is not told, and one that is too long ends the stream", async () => {
+  const { events } = await listenTo([
+    () => streamOf(`data: ${event("unfinished")}\n`),
+    () => streamOf(`data: ${"x".repeat(9_000_000)}`, `\n\ndata: ${event("behind")}\n\n`),
+    () => streamOf(`data: ${event("next")}\n\n`),
+  ]);
+  expect(events.map((one) => "turn" in one && one.turn)).toEqual(["next"]);
+});
