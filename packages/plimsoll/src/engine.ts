@@ -4,6 +4,7 @@
  */
 
 import { createHmac } from "node:crypto";
+import { NamedQueues } from "./bounds/queue.ts";
 import { checkConfig } from "./config/config.ts";
 import { openDataFolder } from "./config/data-folder.ts";
 import type { Config } from "./config/schema.ts";
@@ -351,7 +352,7 @@ function assemble(parts: Assembly): Assembled {
     prefixes: createPrefixMemory(),
     watch: createPhaseWatch(bus, now),
     references: createReferences(store),
-    exclusively: createQueues(),
+    exclusively: new NamedQueues().run,
     calibrations,
     headCounts: createHeadCounts(calibrations),
     pricesOf: createPrices(config),
@@ -384,19 +385,4 @@ function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
     ...Object.values(provider.models ?? {}),
   ]);
   return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
-}
-
-/** One after the other for each name; a name without work is forgotten. */
-function createQueues(): TurnContext["exclusively"] {
-  const last = new Map<string, Promise<unknown>>();
-  return async (name, work) => {
-    const before = last.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    last.set(name, mine);
-    try {
-      return await mine;
-    } finally {
-      if (last.get(name) === mine) last.delete(name);
-    }
-  };
 }

@@ -6,16 +6,7 @@
 import type { Projection } from "./counters.ts";
 import { type Limit, reserveOf } from "./limit.ts";
 import { answerTokensMin, outputTokensMin } from "./output-room.ts";
-
-export interface GuardThresholds {
-  /** From here on the model is told, and a compaction is prepared. */
-  readonly warn: number;
-  readonly compact: number;
-  /** From here on a compaction is forced, whatever it costs. */
-  readonly block: number;
-}
-
-export const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
+import { type GuardThresholds, usualThresholds } from "./thresholds.ts";
 
 export interface GuardTarget {
   readonly name: string;

@@ -3,6 +3,7 @@
  * must tell what was there, and be true.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
 import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./cut/compressor.ts";
 import { cutLines } from "./cut/lines.ts";
@@ -58,15 +59,10 @@ export function compressContent(text: string, wish: Wish): Compressed | undefine
 
 /** Long texts are counted at several places on the way. */
 function remembering(count: Wish["count"]): Wish["count"] {
-  const known = new Map<string, number>();
+  const known = new BoundedMap<string, number>({ entries: maxRemembered });
   return (text) => {
     if (text.length < longChars) return count(text);
-    const remembered = known.get(text);
-    if (remembered !== undefined) return remembered;
-    if (known.size >= maxRemembered) known.clear();
-    const tokens = count(text);
-    known.set(text, tokens);
-    return tokens;
+    return known.get(text) ?? known.set(text, count(text));
   };
 }
 

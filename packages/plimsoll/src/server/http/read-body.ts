@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import { PlimsollError } from "../../message/error.ts";
 import { type BytesInFlight, bytesInFlight, type HeldBytes } from "./held-bytes.ts";
-import { isUnpackable, tooLarge, unpackPieces } from "./unpack.ts";
+import { encodingOf, isUnpackable, plain, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
   /** As it came: what goes upstream when nothing is edited. */
@@ -30,8 +30,8 @@ export async function readBody(
 ): Promise<ReadBody & { release(): void }> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) throw tooLarge(maxBytes);
-  const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
-  if (encoding !== "identity" && !isUnpackable(encoding)) {
+  const encoding = encodingOf(request.headers);
+  if (encoding !== plain && !isUnpackable(encoding)) {
     throw new PlimsollError(
       "UNSUPPORTED_MEDIA_TYPE",
       "Send the body as it is, or packed by gzip, deflate, br or zstd.",
@@ -41,7 +41,7 @@ export async function readBody(
   const held = inFlight.hold();
   try {
     const raw = await collect(request, { declared, maxBytes, held });
-    if (encoding === "identity") return { raw, json: raw, release: held.release };
+    if (encoding === plain) return { raw, json: raw, release: held.release };
     const pieces: Uint8Array[] = [];
     for await (const piece of unpackPieces(raw, encoding, { maxBytes, held })) pieces.push(piece);
     return { raw, json: Buffer.concat(pieces), release: held.release };

@@ -37,6 +37,15 @@ const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duple
 export const maxUnpackRatio = 100;
 export const freeUnpackedBytes: number = 8 * 1024 * 1024;
 
+/** As it comes when nobody packed it. */
+export const plain = "identity";
+
+/** How a body is packed. */
+export function encodingOf(headers: IncomingHttpHeaders): string {
+  return String(headers["content-encoding"] ?? plain).toLowerCase();
+}
+
+/** As `unpackPieces` can unpack it. */
 export function isUnpackable(encoding: string): boolean {
   return unpackers.has(encoding);
 }
@@ -81,8 +90,7 @@ export async function* unpackPieces(
  * that unpacks too far breaks off.
  */
 export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
-  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  const unpacker = unpackers.get(encoding)?.();
+  const unpacker = unpackers.get(encodingOf(headers))?.();
   if (unpacker === undefined) return body;
   let packedBytes = 0;
   let unpackedBytes = 0;

@@ -11,6 +11,7 @@ import {
   overflowStatuses,
   recognizeOverflow,
 } from "../../wire/overflow.ts";
+import { encodingOf, plain } from "../http/unpack.ts";
 import { type Held, type Hold, isStream } from "./relay.ts";
 
 const pass: Held = { kind: "pass" };
@@ -21,8 +22,7 @@ export function holdForOverflow(
   status: number,
   headers: IncomingHttpHeaders,
 ): Hold | undefined {
-  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  if (!overflowStatuses.has(status) || encoding !== "identity") return undefined;
+  if (!overflowStatuses.has(status) || encodingOf(headers) !== plain) return undefined;
   if (isStream(headers)) return holdStream(wire, status);
   return holdJson(status);
 }

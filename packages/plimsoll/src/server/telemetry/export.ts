@@ -14,6 +14,7 @@ import {
 } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import { contentReader } from "./content.ts";
 import { recordFigures } from "./figures.ts";
 import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
@@ -47,7 +48,8 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
     close: () => {
       figures.close();
       const ended = spans.close().then(() => tracing?.shutdown());
-      return inTime(Promise.allSettled([ended, metering?.shutdown()]));
+      const flushed = Promise.allSettled([ended, metering?.shutdown()]).then((): Flushed => "sent");
+      return withTimeout(flushed, flushMs, (): Flushed => "unsent");
     },
   };
 }
@@ -85,16 +87,6 @@ function openMetering(resource: Resource, env: Environment): MeterProvider {
 function positive(text: string | undefined): number | undefined {
   const value = Number(text);
   return Number.isInteger(value) && value > 0 ? value : undefined;
-}
-
-async function inTime(work: Promise<unknown>): Promise<Flushed> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Flushed>((resolve) => {
-    timer = setTimeout(() => resolve("unsent"), flushMs);
-  });
-  const flushed = await Promise.race([work.then((): Flushed => "sent"), late]);
-  clearTimeout(timer);
-  return flushed;
 }
 
 /** A reason is read by people: so much of it. */

@@ -12,6 +12,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Engine } from "../../engine.ts";
 import type {
   CompactionEndEvent,
@@ -65,13 +66,13 @@ export function recordSpans(
   engine: Pick<Engine, "subscribe">,
   { tracer, upstreams, content }: SpansWorld,
 ): { readonly close: () => Promise<void> } {
-  const running = new Map<string, Gathered>();
-  const ended = new Map<string, Place>();
+  const running = new BoundedMap<string, Gathered>({ entries: maxRunning });
+  const ended = new BoundedMap<string, Place>({ entries: maxEnded });
   const reading = new Set<Promise<void>>();
 
   const gather = (turn: string, event: PlimsollEvent): void => {
     const gathered = withEvent(running.get(turn) ?? nothing, event);
-    if (gathered !== undefined) setBounded(running, maxRunning, [turn, gathered]);
+    if (gathered !== undefined) running.set(turn, gathered);
   };
   const tell = (event: TurnEndEvent, said: Attributes): void => {
     const gathered = running.get(event.turn) ?? nothing;
@@ -80,7 +81,7 @@ export function recordSpans(
     const place = { context: turnSpan(tracer, event, { gathered, attributes }), gathered };
     for (const call of gathered.calls) callSpan(tracer, call, place);
     for (const compaction of gathered.compactions) compactionSpan(tracer, compaction, place);
-    setBounded(ended, maxEnded, [event.turn, place]);
+    ended.set(event.turn, place);
   };
   const endTurn = (event: TurnEndEvent): void => {
     if (content === undefined || reading.size >= maxReading) {
@@ -127,13 +128,6 @@ function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefin
     default:
       return undefined;
   }
-}
-
-function setBounded<T>(map: Map<string, T>, max: number, [key, value]: readonly [string, T]): void {
-  map.set(key, value);
-  if (map.size <= max) return;
-  const [oldest] = map.keys();
-  if (oldest !== undefined) map.delete(oldest);
 }
 
 function turnSpan(

@@ -6,12 +6,12 @@ import {
   effectiveLimit,
   type GuardInput,
   type GuardTarget,
-  type GuardThresholds,
   judgeBefore,
   type OwnLimits,
   type Verdict,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
+import type { GuardThresholds } from "../../budget/thresholds.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Basis } from "../log/memory.ts";

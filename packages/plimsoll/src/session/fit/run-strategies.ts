@@ -8,6 +8,7 @@ import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import { see } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { type Candidate, propose } from "../draft/propose-edits.ts";
@@ -63,7 +64,9 @@ async function tryStrategy(
     const { conversation, seen } = await see(world, draft, state.sized);
     await announce(strategy, state, conversation);
     const work = strategy.propose(conversation, goal);
-    const wanted = await (strategy.keepsTime === true ? work : inTime(work));
+    const wanted = await (strategy.keepsTime === true
+      ? work
+      : withTimeout(work, proposalTimeoutMs, tooSlow));
     const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
     if (proposals.length === 0) return state;
     proposed = await withProposals(world, task, state, { strategy, seen, proposals });
@@ -123,16 +126,8 @@ function namedArea(
 /** A request must not wait for ever. */
 const proposalTimeoutMs = 10_000;
 
-async function inTime<T>(work: T | Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("it took too long")), proposalTimeoutMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function tooSlow(): never {
+  throw new Error("it took too long");
 }
 
 /** In tokens; where media are the trouble, in media. */

@@ -14,8 +14,11 @@ import {
   type LearningWorld,
   learnReplaced,
   learnSketches,
+  noneLearned,
   type Replaced,
+  type ReplacedMessages,
   replacedKey,
+  type Sketches,
 } from "./learn-messages.ts";
 import { type Sketch, segmentsOf } from "./message-sketch.ts";
 import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
@@ -28,15 +31,15 @@ export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPi
 
 export function createPictures(world: PictureWorld): Pictures {
   // The same bytes mean something else in another wire.
-  const byWire = new Map<string, Map<string, Sketch>>();
-  const replaced = new Map<string, Replaced>();
+  const byWire = new Map<string, Sketches>();
+  const replaced: ReplacedMessages = noneLearned();
   const take = async (session: string, wish: PictureWish): Promise<WindowPicture> => {
     const place = await placeOf(world, session, wish);
     const { wire, nodes, log, view } = place;
     const inner = view.expansions.flatMap((expansion) =>
       expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
     );
-    const sketches = byWire.get(wire.name) ?? new Map<string, Sketch>();
+    const sketches: Sketches = byWire.get(wire.name) ?? noneLearned();
     byWire.set(wire.name, sketches);
     await learnSketches(world, { session, wire, nodes: [...nodes, ...inner] }, sketches);
     await learnReplaced(world, place, replaced);

@@ -21,16 +21,8 @@ export interface StoredWith {
 }
 
 /** One after the other: two turns never edit one view at once. A session whose edits somebody has stays in memory. */
-export async function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
-  const before = log.editing.last;
-  const mine = before.then(work, work);
-  log.editing.last = mine.catch(() => undefined);
-  log.editing.count++;
-  try {
-    return await mine;
-  } finally {
-    log.editing.count--;
-  }
+export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
+  return log.editing.run(work);
 }
 
 /** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */

@@ -5,10 +5,12 @@
  * guess of the session's correction. After the first report of usage nobody needs to ask.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isPlausible } from "../../budget/calibrate.ts";
 import { sha256 } from "../../store/body.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import type { Calibrations } from "./calibrations.ts";
 import type { Head } from "./preamble.ts";
 import type { Target } from "./target.ts";
@@ -38,7 +40,7 @@ const waitMs = 2000;
 const maxHeads = 1000;
 
 export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor">): HeadCounts {
-  const ratios = new Map<string, Promise<number>>();
+  const ratios = new BoundedMap<string, Promise<number>>({ entries: maxHeads });
   return {
     ratio: async (head, asked) => {
       const { target, request, body, count } = asked;
@@ -50,10 +52,17 @@ export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor
       const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
       const known = ratios.get(key);
       if (known === undefined && count === undefined) return 1;
-      const ratio = known ?? inTime(ask(asked, estimated));
-      if (ratios.size >= maxHeads) ratios.clear();
-      ratios.set(key, ratio);
-      return ratio;
+      return (
+        known ??
+        ratios.set(
+          key,
+          withTimeout(
+            ask(asked, estimated).catch(() => 1),
+            waitMs,
+            () => 1,
+          ),
+        )
+      );
     },
   };
 }
@@ -71,11 +80,4 @@ async function ask(
   const tokens = await count(counting.path, counting.body(request, body, slices));
   // A count that cannot be meant is none: it would hold for every request with these tools.
   return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
-}
-
-function inTime(ratio: Promise<number>): Promise<number> {
-  const late = new Promise<number>((resolve) => {
-    setTimeout(() => resolve(1), waitMs).unref();
-  });
-  return Promise.race([ratio.catch(() => 1), late]);
 }

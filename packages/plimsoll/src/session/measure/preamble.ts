@@ -1,5 +1,6 @@
 /** Tokens of a request by component: the head (system prompt, tool schemas) and the conversation. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -41,7 +42,7 @@ interface HeadText {
 const maxHeads = 500;
 
 export function createHeadReader(facts: FactsReader): HeadReader {
-  const known = new Map<string, Head>();
+  const known = new BoundedMap<string, Head>({ entries: maxHeads });
 
   const count = async (
     { system, tools }: HeadText,
@@ -67,10 +68,7 @@ export function createHeadReader(facts: FactsReader): HeadReader {
     if (found !== undefined) return found;
     const { isGuess, ...counts } = await count(text, target);
     const head = { ...packed, ...counts };
-    if (isGuess) return head;
-    if (known.size >= maxHeads) known.delete(known.keys().next().value as string);
-    known.set(key, head);
-    return head;
+    return isGuess ? head : known.set(key, head);
   };
 
   return {

@@ -3,6 +3,7 @@
 import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Usage } from "../../message/message.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import { createAllowance, type Prices, type Tokens } from "./allowance.ts";
 import { loadModel, type ModelRim, type ModelSettings } from "./load-model.ts";
 
@@ -120,21 +121,18 @@ async function withinTime<T>(
   timeoutMs: number,
 ): Promise<T> {
   const late = new AbortController();
-  const signal = AbortSignal.any([outer, late.signal]);
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort: (() => void) | undefined;
-  const ended = new Promise<never>((_, reject) => {
-    onAbort = () =>
-      reject(outer.aborted ? new Error("it was called off") : new Error("it took too long"));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    timer = setTimeout(() => late.abort(), timeoutMs);
-  });
+  const calledOff = Promise.withResolvers<never>();
+  const onAbort = (): void => calledOff.reject(new Error("it was called off"));
+  if (outer.aborted) onAbort();
+  outer.addEventListener("abort", onAbort, { once: true });
+  const work = Promise.race([run(AbortSignal.any([outer, late.signal])), calledOff.promise]);
   try {
-    return await Promise.race([run(signal), ended]);
+    return await withTimeout(work, timeoutMs, () => {
+      late.abort();
+      throw new Error("it took too long");
+    });
   } finally {
-    clearTimeout(timer);
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    outer.removeEventListener("abort", onAbort);
   }
 }
 

@@ -11,7 +11,9 @@ import { type Message, messageText } from "../../message/message.ts";
 import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
+import type { ToThread } from "../../workers/thread.ts";
 import { type CompactThreads, createCompactThreads } from "./compact-thread.ts";
+import type { CompactJob } from "./compact-worker.ts";
 
 /** What was sent to threads, by kind of job. */
 let sent: string[] = [];
@@ -20,9 +22,10 @@ const opened: CompactThreads[] = [];
 function startWorker(): Worker {
   const worker = new Worker(new URL("./compact-worker.ts", import.meta.url));
   const post = worker.postMessage.bind(worker);
-  worker.postMessage = (message: { readonly job?: { readonly kind: string } }) => {
-    if (message.job !== undefined) sent.push(message.job.kind);
-    post(message);
+  worker.postMessage = (messages: ToThread<CompactJob>) => {
+    if (Array.isArray(messages))
+      for (const one of messages) if ("question" in one) sent.push(one.question.kind);
+    post(messages);
   };
   return worker;
 }

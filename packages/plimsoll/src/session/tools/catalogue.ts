@@ -1,5 +1,6 @@
 /** The tools of a request, where some of them may be held back: what each weighs, how the list is told, how one is found. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import type { Telling } from "../../message/edit.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
@@ -74,7 +75,7 @@ export function catalogueOf(
   const { wire } = parts;
   const deferral = nativeDeferral(parts);
   const isNative = deferral !== undefined;
-  const lists = new Map<string, ToolList>();
+  const lists = new BoundedMap<string, ToolList>({ entries: listsMax });
   const names = new Set(tools.map(({ name }) => name));
   let index: ToolIndex | undefined;
   const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
@@ -108,9 +109,7 @@ export function catalogueOf(
       const known = lists.get(key);
       if (known !== undefined) return known;
       const list = await makeList(tools, telling, { ...parts, ...(deferral && { deferral }) });
-      if (lists.size >= listsMax) lists.delete(lists.keys().next().value as string);
-      lists.set(key, list);
-      return list;
+      return lists.set(key, list);
     },
     deferred: (told) => {
       const isTold = toldBy(told);

@@ -1,5 +1,6 @@
 /** Tools of ours in a request: the same bytes in the same place, from the first edit that leaves a handle on. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import type { Config } from "../../config/schema.ts";
@@ -87,35 +88,16 @@ const maxOffers = 200;
 /** Catalogues may be large: so many bytes of all of them together, beside the newest. */
 const maxBytes = 32 * 1024 * 1024;
 
-interface OfferMemory {
-  get(key: string): { readonly offer: OwnOffer | undefined } | undefined;
-  remember(key: string, offer: OwnOffer | undefined): void;
-}
-
-function createOfferMemory(): OfferMemory {
-  const known = new Map<string, { readonly offer: OwnOffer | undefined; readonly bytes: number }>();
-  let bytes = 0;
-  return {
-    get: (key) => known.get(key),
-    remember: (key, offer) => {
-      const size = bytesOf(offer);
-      known.set(key, { offer, bytes: size });
-      bytes += size;
-      for (const [oldest, { bytes: freed }] of known) {
-        if ((known.size <= maxOffers && bytes <= maxBytes) || oldest === key) break;
-        known.delete(oldest);
-        bytes -= freed;
-      }
-    },
-  };
-}
-
 export function createOfferReader(
   facts: FactsReader,
   config: Config,
   vectors?: WordVectors,
 ): OfferReader {
-  const known = createOfferMemory();
+  const known = new BoundedMap<string, { readonly offer: OwnOffer | undefined }>({
+    entries: maxOffers,
+    weight: maxBytes,
+    weightOf: ({ offer }) => bytesOf(offer),
+  });
   const patterns = {
     mcp: config.tool_classes?.mcp ?? ["mcp__*"],
     skill: config.tool_classes?.skill ?? [],
@@ -195,7 +177,7 @@ export function createOfferReader(
         ...inside.flatMap((tool) => wire.tools.nameOf(tool) ?? []),
       ];
       const offer = await offerFor(wire, target, { listed, names });
-      known.remember(key, offer);
+      known.set(key, { offer });
       return offer;
     },
   };

@@ -382,16 +382,12 @@ function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Pro
   return [...writes, ...headWrites(log, hash, bytes)];
 }
 
-/** A session that changes its head with every turn would fill the set: what was stored before is not stored twice anyway. */
-const maxKnownBlocks = 20_000;
-
 /** Only the blocks that are new: of a long prompt with a new date in it, one or two. */
 function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
   const session = log.record.id;
   const blocks = cutBlocks(bytes);
-  if (log.blocks.size > maxKnownBlocks) log.blocks.clear();
   const added = blocks.filter(({ id }) => !log.blocks.has(nameOfBlock(id)));
-  for (const { id } of added) log.blocks.add(nameOfBlock(id));
+  for (const { id } of added) log.blocks.set(nameOfBlock(id), true);
   return [
     ...added.map(
       async (block): Promise<Write> => ({
