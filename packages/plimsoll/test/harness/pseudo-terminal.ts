@@ -68,7 +68,7 @@ export function runInTerminal(
       (_, row) =>
         active
           .getLine(active.baseY + row)
-          ?.translateToString(true)
+          ?.translateToString(true, 0, screen.cols)
           .trimEnd() ?? "",
     );
   };
