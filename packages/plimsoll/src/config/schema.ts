@@ -62,7 +62,9 @@ const breakingStrategy = z.strictObject({
         })
         .optional(),
     })
-    .describe("Old texts are compressed by what they are.")
+    .describe(
+      "Old texts are compressed by what they are; code by its syntax where the optional packages `@ast-grep/*` are installed, else by lines.",
+    )
     .optional(),
   discard_low_rel: z
     .strictObject({
