@@ -33,33 +33,15 @@ const frameMs = 30;
 const usualSize: Size = { columns: 80, rows: 24 };
 
 export function openView(options: ViewOptions): View {
-  const { input, output, read, subscribe } = options;
+  const { input, output } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const painter = createPainter(options);
-  let timer: NodeJS.Timeout | undefined;
-
   const close = (error?: unknown): void => {
     for (const end of endings.splice(0)) end();
     if (error === undefined) resolve();
     else reject(error);
   };
-  const draw = (): void => {
-    timer = undefined;
-    // A slow line gets the newest state once it has taken the last one.
-    if (output.writableNeedDrain) return;
-    try {
-      painter.paint(read());
-    } catch (error) {
-      close(error);
-    }
-  };
-  const soon = (): void => {
-    timer ??= setTimeout(draw, frameMs);
-  };
-  const afresh = (): void => {
-    painter.forget();
-    soon();
-  };
+  const leave = (): void => close();
+  const drawing = startDrawing(options, close);
   const release = (): void => {
     input.setRawMode(false);
     output.write(giveBack);
@@ -67,15 +49,10 @@ export function openView(options: ViewOptions): View {
   const hold = (): void => {
     input.setRawMode(true);
     output.write(take);
-    afresh();
+    drawing.afresh();
   };
-  const leave = (): void => close();
-
   const endings = [
-    () => clearTimeout(timer),
-    subscribe(soon),
-    on(output, "resize", afresh),
-    on(output, "drain", soon),
+    drawing.stop,
     on(input, "end", leave),
     hearKeys(options, leave),
     // Another program had the terminal while this one was stopped.
@@ -88,6 +65,43 @@ export function openView(options: ViewOptions): View {
   on(input, "error", leave);
   hold();
   return { close: leave, closed: promise };
+}
+
+interface Drawing {
+  /** All rows, soon: nobody knows what the terminal shows. */
+  afresh(): void;
+  stop(): void;
+}
+
+function startDrawing(
+  { output, hasColour, read, subscribe }: ViewOptions,
+  fail: (error: unknown) => void,
+): Drawing {
+  const painter = createPainter(output, hasColour);
+  let timer: NodeJS.Timeout | undefined;
+  const draw = (): void => {
+    timer = undefined;
+    // A slow line gets the newest state once it has taken the last one.
+    if (output.writableNeedDrain) return;
+    try {
+      painter.paint(read());
+    } catch (error) {
+      fail(error);
+    }
+  };
+  const soon = (): void => {
+    timer ??= setTimeout(draw, frameMs);
+  };
+  const afresh = (): void => {
+    painter.forget();
+    soon();
+  };
+  const endings = [subscribe(soon), on(output, "resize", afresh), on(output, "drain", soon)];
+  const stop = (): void => {
+    for (const end of endings) end();
+    clearTimeout(timer);
+  };
+  return { afresh, stop };
 }
 
 function on(
@@ -105,7 +119,7 @@ interface Painter {
   forget(): void;
 }
 
-function createPainter({ output, hasColour }: ViewOptions): Painter {
+function createPainter(output: WriteStream, hasColour: boolean): Painter {
   let shown: readonly string[] | undefined;
   return {
     paint: (state) => {
