@@ -4,12 +4,12 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { seededRandom } from "../packages/plimsoll/test/harness/words.ts";
+import { diceOf } from "../packages/plimsoll/demo/dice.ts";
 
 const [seed = "18", root = "."] = process.argv.slice(2);
 const counts = { comments: 100, errors: 60, pages: 5 };
 const modelTexts = "docs/what-the-model-reads.md";
-const random = seededRandom(Number(seed));
+const random = diceOf(Number(seed));
 const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
 const read = (file) => readFileSync(join(root, file), "utf8");
 

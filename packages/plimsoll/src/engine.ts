@@ -6,6 +6,7 @@
 import { createHmac } from "node:crypto";
 import { NamedQueues } from "./bounds/queue.ts";
 import { checkConfig } from "./config/config.ts";
+import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
 import type { Config } from "./config/schema.ts";
 import type { TurnPoint } from "./message/api.ts";
@@ -214,7 +215,8 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
   const folder =
     options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
   const counter = options.parts?.counter ?? createTokenCounter();
-  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
+  // At once: a tokenizer that is not there should be said now, not with the first request.
+  for (const tokenizer of configuredTokenizers(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
   const threads = createCompactThreads();
@@ -346,7 +348,7 @@ function assemble(parts: Assembly): Assembled {
       targetMemories,
     }),
     openTurns: createOpenTurns(),
-    tokenizers: tokenizersOf(config),
+    tokenizers: configuredTokenizers(config),
     heads: createHeadReader(facts),
     offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
@@ -376,13 +378,4 @@ function summariserOf(config: Config, now: () => number): Pick<TurnContext, "sum
 function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as unknown as SummariserSettings;
-}
-
-/** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */
-function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
-  const settings = Object.values(providers).flatMap((provider) => [
-    provider,
-    ...Object.values(provider.models ?? {}),
-  ]);
-  return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
 }

@@ -63,7 +63,9 @@ const breakingStrategy = z.strictObject({
         })
         .optional(),
     })
-    .describe("Old texts are compressed by what they are.")
+    .describe(
+      "Old texts are compressed by what they are; code by its syntax where `@ast-grep/napi` and its grammars are installed (optional), else by lines.",
+    )
     .optional(),
   discard_low_rel: z
     .strictObject({

@@ -55,7 +55,10 @@ export function runInTerminal(
     screen.write(data);
   });
   const exited = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
-    child.onExit(({ exitCode, signal }) => resolve({ code: exitCode, signal }));
+    // Once the screen has read what was written last.
+    child.onExit(({ exitCode, signal }) =>
+      screen.write("", () => resolve({ code: exitCode, signal })),
+    );
   });
   // A test run that is broken off must leave no program behind.
   const killChild = (): void => child.kill("SIGKILL");
@@ -69,7 +72,7 @@ export function runInTerminal(
       (_, row) =>
         active
           .getLine(active.baseY + row)
-          ?.translateToString(true)
+          ?.translateToString(true, 0, screen.cols)
           .trimEnd() ?? "",
     );
   };

@@ -119,6 +119,8 @@ function createLoader(): Loader {
   const load = async (tokenizerId: string): Promise<Tokenizer> => {
     try {
       const tokenizer = await loadTokenizer(tokenizerId, readJson, () => nextTurn());
+      if (tokenizer.problem !== undefined && !loaded.has(tokenizerId))
+        process.emitWarning(tokenizer.problem, "PlimsollWarning");
       loaded.set(tokenizerId, tokenizer);
       return tokenizer;
     } finally {

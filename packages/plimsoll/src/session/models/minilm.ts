@@ -5,6 +5,7 @@
 
 import { isAbsolute, resolve } from "node:path";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { loadOptional } from "../../message/optional-packages.ts";
 import type { Embedder } from "../../search/embed.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 
@@ -64,16 +65,13 @@ export async function loadMiniLm(
 }
 
 async function loadModule(importModule: (name: string) => Promise<unknown>): Promise<Transformers> {
-  try {
+  const loaded = await loadOptional("embeddings", async () => {
     const module = await importModule(moduleName);
-    if (isTransformers(module)) return module;
-  } catch (cause) {
-    throw invalid(
-      `Embeddings need the package ${moduleName}, which is not here (${errorMessage(cause)}): run "npm install ${moduleName}", or leave the model out to go by word vectors.`,
-      cause,
-    );
-  }
-  throw invalid(`The package ${moduleName} has no "pipeline": install version 3 or newer.`);
+    if (!isTransformers(module)) throw new Error('it has no "pipeline"');
+    return module;
+  });
+  if (loaded.kind === "unusable") throw invalid(loaded.sentence);
+  return loaded.module;
 }
 
 function isTransformers(module: unknown): module is Transformers {

@@ -153,6 +153,8 @@ export interface BodyParts {
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
+  /** Which of the wire's `fields.output` says so; the first one where nothing is said. */
+  readonly outputField?: string;
   /** Further fields of the provider's own, e.g. `stream` or `temperature`. */
   readonly extra?: JsonObject;
 }

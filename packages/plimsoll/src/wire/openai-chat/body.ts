@@ -76,7 +76,7 @@ function profileOf(target: string): Profile | undefined {
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
-    max_completion_tokens: parts.maxOutputTokens,
+    [parts.outputField ?? "max_completion_tokens"]: parts.maxOutputTokens,
     ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages:
       parts.system === undefined
