@@ -35,9 +35,9 @@ import { createLogSaver } from "./session/log/save.ts";
 import { createStoreHealth, type StoreHealth } from "./session/log/store-health.ts";
 import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
 import { createCalibrations } from "./session/measure/calibrations.ts";
-import { createHeadCounts } from "./session/measure/head-counts.ts";
 import { createFactsReader } from "./session/measure/message-facts.ts";
-import { createHeadReader } from "./session/measure/preamble.ts";
+import { createPreambleReader } from "./session/measure/preamble.ts";
+import { createPreambleCounts } from "./session/measure/preamble-counts.ts";
 import { createPrices } from "./session/measure/prices.ts";
 import { createTargets } from "./session/measure/target.ts";
 import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
@@ -349,14 +349,14 @@ function assemble(parts: Assembly): Assembled {
     }),
     openTurns: createOpenTurns(),
     tokenizers: configuredTokenizers(config),
-    heads: createHeadReader(facts),
+    heads: createPreambleReader(facts),
     offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
     watch: createPhaseWatch(bus, now),
     references: createReferences(store),
     exclusively: new NamedQueues().run,
     calibrations,
-    headCounts: createHeadCounts(calibrations),
+    preambleCounts: createPreambleCounts(calibrations),
     pricesOf: createPrices(config),
     background: createBackground((error) =>
       process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),

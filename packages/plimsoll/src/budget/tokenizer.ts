@@ -135,12 +135,12 @@ async function createEncoding(
   const split = asRustReadsIt(source.split);
 
   const countChunk = (chunk: string): TextCount => {
-    const tally = { tokens: 0, cuts: 0, plainChars: 0 };
+    const pieceCount = { tokens: 0, cuts: 0, plainChars: 0 };
     for (const piece of chunk.match(split) ?? []) {
-      countPiece(piece, tally);
-      if (piece.length <= runChars) tally.plainChars += piece.length;
+      countPiece(piece, pieceCount);
+      if (piece.length <= runChars) pieceCount.plainChars += piece.length;
     }
-    return tally;
+    return pieceCount;
   };
   return (text) => countByChunks(text, countChunk);
 }

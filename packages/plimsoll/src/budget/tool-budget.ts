@@ -22,7 +22,7 @@ export interface ToolBudget {
   readonly tokens: number;
   readonly granted: number;
   /** Taken by what the model was told instead of results. */
-  readonly told: number;
+  readonly noticeTokens: number;
   /** Calls whose results are still to come. */
   readonly openCalls: number;
   /** What the first handle brings with it: the tools that read it. */
@@ -82,7 +82,7 @@ export function openToolBudget(tokens: number, options: BudgetOptions = {}): Too
   return {
     tokens: Math.max(0, tokens),
     granted: 0,
-    told: 0,
+    noticeTokens: 0,
     openCalls: 0,
     entryTokens: options.entryTokens ?? 0,
     rules: options.rules ?? {},
@@ -90,8 +90,8 @@ export function openToolBudget(tokens: number, options: BudgetOptions = {}): Too
   };
 }
 
-function remainingTokens({ tokens, granted, told }: ToolBudget): number {
-  return Math.max(0, tokens - granted - told);
+function remainingTokens({ tokens, granted, noticeTokens }: ToolBudget): number {
+  return Math.max(0, tokens - granted - noticeTokens);
 }
 
 export function isToolAllowed(
@@ -141,7 +141,7 @@ export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost
     budget: {
       ...budget,
       granted: budget.granted + grant.tokens,
-      told: budget.told + (isDenied ? perOpenCall.notice : 0),
+      noticeTokens: budget.noticeTokens + (isDenied ? perOpenCall.notice : 0),
       openCalls: Math.max(0, budget.openCalls - 1),
       entryTokens: grant.kind === "handle" ? 0 : budget.entryTokens,
       isExceeded: budget.isExceeded || (isDenied && grant.reason === "budget"),

@@ -11,7 +11,7 @@ import {
 } from "../../test/generate/seen.ts";
 import { tries } from "../../test/harness/effort.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../message/strategy.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
 
 /** The model has a tool that reads what leaves. */
@@ -23,7 +23,7 @@ function seenFrom(messages: readonly Message[], seeing: Seeing = {}) {
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
 
 async function proposalsFor(
-  messages: readonly Message[] | SeenConversation,
+  messages: readonly Message[] | VisibleConversation,
   options: AnsweredResultsOptions & Seeing = {},
   goal: Goal = tight,
 ): Promise<readonly Proposal[]> {
@@ -33,7 +33,7 @@ async function proposalsFor(
 
 /** The messages of which something leaves. */
 async function leaving(
-  messages: readonly Message[] | SeenConversation,
+  messages: readonly Message[] | VisibleConversation,
   options: AnsweredResultsOptions & Seeing = {},
 ): Promise<readonly number[]> {
   const proposals = await proposalsFor(messages, options);
@@ -141,7 +141,7 @@ describe("what stands in its place", () => {
   const textOf = async (
     messages: readonly Message[],
     goal: Goal,
-    more: Partial<SeenConversation> = {},
+    more: Partial<VisibleConversation> = {},
   ): Promise<string> => {
     const before = { ...seenFrom(messages), ...more };
     const proposals = await proposalsFor(before, {}, goal);

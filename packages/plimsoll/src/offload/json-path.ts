@@ -109,11 +109,11 @@ function stepInto(bytes: Uint8Array, at: number, step: string): number | Absence
 }
 
 /** So many names are told when the one that was asked for is not there. */
-const toldNames = 20;
+const memberNamesMax = 20;
 
 function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence {
   const wanted = new TextEncoder().encode(name);
-  const told: string[] = [];
+  const memberNames: string[] = [];
   let members = 0;
   let next = afterSpace(bytes, at + 1);
   while (bytes[next] !== closeBrace) {
@@ -123,11 +123,14 @@ function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence
     const value = afterSpace(bytes, afterSpace(bytes, keyEnd) + 1);
     if (isKey(key, wanted, name)) return value;
     members += 1;
-    if (told.length < toldNames) told.push(new TextDecoder().decode(key).slice(0, 80));
+    if (memberNames.length < memberNamesMax)
+      memberNames.push(new TextDecoder().decode(key).slice(0, 80));
     next = afterValue(bytes, endOfValue(bytes, value), closeBrace);
   }
   if (members === 0) return { instead: jsonPathTexts.noMembers };
-  return { instead: jsonPathTexts.noMember(name.slice(0, 200), told, members - told.length) };
+  return {
+    instead: jsonPathTexts.noMember(name.slice(0, 200), memberNames, members - memberNames.length),
+  };
 }
 
 function isKey(key: Uint8Array, wanted: Uint8Array, name: string): boolean {

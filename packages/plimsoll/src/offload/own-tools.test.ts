@@ -13,13 +13,13 @@ describe("the tools of our own beside the client's", () => {
       "recall",
       "compact_context",
     ]);
-    expect(tools.hasStepped).toBe(false);
+    expect(tools.isRenamed).toBe(false);
     expect(ownToolsBeside(none).definitions).toBe(tools.definitions);
   });
 
   test("all step aside when a client has one of their names, and say so", () => {
     const tools = ownToolsBeside(new Set(["recall"]));
-    expect(tools.hasStepped).toBe(true);
+    expect(tools.isRenamed).toBe(true);
     expect(tools.named("plimsoll_read_result")).toBe("read_result");
     expect(tools.named("recall")).toBeUndefined();
     expect(tools.named("read_result")).toBeUndefined();

@@ -23,7 +23,7 @@ export interface OwnTools {
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
   /** A client's tool has one of our names, so ours go by longer ones. */
-  readonly hasStepped: boolean;
+  readonly isRenamed: boolean;
 }
 
 const ownNames: readonly OwnToolName[] = [
@@ -57,7 +57,7 @@ function ownToolsWith(prefix: string): OwnTools {
     search: (note: string) => searchDefinition(nameOf, note),
     named: (name: string) => tools.get(name),
     nameOf,
-    hasStepped: prefix !== "",
+    isRenamed: prefix !== "",
   });
 }
 

@@ -157,11 +157,11 @@ function fitting(answer: Answer, room: PageRoom): Page {
 }
 
 function written({ bytes, matches, head, total }: Answer, most: number, style: Style): string {
-  const shown = matches.slice(0, most);
+  const listedMatches = matches.slice(0, most);
   const next = matches[most];
-  const here = total === shown.length ? "" : `, here the first ${shown.length}`;
+  const here = total === listedMatches.length ? "" : `, here the first ${listedMatches.length}`;
   const rest = next === undefined ? "" : `; next offset ${offsetOf(next)}`;
-  return [`[${head}${here}${rest}]`, ...rowsOf(bytes, shown, style)].join("\n");
+  return [`[${head}${here}${rest}]`, ...rowsOf(bytes, listedMatches, style)].join("\n");
 }
 
 /** From where a search finds this match and none before it. */
@@ -176,15 +176,15 @@ function rowsOf(
   { around, width }: Style,
 ): readonly string[] {
   const rows: string[] = [];
-  let shownTo = 0;
+  let lastLine = 0;
   const write = (line: number, row: string): void => {
-    if (shownTo > 0 && line > shownTo + 1) rows.push("--");
+    if (lastLine > 0 && line > lastLine + 1) rows.push("--");
     rows.push(row);
-    shownTo = line;
+    lastLine = line;
   };
   for (const [index, match] of matches.entries()) {
     for (const { line, start, end } of linesBefore(bytes, match, around))
-      if (line > shownTo) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
+      if (line > lastLine) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
     write(match.line, matchRow(bytes, match, width));
     const until = matches[index + 1]?.line ?? Number.POSITIVE_INFINITY;
     for (const { line, start, end } of linesAfter(bytes, match, around))

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { tries } from "../../test/harness/effort.ts";
-import { type Candidate, coverGreedily } from "./choose-passages.ts";
+import { type Candidate, choosePassages } from "./choose-passages.ts";
 
 function choose(candidates: readonly Candidate[], room: number, first?: number): readonly number[] {
   const taken: number[] = [];
-  coverGreedily({
+  choosePassages({
     candidates,
     ...(first === undefined ? {} : { first }),
     worth: () => 1,

@@ -229,9 +229,9 @@ function checkReading(request: IncomingMessage): void {
 /** Requests are answered all the same; what is said is not stored while it is not ok. */
 function sendHealth({ engine, version }: Service, response: ServerResponse): void {
   const { problems, notices } = engine.health;
-  const said = { version, ...(notices.length === 0 ? {} : { notices }) };
-  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...said });
-  else sendJson(response, 503, { status: "failing", ...said, problems });
+  const versionAndNotices = { version, ...(notices.length === 0 ? {} : { notices }) };
+  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...versionAndNotices });
+  else sendJson(response, 503, { status: "failing", ...versionAndNotices, problems });
 }
 
 async function answer(

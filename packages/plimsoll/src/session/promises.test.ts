@@ -201,7 +201,7 @@ async function expectWhole(
 ): Promise<void> {
   const had = await hadIn(plimsoll, wire, sentText);
   expect(lostOf(had, request.messages)).toEqual([]);
-  const words = new Set(said.flatMap((wordings) => [...wordings]));
+  const words = new Set(said.flatMap((clientSpellings) => [...clientSpellings]));
   expect(had.archived.filter((text) => !words.has(text))).toEqual([]);
 }
 

@@ -157,7 +157,7 @@ interface Turned {
 async function send(turned: Turned): Promise<void> {
   const { scene, wire, provider, plimsoll, messages } = turned;
   const { body } = requestOf(wire, messages, headOf(wire, scene));
-  const client = await receive(plimsoll, wire, body, { tenant: "aside", isOff: true });
+  const client = await receive(plimsoll, wire, body, { tenant: "aside", isBypassed: true });
   await client.end({ status: "failed" });
   const whole = provider.count(client.fitted.measured);
   const turn = await receive(plimsoll, wire, body);

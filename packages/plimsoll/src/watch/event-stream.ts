@@ -23,7 +23,7 @@ export interface EventStreamOptions {
   readonly token: () => string;
   readonly fetch: (
     address: string,
-    wish: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
+    init: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
   ) => Promise<Response>;
   readonly later: Timing["later"];
   /** 0…1: each wait is up to a quarter shorter or longer, so that not all come back at once. Absent: exact. */

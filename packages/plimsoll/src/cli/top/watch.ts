@@ -60,7 +60,7 @@ function hearService({ data, token, place }: Watching, live: Live): EventStream 
       const found = await findService(data);
       if (found !== undefined && found.url !== place.url) {
         place.url = found.url;
-        live.tell({ kind: "moved", url: found.url });
+        live.dispatch({ kind: "moved", url: found.url });
       }
       return found?.url;
     },

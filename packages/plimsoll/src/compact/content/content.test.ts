@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../test/harness/effort.ts";
-import { compressContent, detectContent, type Wish } from "./content.ts";
+import { type CutOptions, compressContent, detectContent } from "./content.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
-const half: Wish = { ratio: 0.5, count };
+const half: CutOptions = { ratio: 0.5, count };
 
 function repeat(times: number, line: (index: number) => string): string {
   return Array.from({ length: times }, (_, index) => line(index)).join("");

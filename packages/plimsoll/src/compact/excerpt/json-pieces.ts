@@ -1,8 +1,8 @@
 /** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
 
-import { estimateTokens, stretchesOf } from "./long-lines.ts";
+import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
-export interface JsonSheet {
+export interface JsonPieces {
   readonly text: string;
   readonly root: JsonNode;
   readonly pieces: readonly Piece[];
@@ -25,14 +25,14 @@ const deepest = 100;
 const longestString = 300;
 
 /** Undefined for any other text than one JSON object or array. */
-export function readJsonSheet(text: string, density: number): JsonSheet | undefined {
+export function readJsonPieces(text: string, density: number): JsonPieces | undefined {
   if (!/^\s*[[{]/.test(text) || !isJson(text)) return undefined;
   const pieces: Piece[] = [];
   const reader = new JsonReader(text);
   const root = reader.read((span, frames) => {
     const content = text.slice(span.at, span.end);
     const isLong = content.length > longestString && content.startsWith('"');
-    const texts = isLong ? stretchesOf(content.slice(1, -1)) : [text.slice(span.from, span.end)];
+    const texts = isLong ? segmentsOf(content.slice(1, -1)) : [text.slice(span.from, span.end)];
     return texts.map((piece) => {
       const tokens = estimateTokens(piece, density) + commaTokens;
       pieces.push({ text: piece, tokens, line: 0, needsNeighbour: false, frames });
@@ -134,9 +134,9 @@ interface Place {
   readonly density: number;
 }
 
-export function renderJsonSheet(
-  { text, root }: JsonSheet,
-  { isKept, reference }: SheetRendering,
+export function renderJsonPieces(
+  { text, root }: JsonPieces,
+  { isKept, reference }: PiecesRendering,
 ): string {
   const inner = renderNode(text, root, isKept);
   const rest = root.kind === "object" ? `"…": "${reference}"` : `"… ${reference}"`;
@@ -174,11 +174,11 @@ function renderString(
   isKept: (piece: number) => boolean,
 ): string | undefined {
   if (!pieces.some(isKept)) return undefined;
-  const stretches = stretchesOf(text.slice(at + 1, span.end - 1));
+  const segments = segmentsOf(text.slice(at + 1, span.end - 1));
   let out = "";
   let isGap = false;
   for (const [index, piece] of pieces.entries()) {
-    if (isKept(piece)) out += `${isGap ? "…" : ""}${stretches[index] ?? ""}`;
+    if (isKept(piece)) out += `${isGap ? "…" : ""}${segments[index] ?? ""}`;
     isGap = !isKept(piece);
   }
   return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
@@ -201,7 +201,7 @@ export interface Piece {
   readonly frames: readonly Frame[];
 }
 
-export interface SheetRendering {
+export interface PiecesRendering {
   readonly isKept: (piece: number) => boolean;
   /** With the first mark: where the rest is to be found. */
   readonly reference: string;

@@ -2,7 +2,7 @@
 
 import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
-import type { Ledger } from "./mention-weights.ts";
+import type { MentionWeights } from "./mention-weights.ts";
 
 /** Stands for the handle until it is known; tokenizers make at least as much of it as of nearly any other. */
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
@@ -22,7 +22,7 @@ export function noticeFor(room: number, hasArchive: boolean): Notice {
 }
 
 export interface Naming {
-  readonly isSaid: (atom: number) => boolean;
+  readonly isMentioned: (atom: number) => boolean;
   /** Said, but no longer introduced. */
   readonly dangling: readonly number[];
 }
@@ -30,12 +30,12 @@ export interface Naming {
 /** At most so many tokens, roughly. */
 export function digestText(
   { text, tokens }: Notice,
-  ledger: Ledger,
-  { isSaid, dangling }: Naming,
+  mentionWeights: MentionWeights,
+  { isMentioned, dangling }: Naming,
   limit: number,
 ): string {
-  const unsaid = [...ledger.names.keys()].filter((atom) => !isSaid(atom));
-  const names = named(ledger, [...unsaid, ...dangling], limit - tokens);
+  const unmentioned = [...mentionWeights.names.keys()].filter((atom) => !isMentioned(atom));
+  const names = named(mentionWeights, [...unmentioned, ...dangling], limit - tokens);
   return names.length === 0 ? `[${text}]` : `[${text} Also: ${names.join(" ")}]`;
 }
 
@@ -45,7 +45,7 @@ export function withHandle(digest: string, handle: string): string {
 
 /** What weighs most, as much as fits. */
 function named(
-  { names, kinds, weights }: Ledger,
+  { names, kinds, weights }: MentionWeights,
   atoms: readonly number[],
   tokens: number,
 ): readonly string[] {

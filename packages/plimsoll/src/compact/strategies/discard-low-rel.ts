@@ -4,8 +4,8 @@ import type {
   CountTokens,
   Goal,
   Proposal,
-  SeenConversation,
   Strategy,
+  VisibleConversation,
 } from "../../message/strategy.ts";
 import { markTexts } from "../../text/for-models.ts";
 import { type Relevance, unitText } from "../relevance/relevance.ts";
@@ -63,7 +63,7 @@ export function discardLowRel(
 /** Priority 3 first, then 2; what has priority 1 only when there is nothing else, and only as far as the limit demands. */
 function unitsToTake(
   { discard_percent = 0.3 }: DiscardLowRelSettings,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   goal: Goal,
   scores: readonly number[],
 ): ReadonlySet<number> {
@@ -86,7 +86,7 @@ function unitsToTake(
 }
 
 function similarityOfRest(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
 ): number {
   const isGone = (message: number): boolean =>
@@ -106,7 +106,7 @@ interface Writing {
 }
 
 function placeholders(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   detail: "brief" | "linked",
   { count, room }: Writing,
@@ -136,7 +136,7 @@ function placeholders(
 }
 
 function summarised(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   { count, room }: Writing,
 ): readonly Proposal[] {

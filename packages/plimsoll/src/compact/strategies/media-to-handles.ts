@@ -1,7 +1,7 @@
 /** Images and documents to handles, the oldest first: where a provider limits their number or the size of a request. */
 
 import { countMedia, type Part } from "../../message/message.ts";
-import type { Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { mediaTexts } from "../../text/for-models.ts";
 
 interface Place {
@@ -51,7 +51,7 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
 }
 
 /** In order; what the newest unit shows is what the model is asked about now, and stays. */
-function placesOf({ messages, units }: SeenConversation): readonly Place[] {
+function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
   const newest = units.at(-1)?.first ?? messages.length;
   return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>
     isPinned

@@ -114,7 +114,7 @@ const status = z.object({
 const own = ownToolsBeside(new Set());
 const definitions = new Map(own.definitions.map((definition) => [definition.name, definition]));
 
-function told(tool: OwnToolName): Pick<McpTool, "name" | "description" | "parameters"> {
+function definitionOf(tool: OwnToolName): Pick<McpTool, "name" | "description" | "parameters"> {
   const { description = "", parameters } = definitions.get(tool) ?? { parameters: {} };
   return { name: tool, description, parameters: withSession(parameters) };
 }
@@ -131,7 +131,7 @@ function withSession(parameters: JsonObject): JsonObject {
 /** Always in this order: a list that changes costs its reader the cache. */
 export const mcpTools: readonly McpTool[] = [
   {
-    ...told("read_result"),
+    ...definitionOf("read_result"),
     title: "Read what left the window",
     output: answerText,
     annotations: reads,
@@ -146,7 +146,7 @@ export const mcpTools: readonly McpTool[] = [
     },
   },
   {
-    ...told("recall"),
+    ...definitionOf("recall"),
     title: "Search what was said",
     output: answerText,
     annotations: reads,
@@ -156,7 +156,7 @@ export const mcpTools: readonly McpTool[] = [
     },
   },
   {
-    ...told("compact_context"),
+    ...definitionOf("compact_context"),
     title: "Make room in the window",
     output: compacted,
     annotations: { ...reads, readOnlyHint: false, idempotentHint: false },

@@ -10,7 +10,7 @@ import {
   maxAnswerBytes,
 } from "../../wire/format/answer-reader.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
-import { bytesInFlight } from "../http/held-bytes.ts";
+import { bytesInFlight } from "../http/buffered-bytes.ts";
 import { encodingOf, plain, unpackPieces } from "../http/unpack.ts";
 import { type Ending, isStream, type Watch } from "./relay.ts";
 
@@ -73,16 +73,16 @@ async function unpackInto(
   pieces: readonly Uint8Array[],
   encoding: string,
 ): Promise<boolean> {
-  const held = bytesInFlight.hold();
+  const buffered = bytesInFlight.startBuffer();
   try {
-    const bound = { maxBytes: maxAnswerBytes, held };
+    const bound = { maxBytes: maxAnswerBytes, buffered };
     for await (const piece of unpackPieces(Buffer.concat(pieces), encoding, bound))
       reader.push(piece);
     return true;
   } catch {
     return false;
   } finally {
-    held.release();
+    buffered.release();
   }
 }
 

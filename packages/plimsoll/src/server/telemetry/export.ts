@@ -95,11 +95,11 @@ const longestReason = 300;
 const maxSentences = 5;
 
 function sayOnce(warn: (message: string) => void): DiagLogger {
-  const said = new Set<string>();
+  const printed = new Set<string>();
   const say = (what: string, message: string): void => {
     const sentence = `${what}: ${reasonIn(message)} (not said again)`;
-    if (said.has(sentence) || said.size >= maxSentences) return;
-    said.add(sentence);
+    if (printed.has(sentence) || printed.size >= maxSentences) return;
+    printed.add(sentence);
     warn(sentence);
   };
   const quiet = (): void => undefined;
@@ -114,7 +114,7 @@ function sayOnce(warn: (message: string) => void): DiagLogger {
 
 /** The SDK tells errors as JSON of all that they have: what they say is enough. */
 function reasonIn(message: string): string {
-  const told = /"message":"((?:[^"\\]|\\.)+)"/.exec(message)?.[1];
+  const quoted = /"message":"((?:[^"\\]|\\.)+)"/.exec(message)?.[1];
   const code = /"code":"(\w+)"/.exec(message)?.[1];
-  return (told ?? code ?? message).slice(0, longestReason);
+  return (quoted ?? code ?? message).slice(0, longestReason);
 }

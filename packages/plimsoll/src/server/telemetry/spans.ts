@@ -74,10 +74,10 @@ export function recordSpans(
     const gathered = withEvent(running.get(turn) ?? nothing, event);
     if (gathered !== undefined) running.set(turn, gathered);
   };
-  const tell = (event: TurnEndEvent, said: Attributes): void => {
+  const recordTurn = (event: TurnEndEvent, messageAttributes: Attributes): void => {
     const gathered = running.get(event.turn) ?? nothing;
     running.delete(event.turn);
-    const attributes = { ...turnAttributes(event, upstreams), ...said };
+    const attributes = { ...turnAttributes(event, upstreams), ...messageAttributes };
     const place = { context: turnSpan(tracer, event, { gathered, attributes }), gathered };
     for (const call of gathered.calls) callSpan(tracer, call, place);
     for (const compaction of gathered.compactions) compactionSpan(tracer, compaction, place);
@@ -85,11 +85,11 @@ export function recordSpans(
   };
   const endTurn = (event: TurnEndEvent): void => {
     if (content === undefined || reading.size >= maxReading) {
-      tell(event, {});
+      recordTurn(event, {});
       return;
     }
     const read: Promise<void> = content(event, running.get(event.turn)?.newMessages ?? 0)
-      .then((said) => tell(event, said))
+      .then((messageAttributes) => recordTurn(event, messageAttributes))
       .finally(() => reading.delete(read));
     reading.add(read);
   };

@@ -2,7 +2,7 @@
 
 import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
-import { guardOf, judged } from "../draft/projection.ts";
+import { assessView, guardOf } from "../draft/projection.ts";
 import { viewOf } from "../log/path.ts";
 import { compactTurn } from "./compact-turn.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
@@ -23,8 +23,8 @@ export async function compactAsAsked(
 ): Promise<CompactedAsAsked> {
   const { log } = draft;
   const known = new Set(log.edits.map(({ seq }) => seq));
-  const shownBefore = shownMessages(draft);
-  const after = await compactedByWish(world, draft);
+  const visibleBefore = visibleMessageCount(draft);
+  const after = await compactedOnRequest(world, draft);
   const made = log.edits.filter(({ seq }) => !known.has(seq));
   // What does not help is not sent.
   const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
@@ -36,26 +36,30 @@ export async function compactAsAsked(
   const text = answerTexts.compacted({
     tokensBefore: before.tokensAfter,
     tokensAfter: after.tokensAfter,
-    messagesBefore: shownBefore,
-    messagesAfter: shownMessages(draft),
+    messagesBefore: visibleBefore,
+    messagesAfter: visibleMessageCount(draft),
     strategies: [...new Set(made.map(({ strategy }) => strategy))],
   });
   return { fitted: after, text };
 }
 
-async function compactedByWish(world: FitWorld, draft: Draft): Promise<Fitted> {
+async function compactedOnRequest(world: FitWorld, draft: Draft): Promise<Fitted> {
   const { log, branch, path } = draft;
   const start = await sizeView(world.facts, draft, viewOf(log, branch, path));
   const guard = guardOf(world, draft);
   return compactTurn(world, draft, start, {
     guard,
-    before: judged(world, draft, start, guard),
+    before: assessView(world, draft, start, guard),
     isOverMedia: false,
     mostTokens: Math.floor(start.measured.total * mostShare),
   });
 }
 
-function shownMessages({ log, branch, path }: Pick<Draft, "log" | "branch" | "path">): number {
+function visibleMessageCount({
+  log,
+  branch,
+  path,
+}: Pick<Draft, "log" | "branch" | "path">): number {
   const { gaps } = viewOf(log, branch, path);
   return gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
 }

@@ -3,7 +3,7 @@
 import { alarmOf } from "../../compact/content/cut/signals.ts";
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
-import { judgeSummary } from "../../compact/summary/survival.ts";
+import { checkSummaryFacts } from "../../compact/summary/survival.ts";
 import type { Message } from "../../message/message.ts";
 import {
   chooseMode,
@@ -77,7 +77,7 @@ function asking(
     const made = await summariser.summarise({ source, maxTokens, signal });
     if (made.kind === "failed") return undefined;
     const evidence = readEvidence([{ message: resultOf(chunk), number }]);
-    const verdict = judgeSummary({ summary: made.text, evidence, source, count, maxTokens });
+    const verdict = checkSummaryFacts({ summary: made.text, evidence, source, count, maxTokens });
     if (verdict.kind === "passes") return made.text;
     return verdict.kind === "patched" ? verdict.summary : undefined;
   };

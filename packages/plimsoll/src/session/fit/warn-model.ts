@@ -8,7 +8,7 @@ import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
-import { type MadeEdits, makeEdits, makingOn } from "./edits-from-proposals.ts";
+import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 
 /** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */
 export async function addNote(
@@ -38,12 +38,12 @@ function noteEdits(
   start: Sized,
   filled: number,
 ): Promise<MadeEdits> {
-  const making = makingOn(draft, {
+  const making = editMakingFor(draft, {
     view: start.view,
-    seen: [draft.path.length - 1],
+    pathIndexes: [draft.path.length - 1],
     sign,
     strategy: warning,
-    wordings: new Map(),
+    clientSpellings: new Map(),
     hasArchive: true,
   });
   const text = fillingNote(Math.floor(filled * 100), compactTool(draft, start));

@@ -119,7 +119,7 @@ export async function learnReplaced(
     (index) => !replaced.has(replacedKey(place, index)),
   );
   for (const some of stepsOf(unknown)) {
-    const learned = await facts.learn(place.wire, await seenBodies(store, place, some), ruler);
+    const learned = await facts.learn(place.wire, await visibleBodies(store, place, some), ruler);
     for (const [at, index] of some.entries())
       replaced.set(replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
   }
@@ -132,7 +132,7 @@ function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "las
 }
 
 /** Messages, by their indexes, with what edits have put in place of their parts. */
-async function seenBodies(
+async function visibleBodies(
   store: Pick<Store, "bodies">,
   { session, wire, nodes, view }: Pick<Place, "session" | "wire" | "nodes" | "view">,
   indexes: readonly number[],

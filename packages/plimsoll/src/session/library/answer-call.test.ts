@@ -21,7 +21,7 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
   const left = { remaining };
   const unsaved: unknown[] = [];
   const budget = {
-    face: left,
+    publicApi: left,
     answerRoom: remaining,
     weigh: ({ parts }: { parts: readonly { content: readonly { text: string }[] }[] }) =>
       parts[0]?.content[0]?.text.length ?? 0,

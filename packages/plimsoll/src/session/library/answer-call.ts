@@ -9,7 +9,7 @@ import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { TurnContext } from "../turn/context.ts";
-import { contentOf, isShownIn, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
+import { contentOf, inViewOf, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 import { resultMessage } from "./tool-output.ts";
 
@@ -46,7 +46,7 @@ export async function answerCall(
         session,
         scope: scopeOf(context.config, draft),
         roomTokens: budget.answerRoom,
-        isShown: isShownIn(draft),
+        isInView: inViewOf(draft),
         compact: () => compactText(turn),
         findTools: turn.findTools,
         nameOf: offer.own.nameOf,
@@ -61,7 +61,7 @@ export async function answerCall(
 function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
   const { offer, call } = asked;
   const whole = messageFor(asked, answer);
-  const isRoomy = answer.isError || budget.weigh(whole) <= budget.face.remaining;
+  const isRoomy = answer.isError || budget.weigh(whole) <= budget.publicApi.remaining;
   const given = isRoomy ? answer : noRoom(offer);
   const message = isRoomy ? whole : messageFor(asked, given);
   const tokens = budget.weigh(message);

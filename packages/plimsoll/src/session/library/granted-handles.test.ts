@@ -28,7 +28,7 @@ interface Setting {
   readonly window?: number;
   readonly defaults?: Defaults;
   readonly tools?: readonly ToolDefinition[];
-  readonly said?: string;
+  readonly sentMessages?: string;
 }
 
 interface Shown {
@@ -42,7 +42,7 @@ interface Shown {
 
 /** One call of `fetch`, and what the next request shows of its result. */
 async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
-  const { window = 60_000, said = "Go.", tools = [fetchTool] } = setting;
+  const { window = 60_000, sentMessages = "Go.", tools = [fetchTool] } = setting;
   const model = {
     contextWindow: window,
     maxOutputTokens: 500,
@@ -54,7 +54,7 @@ async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
   const plimsoll = await openEngine({ store: "memory", config: { providers, defaults } });
   open.push(plimsoll);
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: said });
+  await session.append({ role: "user", content: sentMessages });
   await session.prepare({ target, tools });
   const call = { kind: "tool-call", id: "toolu_1", name: "fetch", input: "{}" } as const;
   await session.append({ role: "assistant", parts: [call] });
@@ -130,9 +130,9 @@ describe("what stands behind it", () => {
   });
 
   test("is nothing where there is no room: it was not granted", async () => {
-    const said = prose(diceOf(1), 6_520);
+    const sentMessages = prose(diceOf(1), 6_520);
     const defaults = { tool_output_mode: "truncate" } as const;
-    const { text, tokens, limit } = await shownOf(log, { window: 8_000, said, defaults });
+    const { text, tokens, limit } = await shownOf(log, { window: 8_000, sentMessages, defaults });
     expect(text).toMatch(/^\[Plimsoll: result of fetch, [^\n]*it begins: "step 0:[^\n]*\]$/);
     expect(tokens).toBeLessThanOrEqual(limit);
   });

@@ -39,7 +39,7 @@ export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked
 }
 
 /** Whether a message of a request is, word for word, one that is in the log. */
-export function saysSame(
+export function hasSameWords(
   log: SessionLog,
   { seq, identity, hash }: NodeRecord,
   message: LogMessage | undefined,

@@ -6,7 +6,7 @@
 import type { Edit, NewEdit } from "../../message/edit.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
 import { packBody } from "../../store/body.ts";
-import type { ArchiveRecord, Wording, Write } from "../../store/store.ts";
+import type { ArchiveRecord, ClientSpelling, Write } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 import type { LogSaver, Saved } from "./save.ts";
 
@@ -16,7 +16,7 @@ export interface EditStore {
 
 export interface StoredWith {
   readonly archive?: readonly ArchiveRecord[];
-  readonly wordings?: readonly Wording[];
+  readonly clientSpellings?: readonly ClientSpelling[];
   readonly event?: PlimsollEvent;
 }
 
@@ -50,7 +50,7 @@ export async function commitEdits(
   others: StoredWith = {},
 ): Promise<Saved> {
   const { id: session, tenant } = log.record;
-  const wordings = (others.wordings ?? []).map(
+  const clientSpellings = (others.clientSpellings ?? []).map(
     async ({ seq, hash, bytes }): Promise<Write> => ({
       kind: "wording",
       session,
@@ -61,7 +61,7 @@ export async function commitEdits(
     }),
   );
   const writes: readonly Write[] = [
-    ...(await Promise.all(wordings)),
+    ...(await Promise.all(clientSpellings)),
     ...(others.archive ?? []).map((entry): Write => ({ kind: "archive", entry })),
     ...edits.map((edit): Write => ({ kind: "edit", session, edit })),
     ...(others.event === undefined

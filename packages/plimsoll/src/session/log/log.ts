@@ -442,7 +442,7 @@ export function appendNode(
   const known = log.nodes.get(log.seqByChain.get(added.link.chain) ?? -1);
   if (known !== undefined) return { node: known, isNew: false };
   const { message, link } = added;
-  const isSaid = added.source !== "inner" && !link.isLeading && message.essence !== null;
+  const isConversation = added.source !== "inner" && !link.isLeading && message.essence !== null;
   const node: NodeRecord = {
     seq: log.nextSeq,
     parent: added.parent,
@@ -450,7 +450,7 @@ export function appendNode(
     source: added.source,
     turn: added.turn,
     branch: added.branch,
-    ...(isSaid ? { talk: link.talk } : {}),
+    ...(isConversation ? { talk: link.talk } : {}),
     identity: message.identity,
     chain: link.chain,
     ...(link.looseChain === link.chain ? {} : { looseChain: link.looseChain }),

@@ -249,8 +249,8 @@ describe.each([
     const all = await own.answer(asker, { kind: "recall", query });
     expect(all.text).toContain(`#${long.length} user\nThe password`);
     expect(all.text).not.toContain(`#${inner} `);
-    const isShown = (number: number): boolean => number === long.length;
-    const rest = await own.answer({ ...asker, isShown }, { kind: "recall", query });
+    const isInView = (number: number): boolean => number === long.length;
+    const rest = await own.answer({ ...asker, isInView }, { kind: "recall", query });
     expect(rest.text).not.toContain("heron-42");
     expect(rest).toEqual({
       text: "No earlier message matches. Ask with other words, or with names and paths as they were written.",
@@ -274,8 +274,11 @@ describe.each([
 
   test("never gives what is shown, also when it stands beside what is found", async () => {
     const { own } = await setting(long, how);
-    const isShown = (number: number): boolean => number !== long.length;
-    const { text } = await own.answer({ ...asker, isShown }, { kind: "recall", query: "password" });
+    const isInView = (number: number): boolean => number !== long.length;
+    const { text } = await own.answer(
+      { ...asker, isInView },
+      { kind: "recall", query: "password" },
+    );
     expect(text.match(/^#\d+/gm)).toEqual([`#${long.length}`]);
   });
 

@@ -18,7 +18,7 @@ export interface Asker extends Owner {
   /** What the answer may cost. */
   readonly roomTokens: number;
   /** Messages that the model sees whole anyway: a search leaves them out. */
-  readonly isShown?: (seq: number) => boolean;
+  readonly isInView?: (seq: number) => boolean;
   /** What compact_context does here. Absent: it cannot be done here, and the answer says so. */
   readonly compact?: () => Promise<string>;
   /** What tool_search does here. Absent: no tools are held back here. */
@@ -52,7 +52,7 @@ export interface OwnAnswers {
 }
 
 export interface OwnWorld {
-  readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "wordings">;
+  readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: SearchWorld["vectors"];
   /** Exact for texts up to `countedChars`. */
   readonly count: (text: string) => number;
@@ -152,7 +152,7 @@ async function recall(
   const outcome = await searcher.search(session, call.query, {
     budgetTokens: budget - headTokens,
     scope: asker.scope,
-    ...(asker.isShown === undefined ? {} : { isLeftOut: asker.isShown }),
+    ...(asker.isInView === undefined ? {} : { isLeftOut: asker.isInView }),
   });
   if (outcome.kind !== "found") return failed(noSearch[outcome.kind]);
   const { passages, since } = outcome;

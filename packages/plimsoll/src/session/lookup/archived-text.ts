@@ -26,7 +26,7 @@ export type ArchivedText =
   | { readonly kind: "other"; readonly what: string }
   | { readonly kind: "absent" };
 
-type Bodies = Pick<Store, "bodies" | "wordings">;
+type Bodies = Pick<Store, "bodies" | "clientSpellings">;
 
 /** All that is made readable of one handle; the rest can be read by number. */
 const readableBytesMax = 64 * 1024 * 1024;
@@ -85,11 +85,11 @@ async function bodiesOf(
   { store, session }: Where,
   seqs: readonly number[],
 ): Promise<ReadonlyMap<number, Uint8Array>> {
-  const [bodies, wordings] = [
+  const [bodies, clientSpellings] = [
     await store.bodies(session, seqs),
-    await store.wordings(session, seqs),
+    await store.clientSpellings(session, seqs),
   ];
-  return wordings.size === 0 ? bodies : new Map([...bodies, ...wordings]);
+  return clientSpellings.size === 0 ? bodies : new Map([...bodies, ...clientSpellings]);
 }
 
 /** Names for the results in a message, from the calls shortly before it: the nearest message first. */

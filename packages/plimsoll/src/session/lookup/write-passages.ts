@@ -24,10 +24,10 @@ export function passagesText(
   { read, budget, count, since }: Writing,
 ): string | undefined {
   for (let most = passages.length; most > 0; most--) {
-    const shown = passages.slice(0, most);
-    const number = shown[0]?.number ?? 0;
-    const head = passagesHead({ count: shown.length, readResult: read, number, since });
-    const text = [head, ...shown.map(entryOf)].join("\n\n");
+    const entriesShown = passages.slice(0, most);
+    const number = entriesShown[0]?.number ?? 0;
+    const head = passagesHead({ count: entriesShown.length, readResult: read, number, since });
+    const text = [head, ...entriesShown.map(entryOf)].join("\n\n");
     if (count(text) <= budget) return text;
   }
   return undefined;

@@ -73,15 +73,15 @@ export function createTargets(
   const resolve: Targets["resolve"] = (provider, wire, request) => {
     const { model, maxOutputTokens, facts = "", tenant = "" } = request;
     const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
-    const found = known.get(name) ?? known.set(name, resolveAnew(provider, wire, request));
-    const { window: said, distrustedUntil = 0 } = memories.of(learnedKey(found));
+    const found = known.get(name) ?? known.set(name, resolveUncached(provider, wire, request));
+    const { window: named, distrustedUntil = 0 } = memories.of(learnedKey(found));
     const isDistrusted = isBefore(distrustedUntil, believedForMs.distrust);
     const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
-    const isBelieved = said !== undefined && isBefore(said.until, believedForMs.window);
-    return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
+    const isBelieved = named !== undefined && isBefore(named.until, believedForMs.window);
+    return narrowed(trusted, isBelieved ? named.tokens : undefined, "named");
   };
 
-  const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
+  const resolveUncached: Targets["resolve"] = (provider, wire, request) => {
     const { model, tenant = "" } = request;
     const settings = config.providers?.[provider];
     const facts = findModel(settings?.wire ?? provider, request.facts ?? model);

@@ -22,7 +22,7 @@ export interface ModelSettings {
   readonly apiKeyEnv: string;
 }
 
-export interface ModelRim {
+export interface ModelOutside {
   readonly fetch?: typeof globalThis.fetch;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -37,12 +37,12 @@ const maxBytes = 4_000_000;
 /** Asks once: no second attempt, no redirect followed. Contract: rejects for everything that is no answer in the server's form. */
 export async function askModel(
   settings: ModelSettings,
-  rim: ModelRim,
+  outside: ModelOutside,
   question: Question,
 ): Promise<OneAnswer> {
-  const key = rim.env[settings.apiKeyEnv]?.trim() || undefined;
+  const key = outside.env[settings.apiKeyEnv]?.trim() || undefined;
   try {
-    const response = await send(settings, rim, key, question);
+    const response = await send(settings, outside, key, question);
     return await read(settings.provider, response);
   } catch (error) {
     if (question.signal.aborted) throw error;
@@ -52,7 +52,7 @@ export async function askModel(
 
 function send(
   { provider, model, baseUrl, apiKeyEnv }: ModelSettings,
-  rim: ModelRim,
+  outside: ModelOutside,
   key: string | undefined,
   { signal, ...question }: Question,
 ): Promise<Response> {
@@ -66,7 +66,7 @@ function send(
       "CONFIG_INVALID",
       `The summariser's baseUrl must not hold a user name or a password: put the key in ${apiKeyEnv}.`,
     );
-  return (rim.fetch ?? fetch)(url, {
+  return (outside.fetch ?? fetch)(url, {
     method: "POST",
     headers: questionHeaders(provider, key),
     body: questionBody(provider, { ...question, model }),

@@ -6,7 +6,7 @@ import type { Usage } from "../../message/message.ts";
 import type { OneAnswer } from "../../wire/one-question.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 import { createAllowance, type Prices, type Tokens } from "./allowance.ts";
-import { askModel, type ModelRim, type ModelSettings } from "./ask-model.ts";
+import { askModel, type ModelOutside, type ModelSettings } from "./ask-model.ts";
 
 export interface SummariserSettings extends ModelSettings, Prices {
   /** Of one summary; 1,000. */
@@ -19,7 +19,7 @@ export interface SummariserSettings extends ModelSettings, Prices {
   readonly maxCallsPerHour?: number;
 }
 
-export interface SummariserRim extends ModelRim {
+export interface SummariserOutside extends ModelOutside {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -51,10 +51,13 @@ const maxCharsPerToken = 16;
 /** Errors of a provider can repeat what was sent to it. */
 const maxReasonChars = 300;
 
-export function createSummariser(settings: SummariserSettings, rim: SummariserRim): Summariser {
+export function createSummariser(
+  settings: SummariserSettings,
+  outside: SummariserOutside,
+): Summariser {
   const allowance = createAllowance(
     { ...settings, maxCallsPerHour: settings.maxCallsPerHour ?? defaults.maxCallsPerHour },
-    rim.now,
+    outside.now,
   );
   return {
     spentUsdToday: allowance.spentUsdToday,
@@ -68,7 +71,7 @@ export function createSummariser(settings: SummariserSettings, rim: SummariserRi
         const leave = allowance.ask({ inputTokens, outputTokens: maxTokens });
         if (leave.kind === "refused") return { kind: "failed", reason: leave.reason };
         const ask = (signal: AbortSignal): Promise<OneAnswer> =>
-          askModel(settings, rim, { ...prompt, maxTokens, signal });
+          askModel(settings, outside, { ...prompt, maxTokens, signal });
         const answer = await withinTime(ask, task.signal, settings.timeoutMs ?? defaults.timeoutMs);
         const used = tokensOf(answer.usage);
         leave.settle(used);

@@ -8,7 +8,7 @@ import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { openEngine } from "../../engine.ts";
 import { type Message, messageText } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
 import type { ToThread } from "../../workers/thread.ts";
@@ -53,7 +53,7 @@ const large: Readonly<Record<string, string>> = {
   ).join("\n"),
 };
 
-function talkWith(text: string): SeenConversation {
+function talkWith(text: string): VisibleConversation {
   return seenFrom([
     user("Mend src/load.ts."),
     agent("I look."),
@@ -63,7 +63,7 @@ function talkWith(text: string): SeenConversation {
   ]);
 }
 
-function goalOf({ tokens }: SeenConversation, share = 0.3): Goal {
+function goalOf({ tokens }: VisibleConversation, share = 0.3): Goal {
   const wanted = Math.floor(tokens * share);
   return { limitTokens: wanted, tokens: wanted, floorTokens: Math.floor(wanted * 0.86) };
 }
@@ -95,7 +95,7 @@ test.each(Object.entries(large))(
 test("a long conversation is excerpted in the thread, and messages are weighed here", async () => {
   const whole = seenFrom(simulateConversation({ seed: 7, tokens: 40_000 }));
   let weighed = 0;
-  const conversation: SeenConversation = {
+  const conversation: VisibleConversation = {
     ...whole,
     weigh: (messages) => {
       weighed += messages.length;
@@ -140,7 +140,7 @@ test("what is closed meanwhile is not made here instead", async () => {
   const begun = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   let weighed = 0;
-  const slow: SeenConversation = {
+  const slow: VisibleConversation = {
     ...conversation,
     weigh: async (messages) => {
       weighed++;
@@ -182,8 +182,8 @@ test("a receipt of a long conversation is made in the thread, and is the same to
   }));
   const work = {
     before: messages.map(({ message, number }) => ({ message, number })),
-    seenBefore: seen,
-    shown: seen.slice(-20),
+    visibleBefore: seen,
+    visibleAfter: seen.slice(-20),
     figures: {
       tokensBefore: 9,
       tokensAfter: 3,
@@ -207,7 +207,7 @@ test("a large body is judged in the thread, by the same rules", async () => {
     originalText: JSON.stringify(original),
   } as const;
   const found = await threads().validate(texts);
-  expect(sent).toEqual(["judge"]);
+  expect(sent).toEqual(["validate"]);
   expect(found).toEqual(newViolations({ ...texts, body, original }));
   expect(found.length).toBeGreaterThan(0);
 });

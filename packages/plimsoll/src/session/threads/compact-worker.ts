@@ -6,28 +6,28 @@ import { type MadeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts"
 import { errorMessage } from "../../message/error.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
-import { parseJudged } from "../../wire/validate/rules/rule.ts";
-import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
+import type { Goal, VisibleConversation } from "../../message/strategy.ts";
+import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
+import { type Finding, newViolations, type RuleTexts } from "../../wire/validate/validate.ts";
 import { type AskBack, takeJobs } from "./take-jobs.ts";
 
 export type CompactJob =
   | {
       readonly kind: "excerpt";
-      readonly conversation: Omit<SeenConversation, "weigh">;
+      readonly conversation: Omit<VisibleConversation, "weigh">;
       readonly goal: Goal;
     }
   | { readonly kind: "receipt"; readonly work: ReceiptWork }
-  | { readonly kind: "judge"; readonly judged: JudgedTexts };
+  | { readonly kind: "validate"; readonly input: RuleTexts };
 
 export type CompactAnswer =
   | { readonly kind: "excerpt"; readonly made: MadeExcerpt | undefined }
   | { readonly kind: "receipt"; readonly receipt: Receipt }
-  | { readonly kind: "judge"; readonly findings: readonly Finding[] }
+  | { readonly kind: "validate"; readonly findings: readonly Finding[] }
   | { readonly kind: "threw"; readonly reason: string };
 
 /** Messages are weighed where everything else is: with the same tokenizer, and what it remembers. */
-type Weigh = SeenConversation["weigh"];
+type Weigh = VisibleConversation["weigh"];
 
 function weighThere(askBack: AskBack): Weigh {
   return async (messages: readonly Message[]) => {
@@ -40,8 +40,8 @@ function weighThere(askBack: AskBack): Weigh {
 async function answerTo(job: CompactJob, askBack: AskBack): Promise<CompactAnswer> {
   try {
     if (job.kind === "receipt") return { kind: "receipt", receipt: receiptFrom(job.work) };
-    if (job.kind === "judge")
-      return { kind: "judge", findings: newViolations(parseJudged(job.judged)) };
+    if (job.kind === "validate")
+      return { kind: "validate", findings: newViolations(parseRuleInput(job.input)) };
     const conversation = { ...job.conversation, weigh: weighThere(askBack) };
     return { kind: "excerpt", made: await makeExcerpt(conversation, job.goal) };
   } catch (error) {

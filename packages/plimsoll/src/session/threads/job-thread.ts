@@ -49,9 +49,9 @@ export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
   const work = async (makeJob: MakeJob, onQuestion?: OnQuestion): Promise<JobOutcome<A>> => {
     if (isClosed) return { kind: "closed" };
     const limit = startLimit<A>(options.timeoutMs);
-    const onNews: Asking<JobNews>["onNews"] = (news, tell) => {
+    const onNews: Asking<JobNews>["onNews"] = (news, sendAnswer) => {
       if (news.kind === "begun") limit.begin();
-      else void answerTo(onQuestion, news.asked).then((value) => tell(news.number, value));
+      else void answerTo(onQuestion, news.asked).then((value) => sendAnswer(news.number, value));
     };
     try {
       const { job, transfer = [] } = makeJob();

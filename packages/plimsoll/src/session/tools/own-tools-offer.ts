@@ -13,7 +13,7 @@ import { type BodySlices, parseJson, type Slice } from "../../wire/format/slices
 import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import type { Head } from "../measure/preamble.ts";
+import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import { type Catalogue, catalogueOf, type ListedTool, type ToolList } from "./catalogue.ts";
 
@@ -53,7 +53,7 @@ export function askedTools(
     slices,
     head,
     target,
-  }: { readonly slices: BodySlices; readonly head: Head; readonly target: Target },
+  }: { readonly slices: BodySlices; readonly head: Preamble; readonly target: Target },
 ): AskedTools {
   const holder = messages[within?.message ?? -1];
   if (within === undefined || holder === undefined)
@@ -216,11 +216,11 @@ export function worthItsRoom(
 
 /** The request's list of tools, and what all of it takes. */
 export interface MeasuredTools {
-  readonly tools: ShownTools;
+  readonly tools: VisibleTools;
   readonly count: Count;
 }
 
-const clientsOwn: ShownTools = { elements: [], isWhole: false };
+const clientsOwn: VisibleTools = { elements: [], isWhole: false };
 
 /** As the view tells them. */
 export async function toolsOf(
@@ -259,7 +259,7 @@ export function withTools(measured: Measurement, tools: Count): Measurement {
 }
 
 /** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
-export interface ShownTools {
+export interface VisibleTools {
   readonly elements: readonly Uint8Array[];
   readonly isWhole: boolean;
 }

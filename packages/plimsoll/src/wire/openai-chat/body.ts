@@ -25,7 +25,7 @@ export const chatBody: WireBody = {
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: new Map([["tool_choice", "none"]]),
-  nothingHeld: new Map(),
+  withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [],
   modelByHeaders: () => undefined,

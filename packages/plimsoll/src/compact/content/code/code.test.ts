@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../../test/harness/effort.ts";
-import { compressContent, type Wish } from "../content.ts";
+import { type CutOptions, compressContent } from "../content.ts";
 import { stripNumbers } from "./numbered-lines.ts";
 import { cleannessOf, parseCode } from "./parse.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 
-function compressCode(text: string, path: string, wish: Partial<Wish> = {}): string {
-  return compressContent(text, { ratio: 0.5, count, path, ...wish })?.text ?? text;
+function compressCode(text: string, path: string, options: Partial<CutOptions> = {}): string {
+  return compressContent(text, { ratio: 0.5, count, path, ...options })?.text ?? text;
 }
 
 function isClean(grammar: string, text: string): boolean {

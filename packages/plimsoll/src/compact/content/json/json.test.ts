@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { tries } from "../../../../test/harness/effort.ts";
-import { compressContent, type Wish } from "../content.ts";
+import { type CutOptions, compressContent } from "../content.ts";
 import { cutJsonString } from "./cut-string.ts";
 import { readJson, readJsonLines } from "./tree.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 
-function compressJson(text: string, wish: Partial<Wish> = {}): string {
-  return compressContent(text, { ratio: 0.4, count, ...wish })?.text ?? text;
+function compressJson(text: string, options: Partial<CutOptions> = {}): string {
+  return compressContent(text, { ratio: 0.4, count, ...options })?.text ?? text;
 }
 
 function users(many: number, change: (id: number) => object = () => ({})): readonly object[] {

@@ -1,7 +1,7 @@
 /** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
 
 import { grouped } from "../../../text/digits.ts";
-import type { CompressInner, Wish } from "../cut/compressor.ts";
+import type { CompressInner, CutOptions } from "../cut/compressor.ts";
 import { outlierScores } from "../cut/outliers.ts";
 import { alarmOf } from "../cut/signals.ts";
 import { cutJsonString } from "./cut-string.ts";
@@ -18,7 +18,7 @@ export interface Limits {
 
 export interface Writing {
   readonly limits: Limits;
-  readonly wish: Wish;
+  readonly options: CutOptions;
   readonly inner: CompressInner;
   readonly memory: Memory;
 }
@@ -101,10 +101,10 @@ function writeString(node: JsonNode, context: Context): string {
 }
 
 function writeText(raw: string, name: string, ratio: number, context: Context): string {
-  const { wish, inner, memory } = context;
+  const { options, inner, memory } = context;
   const known = memory.texts.get(name);
   if (known !== undefined) return known;
-  const shorter = inner(String(JSON.parse(raw)), { ...wish, ratio });
+  const shorter = inner(String(JSON.parse(raw)), { ...options, ratio });
   const written = shorter === undefined ? raw : JSON.stringify(shorter);
   memory.texts.set(name, written);
   return written;

@@ -1,7 +1,7 @@
 /** Logs: lines of the same form are folded; what is rare, and what says that something is wrong, stays. */
 
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
 import { alarmOf } from "../cut/signals.ts";
 
@@ -17,7 +17,7 @@ export const logCompressor: Compressor = {
     const looksLike = share(lines, (line) => stamped.test(line) || levelled.test(line));
     return looksLike >= (ending === "log" ? 0.2 : 0.5) || hasFewForms(lines);
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeLog)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
 function share(lines: Sample["lines"], test: (line: string) => boolean): number {
@@ -48,12 +48,12 @@ function formOf(line: string): string {
 const shownTimes = 2;
 const shownAlarms = 8;
 
-function judgeLog(lines: readonly string[]): Judgement {
+function classifyLog(lines: readonly string[]): LineVerdicts {
   const forms = lines.map(formOf);
-  const seen = new Map<string, { count: number; last: number }>();
+  const formCounts = new Map<string, { count: number; last: number }>();
   for (const [index, form] of forms.entries()) {
-    const known = seen.get(form);
-    if (known === undefined) seen.set(form, { count: 1, last: index });
+    const known = formCounts.get(form);
+    if (known === undefined) formCounts.set(form, { count: 1, last: index });
     else {
       known.count++;
       known.last = index;
@@ -64,7 +64,7 @@ function judgeLog(lines: readonly string[]): Judgement {
     const form = forms[index] ?? "";
     const time = (times.get(form) ?? 0) + 1;
     times.set(form, time);
-    const { count = 1, last = index } = seen.get(form) ?? {};
+    const { count = 1, last = index } = formCounts.get(form) ?? {};
     return form === "" ? 0 : scoreOf({ time, count, isLast: index === last, alarm: alarmOf(line) });
   });
   return {
@@ -107,15 +107,15 @@ function withNeighbours(
 /** Says so when nothing is hidden that has no like among what is shown. */
 function foldedMark(forms: readonly string[]): (gap: Gap) => string | undefined {
   let shownBy: Gap["isKept"] | undefined;
-  let shown: ReadonlySet<string> = new Set();
+  let keptForms: ReadonlySet<string> = new Set();
   return ({ first, last, isKept }) => {
     if (shownBy !== isKept) {
-      shown = new Set(forms.filter((_, index) => isKept(index)));
+      keptForms = new Set(forms.filter((_, index) => isKept(index)));
       shownBy = isKept;
     }
     const inside = new Set(forms.slice(first, last + 1).filter((form) => form !== ""));
     const above = forms[first - 1];
     if (inside.size === 1 && above !== undefined && inside.has(above)) return "more like this";
-    return [...inside].every((form) => shown.has(form)) ? "lines like others here" : undefined;
+    return [...inside].every((form) => keptForms.has(form)) ? "lines like others here" : undefined;
   };
 }
