@@ -214,7 +214,7 @@ describe.each(stores)("%s", (_name, where) => {
     expect(last.outcome.kind).toBe("final");
     expect(names(last)).toEqual(["agent__final_report"]);
     expect(JSON.stringify((last.request["messages"] as Json[]).at(-1))).toContain(
-      "do not call more tools, give your final answer",
+      "Do not call more tools; give your final answer",
     );
     expect(session.toolBudget.canExecute("read_file")).toBe(false);
     const report = await anthropic.messages.create(last.request);
