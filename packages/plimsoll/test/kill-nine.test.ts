@@ -30,7 +30,7 @@ import { startUpstream, type Upstream } from "./harness/upstream.ts";
 import { pause, within } from "./harness/waiting.ts";
 
 const SEED = seedOr(9);
-const KILLS_COUNT = effort(5, 40);
+const KILLS_COUNT = effort(8, 40);
 const CONVERSATIONS_COUNT = 8;
 /** A conversation that has grown to this many messages makes room for a new one. */
 const MESSAGES_MAX = 40;
