@@ -1,7 +1,7 @@
 /**
  * Replaces large results that the model has answered with references, each with a handle of its own. Nothing is lost, so this
- * comes before any strategy that has to choose. If it frees more room than it must, the newest results still show their first and
- * last lines.
+ * comes before any strategy that has to choose. If it frees more room than it must, the newest of these results still show their
+ * first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -104,8 +104,8 @@ function resultsIn(
 }
 
 /**
- * Index of the model's last answer; results before it are answered. An answer at the very end may be unfinished, so the results
- * it responds to do not count.
+ * Index of the model's last answer; results before it are answered. An answer at the very end may be unfinished, so it is not
+ * counted, and the results that it responds to stay.
  */
 function answeredBefore(messages: readonly VisibleMessage[]): number {
   const isModel = (visible: VisibleMessage | undefined): boolean =>

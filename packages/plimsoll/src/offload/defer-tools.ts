@@ -1,7 +1,4 @@
-/**
- * Chooses the tools that stay in the list if all of them take too much: MCP tools are deferred first, then skills, built-ins
- * never.
- */
+/** Chooses which tools stay in a list that takes too much: MCP tools are deferred first, then skills, built-ins never. */
 
 import { deferredToolsNote } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
@@ -58,10 +55,7 @@ export function selectTools(
   return { kept: inClientsOrder(tools, kept), loaded: [] };
 }
 
-/**
- * Adds these tools to the list. If they do not fit, tools that were not called for the longest time are deferred, but none of
- * `stays`.
- */
+/** Adds these tools. If they do not fit, the tools unused for the longest time are deferred, but none of `stays`. */
 export function withLoaded(
   tools: readonly WeighedTool[],
   selected: SelectedTools,

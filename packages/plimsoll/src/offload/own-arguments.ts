@@ -1,7 +1,4 @@
-/**
- * Reads the arguments that a model wrote, field by field. Lenient if the meaning is clear; otherwise one sentence says what is
- * wrong.
- */
+/** Reads the arguments that a model wrote, field by field. Lenient if the meaning is clear; otherwise says what is wrong. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
 import { argumentTexts } from "../text/for-models.ts";

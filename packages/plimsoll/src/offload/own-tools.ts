@@ -1,7 +1,4 @@
-/**
- * The tools that Plimsoll answers itself: their definitions, their names next to the client's tools, and the reading of their
- * calls.
- */
+/** The tools that Plimsoll answers itself: their definitions, their names next to the client's, and how calls are read. */
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
@@ -38,10 +35,7 @@ const ownNames: readonly OwnToolName[] = [
 const usual = ownToolsWith("");
 const stepped = ownToolsWith("plimsoll_");
 
-/**
- * The client keeps its names. If one of them is also Plimsoll's, all of Plimsoll's tools get the same prefix: the first that is
- * free.
- */
+/** The client keeps its names. If one of them is Plimsoll's too, all of Plimsoll's tools get the first prefix that is free. */
 export function ownToolsBeside(clientNames: ReadonlySet<string>): OwnTools {
   const isFree = ({ nameOf }: OwnTools): boolean =>
     ownNames.every((tool) => !clientNames.has(nameOf(tool)));

@@ -26,10 +26,7 @@ const toolChars = 64;
 const parsedChars = 4 * 1024 * 1024;
 const shape = { chars: 160, keys: 12, innerKeys: 6, keyChars: 32 };
 
-/**
- * Placeholder until the handle is known. It has the length of a handle and costs one token per character, so it is never too
- * cheap.
- */
+/** Placeholder until the handle is known. It is as long as a handle and costs a token per character, so it is never too cheap. */
 export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 
 /** Contract: one line, whatever the result is. Usually about 110 tokens, and never many more than 200. */
@@ -93,10 +90,7 @@ function harmless(text: string): string {
   return withoutOurMarks(oneSeenLine(text)).trim();
 }
 
-/**
- * Only Plimsoll may write handles, notices and marks, so text of others that looks like them is changed. Never makes the text
- * longer.
- */
+/** Changes text that looks like a handle, notice or mark, because only Plimsoll may write these. Never makes it longer. */
 export function withoutOurMarks(text: string): string {
   return withoutHandles(text)
     .replace(/\[(?=\s*Plimsoll\b)/gi, "(")

@@ -95,9 +95,7 @@ const chunking = { bytes: 32 * 1024, most: 16 };
 /** A model reads at most this many chunks: those with the most outstanding lines. */
 const askedMost = 8;
 
-/**
- * Extracts the important parts of each chunk and joins them. Contract: at most `mostBytes`, as in `truncateText`; never rejects.
- */
+/** Joins the important parts of all chunks. Contract: at most `mostBytes`, as in `truncateText`; never rejects. */
 export async function extractText(text: string, extraction: Extraction): Promise<string> {
   const chunks = chunksOf(text);
   const asked = toAsk(chunks, extraction);

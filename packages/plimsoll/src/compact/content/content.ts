@@ -1,6 +1,6 @@
 /**
- * Shortens old texts of a conversation according to their kind. The archive keeps the whole text, so the short version has to say
- * truthfully what was there.
+ * Shortens old texts of a conversation according to their kind. The archive keeps the whole text, so the short version only has
+ * to say, truthfully, what was there.
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
@@ -193,10 +193,7 @@ const pageStart = /^\s*<(?:!doctype|html|head|body|\?xml|div|p|table|ul|svg)\b/i
 const maxTagLines = 12;
 const maxTagLineChars = 400;
 
-/**
- * Separates lines of tags that agents put around outputs, such as `<returncode>0</returncode>` and `<output>`, from the output
- * itself.
- */
+/** Separates an output from the tags that agents put around it, such as `<returncode>0</returncode>` and `<output>`. */
 function sectionsOf(text: string): readonly Section[] {
   const one: readonly Section[] = [{ kind: "body", text }];
   if (!text.startsWith("<") || pageStart.test(text.slice(0, 200))) return one;

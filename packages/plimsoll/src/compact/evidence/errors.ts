@@ -48,10 +48,7 @@ function errorIn(line: string): string | undefined {
   return start.includes('"error"') ? fragment.exec(start)?.[0] : undefined;
 }
 
-/**
- * Addresses, times, durations and plain numbers, which differ each time the same error occurs. Codes, names and line numbers do
- * not.
- */
+/** Addresses, times, durations and plain numbers differ each time the same error occurs. Codes, names and line numbers do not. */
 const fleeting =
   /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 

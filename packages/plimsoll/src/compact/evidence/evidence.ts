@@ -98,9 +98,7 @@ export function noteWeightOf(kind: Note["kind"], recency: number): number {
   return noteWeight[kind] * (0.4 + 0.6 * recency);
 }
 
-/**
- * Contract: the same messages give the same evidence, in time linear in their length; at most 4,000 facts, and 64 per message.
- */
+/** Contract: the same messages give the same evidence, in linear time; at most 4,000 facts, and 64 of one message. */
 export function readEvidence(messages: readonly NumberedMessage[]): Evidence {
   const speech = speechOf(messages);
   const found = [...readSpeech(speech, messages), ...requestsIn(speech)];

@@ -3,9 +3,7 @@
 import { withoutHandles } from "../../message/handle.ts";
 import { oneSeenLine } from "../../text/unseen.ts";
 
-/**
- * The visible text on one line. Handles are removed: only Plimsoll gives them out, so it never repeats one from somebody's words.
- */
+/** The visible text on one line, without handles: only Plimsoll gives them out, so none is repeated from somebody's words. */
 export function clean(text: string): string {
   return withoutHandles(oneSeenLine(text));
 }

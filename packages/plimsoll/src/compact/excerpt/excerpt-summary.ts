@@ -140,7 +140,7 @@ interface SummaryLines {
 }
 
 /**
- * The summary that a model prepared, if there is one. Otherwise it is made from the messages that are no longer whole, and from
+ * The summary that a model prepared, if there is one. Otherwise a summary of the messages that are no longer whole, merged with
  * the earlier summary.
  */
 function summaryOf(

@@ -5,15 +5,16 @@
  *
  * How the lines are chosen. Each text after the head is cut into pieces: lines, segments of very long lines, or members and
  * elements of JSON. A piece is worth the mentions in it: paths, names, ids, figures, reports of errors and decisions, and, very
- * little, plain words. A mention weighs more if the agent used it, if several messages contain it, and if it is recent; a mention
+ * little, plain words. A mention weighs more if the agent used it, if several messages contain it, and if it is recent. A mention
  * in the head weighs nothing (`mention-weights.ts`). First come the pieces that must stay, whatever they are worth: the user's
- * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 (`must-keep.ts`). The rest
- * of the room is filled greedily: always with the piece that adds the most weight per token and still fits. A mention that a kept
- * piece already contains adds next to nothing. The price of a piece includes what must come with it: a neighbour for a lone line,
- * the JSON keys around it, a mark for a new gap, and for the first piece of a unit the unit's frame and short texts, whose
- * mentions count too. The candidates wait in a heap and are priced again when they reach its front, so n pieces take about n log
- * n steps. Prices are estimates. After each fill the messages are therefore rendered and counted exactly, and in at most eight
- * rounds the choice fills the room that is left or takes back its last picks.
+ * words and the newest exchanges up to a share of the room, pinned messages, and units of priority 1 while they leave room for
+ * others (`must-keep.ts`). The rest of the room is filled greedily, always with the piece that adds the most weight per token and
+ * still fits. A mention that a kept piece already contains adds next to nothing. The price of a piece includes what must come
+ * with it: a neighbour for a lone line, the JSON keys around it, a mark for a new gap, and for the first piece of a unit the
+ * unit's frame and the texts that are never cut, such as short arguments, whose mentions count as well. Candidates wait in a heap
+ * and are priced again when they reach its front, so choosing among n pieces takes about n·log(n) steps (`greedy-choice.ts`).
+ * Prices are only estimates. So after each fill the messages are rendered and counted exactly. For up to eight rounds the choice
+ * then fills the room that is left or takes back its last picks, and in the end it takes back picks until the excerpt fits.
  *
  * Invariant: kept pieces are unchanged and in order, and only picks are taken back, never a piece that must stay. So the excerpt
  * exceeds the room only if these pieces and the notice alone do, and it is used only if it makes the view smaller.

@@ -1,6 +1,4 @@
-/**
- * The pieces that an excerpt keeps whatever they are worth: the newest exchanges, the user's own words, and units of priority 1.
- */
+/** The pieces that an excerpt always keeps: newest exchanges, the user's own words, pinned messages, units of priority 1. */
 
 import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
@@ -64,9 +62,7 @@ export function oversizedTokens({ tokens }: Room): number {
   return tokens * oversized.ofRoom;
 }
 
-/**
- * An exchange here is a message of the model and everything up to the next one. If the model has not spoken, each message is one.
- */
+/** An exchange here is a message of the model and everything up to the next one. Before the model speaks, each message is one. */
 function exchangeStarts(
   messages: VisibleConversation["messages"],
   headLength: number,

@@ -1,6 +1,6 @@
 /**
  * One text of a message, cut into pieces that are kept or left out, and put together again. Kept pieces stay byte for byte and in
- * order. Each gap has a mark.
+ * order, and a mark replaces the others.
  */
 
 import {
@@ -76,10 +76,7 @@ function renderLines({ pieces }: TextPieces, { isKept, reference }: PiecesRender
   return out;
 }
 
-/**
- * The text between two kept pieces: the end of the first one's line, the lines between, and the beginning of the second one's
- * line.
- */
+/** The text between two kept pieces: the rest of the first one's line, the lines between, and the start of the second one's. */
 function joint(
   before: Piece | undefined,
   behind: Piece | undefined,

@@ -1,6 +1,4 @@
-/**
- * Lists names that remaining messages refer to but only removed messages introduced. They go into Plimsoll's text after the head.
- */
+/** Adds names to Plimsoll's text after the head that remaining messages refer to but only removed messages introduced. */
 
 import { messageText } from "../../message/message.ts";
 import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";

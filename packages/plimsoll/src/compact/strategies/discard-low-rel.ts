@@ -38,7 +38,8 @@ const summary = { share: 0.1, least: 60, most: 600 };
 /** Approximate cost of a placeholder with a handle, in tokens. */
 const linkTokens = 40;
 
-const reason = "The conversation did not fit, so the units least relevant to the task were removed.";
+const reason =
+  "The conversation did not fit, so the units least relevant to the task were removed.";
 
 export function discardLowRel(
   settings: DiscardLowRelSettings,
@@ -60,10 +61,7 @@ export function discardLowRel(
   };
 }
 
-/**
- * Takes units of priority 3 first, then 2. Priority 1 is taken only if nothing else is left, and only until the request is within
- * the limit.
- */
+/** Takes units of priority 3 first, then 2. Takes priority 1 only if nothing else is left, and only until the limit is met. */
 function unitsToTake(
   { discard_percent = 0.3 }: DiscardLowRelSettings,
   conversation: VisibleConversation,

@@ -1,7 +1,7 @@
 /**
  * File contents that appear in the conversation more than once: every copy but the last refers to the last one. Copies are
- * compared line by line, and lines that differ stay. The model loses nothing, because every removed line is still there, word for
- * word, further down.
+ * compared line by line, and lines that differ stay. Nothing is lost to the model, because every removed line is still in the
+ * view, word for word, further down.
  */
 
 import type { EditPlace } from "../../message/edit.ts";
@@ -103,10 +103,7 @@ function* copiesIn(conversation: VisibleConversation, steps: Steps): InSteps<rea
   return copies;
 }
 
-/**
- * Whether a text must stay as it is, because of its position, or because it is an argument of a signed or of one of the newest
- * calls.
- */
+/** Whether a text must stay as it is: for its position, or as an argument of a signed call or one of the newest. */
 function staysIn(
   conversation: VisibleConversation,
 ): (found: Found, unit: number, message: number) => boolean {

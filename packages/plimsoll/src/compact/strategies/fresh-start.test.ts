@@ -1,6 +1,4 @@
-/**
- * A fresh start: one handover replaces everything that may be removed. Mandatory units stay, and important ones while they fit.
- */
+/** A fresh start: one handover replaces everything removable. Mandatory units stay, and important ones while they fit. */
 
 import { describe, expect, test } from "vitest";
 import { applyProposals, count, HANDLE, seenFrom } from "../../../test/generate/seen.ts";

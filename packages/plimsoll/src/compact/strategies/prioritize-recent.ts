@@ -35,7 +35,8 @@ export interface PrioritizeRecentSettings {
   readonly priority_boost?: number | undefined;
 }
 
-const reason = "The conversation did not fit, so old units with little relevance to the task were removed.";
+const reason =
+  "The conversation did not fit, so old units with little relevance to the task were removed.";
 
 /** Proposes nothing if everything is relevant. */
 export function prioritizeRecent(

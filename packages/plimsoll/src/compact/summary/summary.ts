@@ -68,9 +68,7 @@ const shares: Readonly<Record<Section, number>> = {
   Errors: 0.1,
   Numbers: 0.05,
 };
-/**
- * The order in which sections are filled: indispensable ones first, and names last because other items may already contain them.
- */
+/** The order in which sections are filled: indispensable ones first, names last because other items may contain them. */
 const filling: readonly Section[] = [
   "Rules",
   "Goal",

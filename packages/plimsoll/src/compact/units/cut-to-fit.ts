@@ -7,10 +7,7 @@ import type { TruncationRange } from "./truncation-range.ts";
 
 /** Upper bound for the tokens of the notice that replaces a cut. */
 const noticeTokens = 80;
-/**
- * Truncation may stop above the goal only if at most this many times the goal is left. Otherwise the next one would follow too
- * soon.
- */
+/** Truncation may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
 const shallow = 1.6;
 
 /**
@@ -28,9 +25,7 @@ export function cutToFit(
     messages.slice(first, last + 1).reduce((sum, { tokens }) => sum + tokens, 0),
   );
   let total = conversation.tokens;
-  /**
-   * Tokens of the request without this unit. A new gap costs one notice more; a unit between two gaps joins them and saves one.
-   */
+  /** Tokens of the request without this unit. A new gap costs one notice; a unit that joins two gaps saves one. */
   const without = (index: number): number => {
     const neighbours = [isGone[index - 1], isGone[index + 1]].filter(Boolean).length;
     return total - (tokensOf[index] ?? 0) + noticeTokens * (1 - neighbours);
@@ -56,10 +51,7 @@ export function cutToFit(
   return rangesWithin(conversation, goal, isGone);
 }
 
-/**
- * Keeps the user's messages apart, unless there are so many ranges that their notices would not fit. Then user messages may be
- * joined.
- */
+/** Keeps the user's messages apart. Joins them only if there are so many ranges that their notices would not fit. */
 function rangesWithin(
   conversation: VisibleConversation,
   { limitTokens }: Goal,

@@ -64,9 +64,7 @@ export interface Taking extends Pick<Goal, "tokens">, Partial<Pick<Goal, "floorT
   readonly textTokens: number;
 }
 
-/**
- * A step may stop above the goal only if at most this many times the goal is left. Otherwise the next step would follow too soon.
- */
+/** A step may stop above the goal if at most this many times the goal is left. More would overflow again too soon. */
 const shallow = 1.6;
 
 /**

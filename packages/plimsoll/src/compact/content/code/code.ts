@@ -249,9 +249,7 @@ function apply(edits: readonly CodeEdit[], { numbered }: Task, lines: LineIndex)
 
 const maxParses = 24;
 
-/**
- * The edits after which the program still parses without errors: all of them, or as many as a limited number of parses can find.
- */
+/** The edits that leave the program free of parse errors: all of them, or as many as a limited number of parses finds. */
 function sound(edits: readonly CodeEdit[], task: Task, lines: LineIndex): readonly CodeEdit[] {
   if (task.cleanness === "broken") return edits;
   let parses = 0;

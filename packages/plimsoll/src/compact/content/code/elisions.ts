@@ -255,10 +255,7 @@ function isBlock({ kind, start }: Region, { text }: LineIndex): boolean {
   return kind === "string" || text.startsWith("/*", start);
 }
 
-/**
- * The lines between the opening and the closing line. If a block's opening line has no words, the next line belongs to the
- * opening too.
- */
+/** The lines between the opening and the closing line. A block's opening includes a second line if the first has no words. */
 function insideOf(
   region: Region,
   lines: LineIndex,

@@ -1,7 +1,4 @@
-/**
- * The parts of a program that can be left out while the rest still parses: items of lists, and the insides of comments and
- * strings.
- */
+/** The parts of a program that can be left out while the rest still parses: list items, and insides of comments and strings. */
 
 import type { Language } from "./languages.ts";
 import type { SyntaxNode } from "./parse.ts";

@@ -1,6 +1,4 @@
-/**
- * The parser. JavaScript and TypeScript are built in, other languages are added. If it cannot be loaded, code is cut by lines.
- */
+/** The parser. JavaScript and TypeScript are built in; other languages are added. Without a parser, code is cut by lines. */
 
 import type { SgNode } from "@ast-grep/napi";
 import { loadOptional } from "../../../message/optional-packages.ts";
@@ -28,10 +26,7 @@ async function loadParser(): Promise<Parser> {
   return { parse: (language, text) => parse(language, text).root() };
 }
 
-/**
- * ast-grep accepts only the first registration in a process. If other code has registered its languages, only scripts can be
- * parsed.
- */
+/** ast-grep accepts one registration per process. If other code was first, only JavaScript and TypeScript can be parsed. */
 function registerAll(register: () => void): "registered" | "taken" {
   try {
     register();

@@ -1,6 +1,4 @@
-/**
- * Prose: keeps the first sentence of each paragraph, headings, and the sentences that matter. Fenced code is compressed as code.
- */
+/** Prose: keeps headings, the first sentence of each paragraph, and sentences that matter. Compresses fenced code as code. */
 
 import { grouped } from "../../../text/digits.ts";
 import { sentencesIn } from "../../../text/sentences.ts";
