@@ -510,7 +510,7 @@ describe("sqlite files", () => {
     database.close();
     await expect(openSqliteStore({ file })).rejects.toMatchObject({
       code: "STORE_NEWER",
-      message: expect.stringContaining("update Plimsoll"),
+      message: expect.stringContaining("Update Plimsoll"),
     });
   });
 
