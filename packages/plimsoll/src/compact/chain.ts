@@ -140,7 +140,7 @@ function chunkingWhenNeeded(
   };
 }
 
-/** Factor per round: a setting that shrinks is multiplied by it; for a setting that grows, its distance to 1 is. */
+/** Each round multiplies a shrinking setting by this factor, and the distance to 1 of a growing setting. */
 const tightening = 0.75;
 const olderPerRound = 0.15;
 const oldest = 0.95;

@@ -1,7 +1,7 @@
 /**
- * Replaces large results that the model has answered with references, each with a handle of its own. Nothing is lost, so this
- * comes before any strategy that has to choose. If it frees more room than it must, the newest of these results still show their
- * first and last lines.
+ * Puts references, each with a handle of its own, in place of large results that the model has already answered. Nothing is lost,
+ * so this comes before any strategy that has to choose. If it frees more room than it must, the newest of these results still
+ * show their first and last lines.
  */
 
 import type { Message, Part } from "../message/message.ts";
@@ -18,8 +18,8 @@ export interface AnsweredResultsOptions {
   /** `result_offload_threshold`: a text of more bytes than this is replaced. */
   readonly threshold?: number | undefined;
   /**
-   * The next strategy chooses lines from the originals and has one handle for all of them, so references would only be in its
-   * way. If this is true and references alone do not meet the goal, nothing is proposed.
+   * If true, nothing is proposed unless references alone meet the goal. The next strategy chooses lines from the originals and
+   * has one handle for all of them, so references would only be in its way.
    */
   readonly isAllOrNothing?: boolean;
 }

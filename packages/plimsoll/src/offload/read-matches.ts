@@ -71,7 +71,7 @@ export async function readMatches(
 ): Promise<Page> {
   const { bytes, title } = chosen;
   const start = startOfCharacter(bytes, request.offset);
-  // Searches the whole first line, even if the offset is far behind its beginning, because its matches depend on all of it.
+  // Searches the whole first line, even if the offset is far after its beginning, because its matches depend on all of it.
   const first = lineStart(bytes, start);
   const found = await matchLines(bytes.subarray(first), request.pattern, {
     from: start - first,
@@ -243,7 +243,7 @@ function matchRow(bytes: Uint8Array, match: LineMatch, width: number): string {
 /** The content to page through, or the chosen part of it. */
 export interface Chosen {
   readonly kind: "chosen";
-  /** For the header. */
+  /** Title for the header of the answer. */
   readonly title: string;
   readonly bytes: Uint8Array;
   /** Number of its first line in the whole content. */

@@ -92,7 +92,7 @@ function chooseValue(
 
 const quote = 0x22;
 
-/** A string is returned as its text, so that it has lines and can be searched. A lone surrogate cannot be written in UTF-8. */
+/** A string is returned as its text, so that it has lines and can be searched. With a lone surrogate it stays JSON. */
 function plainValue(value: Uint8Array): Uint8Array {
   if (value[0] !== quote) return value;
   try {
@@ -122,7 +122,7 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   };
 }
 
-/** Longer texts never have more bytes per token, so there is no point in counting more than this allows. */
+/** A longer text never has more bytes per token than this. Counting more than could fit would be wasted work. */
 const tokenBytesMax = 16;
 /** Each step makes the page at least a tenth smaller. */
 const stepsMax = 100;

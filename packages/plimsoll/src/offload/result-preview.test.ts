@@ -1,4 +1,4 @@
-/** Shorter versions of a result: its first and last lines, its outstanding lines, and the extract of a model. */
+/** Shorter versions of a result: its first and last lines, the lines that stand out, and the extract of a model. */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -92,7 +92,7 @@ export interface Extraction {
 
 /** Chunks have this size, unless there would be too many of them. Then they are larger. */
 const chunking = { bytes: 32 * 1024, most: 16 };
-/** A model reads at most this many chunks: those with the most outstanding lines. */
+/** A model reads at most this many chunks: those in which the lines stand out most. */
 const askedMost = 8;
 
 /** Joins the important parts of all chunks. Contract: at most `mostBytes`, as in `truncateText`; never rejects. */

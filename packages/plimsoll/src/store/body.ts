@@ -76,7 +76,7 @@ export async function unpackBody(stored: BodyToRead): Promise<Uint8Array> {
   return bytes;
 }
 
-/** Returns nothing if the block cannot be unpacked. Then the text that it belongs to does not match its hash. */
+/** Returns no bytes if the block cannot be unpacked. Then the text that it belongs to does not match its hash. */
 export async function unpackBlock(stored: StoredBody): Promise<Uint8Array> {
   return (await unpack(stored)) ?? new Uint8Array();
 }

@@ -146,7 +146,7 @@ export function createSqlStore(driver: SqlDriver): Store {
   };
 }
 
-/** A row that cannot be read counts as damage to the session being read, because the session it names may itself be spoilt. */
+/** A row that cannot be read counts as damage to the session being read, because the row's own session id may be spoilt. */
 async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -106,7 +106,7 @@ const replaceSession = insertInto(
   replacing("sessions", ["id"]),
 );
 
-/** Replaces the whole row, so that the seal matches whatever was there before. */
+/** Replaces the whole row, so that the seal is right whatever was there before. */
 function replacing(table: SealedTable, key: readonly string[]): string {
   const changes = [...sealedColumns[table], "seal"]
     .filter((column) => !key.includes(column))

@@ -279,9 +279,9 @@ export interface MessageReads {
   ): Promise<ReadonlyMap<number, Uint8Array>>;
   /** Size of each client spelling in bytes. */
   clientSpellingSizes(session: string): Promise<ReadonlyMap<number, number>>;
-  /** Answers at which the conversation has one of these talks. Ordered by talk as in the query, then newest first. */
+  /** Answers with one of these talks, in sessions without a client's name. Ordered by talk as in the query, then newest first. */
   answers(query: TalkQuery): Promise<readonly TalkMatch[]>;
-  /** Sessions of a tenant that contain one of these talks, including those that have a client's name. */
+  /** Sessions of a tenant that contain one of these talks, with or without a client's name. */
   holders(query: TalkQuery): Promise<readonly string[]>;
   head(session: string, hash: string): Promise<Uint8Array | undefined>;
 }

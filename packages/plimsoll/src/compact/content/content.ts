@@ -120,7 +120,7 @@ function compressBody(text: string, options: CutOptions, nesting: number): strin
   return isShorter ? shorter : undefined;
 }
 
-/** A shorter text cannot be made shorter, because the mark for a gap costs tokens too. */
+/** A text of fewer tokens cannot get shorter, because the mark for a gap costs tokens too. */
 const leastTokens = 24;
 
 function classifyAnything(lines: readonly string[]): {

@@ -15,10 +15,10 @@ export interface VisibleText {
 const worth: Readonly<Record<VisibleText["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
 
 /**
- * A reference is a mention in a kept unit that the original had made earlier, its antecedent. The score is the share of
- * references whose antecedent comes before them in the view. If a kept antecedent comes after the reference, the order is lost
- * and the reference counts nothing. A view without the newest unit of the original scores 0; a view without references scores 1.
- * If the conversation never repeats a mention, its words are used instead.
+ * A reference is a mention in a kept unit of something that the original mentioned earlier. The earlier mention is its
+ * antecedent. The score is the share of references whose antecedent comes before them in the view. If a kept antecedent comes
+ * after the reference, the order is lost and the reference counts nothing. A view without the newest unit of the original scores
+ * 0; a view without references scores 1. If the conversation never repeats a mention, its words are used instead.
  */
 export function coherenceOf(
   original: readonly VisibleText[],

@@ -63,7 +63,7 @@ const classWeight: Readonly<Record<EvidenceClass, { base: number; floor: number 
 const noteWeight: Readonly<Record<Note["kind"], number>> = { worked: 20, failed: 30, state: 25 };
 /** A request weighs more than any other open item. */
 const requestFactor = 3;
-/** For a name that only a tool mentioned. It shrinks further if the same text contains many names. */
+/** Weight factor of a name that only a tool mentioned. It shrinks further if the same text contains many names. */
 const unusedFactor = 0.5;
 const maxPerMessage = 64;
 const maxRulesPerMessage = 24;
@@ -192,7 +192,7 @@ function foundIn(sentence: string, { speaker, number }: Speech): readonly Found[
   return isFigure(sentence) ? fact("number") : [];
 }
 
-/** True unless the sentence is an item with a box, or the title of a list. */
+/** True unless the sentence is an item with a check box, or the title of a list. */
 function isProse(sentence: string): boolean {
   const isTitle = sentence.endsWith(":") && sentence.length < 40;
   return !isTitle && readBox(sentence).kind === "none";

@@ -131,7 +131,7 @@ export function sentencesOf({ text }: Speech): readonly string[] {
     .slice(0, maxSentences);
 }
 
-/** Sentences are looked up by a beginning of the first length that fits. Shorter ones say too little to be an echo. */
+/** Sentences are looked up by their first 24 or 8 characters. Shorter ones say too little to be an echo. */
 const keyLengths = [24, 8] as const;
 /** Maximum number of sentences with the same beginning that are compared. */
 const sameKeyMax = 64;

@@ -78,7 +78,7 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   return { headLength: head, changes, gone, digest: made.digest };
 };
 
-/** A strategy whose excerpts `make` makes, for example in another thread. */
+/** The strategy, with excerpts made by `make`, for example in another thread. */
 export function excerptBy(make: MakeExcerpt): Strategy {
   return {
     name: "excerpt",

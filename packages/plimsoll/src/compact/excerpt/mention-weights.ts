@@ -48,7 +48,7 @@ const kindWeight: Readonly<Record<MentionKind, number>> = {
   email: 0.7,
   number: 0.5,
 };
-/** Added to the weight by who mentioned it. The agent will most likely use again what it used itself. Errors add a little. */
+/** Added to the weight, depending on who mentioned it. The agent will most likely reuse what it used. Errors add a little. */
 const used = { call: 1.5, agent: 1, user: 0.3, error: 0.3 };
 const ageing = 0.7;
 /** Weight of a line that reports an error or a decision, similar to that of an identifier that was used a few times. */

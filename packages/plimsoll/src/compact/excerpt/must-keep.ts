@@ -62,7 +62,7 @@ export function oversizedTokens({ tokens }: Room): number {
   return tokens * oversized.ofRoom;
 }
 
-/** An exchange here is a message of the model and everything up to the next one. Before the model speaks, each message is one. */
+/** An exchange here is a message of the model and all up to the next one. If no model has spoken, each message is one. */
 function exchangeStarts(
   messages: VisibleConversation["messages"],
   headLength: number,

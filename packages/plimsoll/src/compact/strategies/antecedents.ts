@@ -1,4 +1,4 @@
-/** Adds names to Plimsoll's text after the head that remaining messages refer to but only removed messages introduced. */
+/** Names that remaining messages use but only removed messages introduced. They are added to the text after the head. */
 
 import { messageText } from "../../message/message.ts";
 import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";

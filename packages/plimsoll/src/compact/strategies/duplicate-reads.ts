@@ -103,7 +103,7 @@ function* copiesIn(conversation: VisibleConversation, steps: Steps): InSteps<rea
   return copies;
 }
 
-/** Whether a text must stay as it is: for its position, or as an argument of a signed call or one of the newest. */
+/** Whether a text must stay as it is, because of its position or because it is an argument of a signed or recent call. */
 function staysIn(
   conversation: VisibleConversation,
 ): (found: Found, unit: number, message: number) => boolean {

@@ -1,4 +1,4 @@
-/** Guesses which files a call reads or writes, whatever the tool is called, and gives each file one spelling. It only steers. */
+/** Guesses which files a call reads or writes, and gives each file one spelling. The guess only steers compaction. */
 
 import { type JsonObject, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
@@ -87,7 +87,7 @@ function pathsIn(fields: JsonObject): readonly string[] {
 const separators = /&&|\|\||[;|\n]/;
 const shellWord = /"([^"]*)"|'([^']*)'|[^\s"']+/g;
 
-/** The files that reading commands get, as in `cd a && sed -n '1,40p' b.ts | head`. */
+/** The files that commands such as `cat` read, for example in `cd a && sed -n '1,40p' b.ts | head`. */
 function commandCall(
   command: string,
   folder: string | undefined,

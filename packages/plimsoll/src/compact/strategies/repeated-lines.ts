@@ -1,4 +1,4 @@
-/** Finds lines that a later text repeats, from the newest text to the oldest, so that lines it refers to are never removed. */
+/** Finds lines that a later text repeats, from the newest text to the oldest, so that the lines it refers to always stay. */
 
 import { type InSteps, Steps } from "../../message/steps.ts";
 

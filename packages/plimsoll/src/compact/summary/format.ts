@@ -90,7 +90,7 @@ function bodyOf({ text, isData, count, outcome }: Item): string {
 }
 
 const maxLines = 2_000;
-/** Plimsoll writes no longer item. Somebody else wrote it, so it is split into sentences. */
+/** Plimsoll's own items are never longer. A longer one was written by somebody else, so it is split into sentences. */
 const maxItemChars = 340;
 const title = /^(?:#{1,6}\s*|\*\*)([A-Za-z][A-Za-z ]{1,30}?)(?:\*\*)?:?(?:\*\*)?$/;
 const bareTitle = new RegExp(`^(?:${sections.join("|")}):$`, "i");

@@ -4,7 +4,7 @@
  * left, the summary without a model replaces it.
  *
  * Invariant: outside backticks there are only whole sentences that users and agents of this conversation said. Everything else
- * that a model writes is shown as data, for whatever reason it wrote it.
+ * that the model writes, for whatever reason, is shown as data.
  */
 
 import type { EvidenceClass } from "../../message/receipt.ts";
@@ -130,7 +130,7 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
   return rest;
 }
 
-/** Sections that tell the agent what to do or to obey. Only people and agents may say so. */
+/** Sections that say what the agent must do or obey. Only people and agents may say so. */
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
 /** The item in its permitted form: nothing, unchanged, or as data. */

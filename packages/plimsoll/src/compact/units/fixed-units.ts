@@ -21,7 +21,7 @@ export function fixedUnits({ units, messages, mustAlternate }: VisibleConversati
     messages.map(({ message }) => message),
     units,
   );
-  // Includes a user message without words, because it is still the user's turn to the provider.
+  // Includes a user message without words, because to the provider it is still the user's turn.
   const lastTurn = units.findLastIndex((unit) =>
     messagesOf(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
   );

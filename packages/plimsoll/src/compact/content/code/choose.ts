@@ -1,4 +1,4 @@
-/** Chooses the parts of a program to leave out: takes candidates in order until about enough characters are removed. */
+/** Chooses the parts of a program to leave out: takes candidates in order until roughly enough characters are removed. */
 
 import { type Candidate, type CodeEdit, endOf, markChars } from "./elisions.ts";
 import type { LineIndex } from "./outline.ts";

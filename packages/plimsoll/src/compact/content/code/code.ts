@@ -127,7 +127,7 @@ function nextTrial(little: Trial, much: Trial | undefined, goal: number): number
 
 /** Lines whose relative weight is above this are protected. The threshold rises until enough can be removed. */
 const protectedFrom = [0, 0.35, 0.7, 2] as const;
-/** A result may exceed the goal by this factor before lines that matter are removed. */
+/** Up to this many times the goal is accepted rather than removing lines that matter. */
 const worthMore = 1.15;
 
 function weightsIn(lines: LineIndex, options: CutOptions): Float64Array | undefined {

@@ -268,7 +268,7 @@ function insideOf(
   return { first: saysNothing ? from + 2 : from + 1, last: to - 1 };
 }
 
-/** The beginning of a mark inside a comment or string, which keeps the mark a part of it, like the line it replaces. */
+/** The text before a mark inside a comment or string. It makes the mark a part of it, like the line that it replaces. */
 function leadInside(region: Region, { lines, language }: Outline, line: number): string {
   const text = lines.textOf(line);
   const prefix =
@@ -280,7 +280,7 @@ function leadInside(region: Region, { lines, language }: Outline, line: number):
 
 const leastLeft = 60;
 
-/** Shrinks the edit to its end, of at least `chars` characters, if enough remains of its beginning to be worth showing. */
+/** Reduces the edit to its last part, of at least `chars` characters, if enough is left to be worth showing. */
 export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit {
   const { lines: range, later, end, start } = edit;
   if (later === undefined || end - start < chars + leastLeft) return edit;

@@ -13,7 +13,7 @@ export interface Language {
   readonly classes?: readonly string[];
   /** Lists of declarations: the bodies of classes, interfaces and enumerations. */
   readonly members: readonly string[];
-  /** Lists of statements, of any construct. */
+  /** Lists of statements, in any construct. */
   readonly blocks: readonly string[];
   /** Lists of values. */
   readonly literals: readonly string[];

@@ -1,6 +1,7 @@
 /**
- * JSON, and JSON lines: left-out keys and elements shorten it, and the result is valid JSON again. One number, the severity,
- * decides how much each array, object and string may keep. A search finds the severity that gives the requested number of tokens.
+ * JSON, and JSON lines: keys, elements and parts of strings are left out, and the result is valid JSON again. One number, the
+ * severity, decides how much each array, object and string may keep. A search finds the severity that gives the requested number
+ * of tokens.
  */
 
 import {
