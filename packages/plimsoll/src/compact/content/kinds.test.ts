@@ -1,4 +1,4 @@
-/** Kinds of texts that are cut by lines or sentences, and those that are described. */
+/** Kinds of text that are cut by lines or sentences, and kinds that are replaced by a description. */
 
 import { describe, expect, test } from "vitest";
 import { type CutOptions, compressContent } from "./content.ts";

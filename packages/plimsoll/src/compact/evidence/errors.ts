@@ -1,4 +1,4 @@
-/** Errors: the line that says what went wrong, out of everything that surrounds it. */
+/** Finds the lines in a text that say what went wrong. */
 
 import { clean, shortened } from "./safe-text.ts";
 
@@ -16,12 +16,12 @@ const trouble =
   /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
 const troubleChars = 240;
 const fragment = /"(?:error|message)":\s?"([^"\\]{3,200})"/;
-/** That there is an error, without a word about which. */
+/** Says that there is an error, but not which. */
 const bareWord = /^\[?(?:error|fatal|failed|fail|exception|critical)\]?[:\s]*/i;
 const maxErrors = 12;
 const maxErrorChars = 300;
 
-/** Distinct errors of one text, in order. */
+/** The distinct errors in a text, in order. */
 export function errorsIn(lines: readonly string[], isError: boolean): readonly string[] {
   const found = new Map<string, string>();
   for (const line of lines) {
@@ -48,11 +48,11 @@ function errorIn(line: string): string | undefined {
   return start.includes('"error"') ? fragment.exec(start)?.[0] : undefined;
 }
 
-/** The same message with other numbers is the same error. */
-/** Addresses, times, durations and plain numbers: the same error has others each time. Codes, names and line numbers are its own. */
+/** Addresses, times, durations and plain numbers differ each time the same error occurs. Codes, names and line numbers do not. */
 const fleeting =
   /0x[0-9a-f]+|\d{4}-\d\d-\d\d[T ]?|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d+(?:\.\d+)?\s?m?s\b|(?<=\s)\d+(?![\w:/])/gi;
 
+/** The same message with other numbers is the same error. */
 export function errorKey(error: string): string {
   return error.replace(fleeting, "0").toLowerCase();
 }

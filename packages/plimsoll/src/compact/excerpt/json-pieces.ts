@@ -1,4 +1,4 @@
-/** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
+/** Cuts JSON into its members and elements. The text without the left-out ones is still JSON. */
 
 import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
@@ -8,7 +8,7 @@ export interface JsonPieces {
   readonly pieces: readonly Piece[];
 }
 
-/** Offsets into the text. `from` is where its key begins, if it has one. */
+/** Offsets into the text. `from` is the beginning of the key, if there is one. */
 interface Span {
   readonly from: number;
   readonly at: number;
@@ -19,12 +19,12 @@ type JsonNode =
   | (Span & { readonly kind: "leaf"; readonly pieces: readonly number[] })
   | (Span & { readonly kind: "object" | "array"; readonly children: readonly JsonNode[] });
 
-/** Deeper JSON is read as lines: nothing here may run out of stack. */
+/** Deeper JSON is treated as lines, because reading is recursive and must not overflow the stack. */
 const deepest = 100;
-/** A longer string is cut into stretches. */
+/** A longer string is cut into segments. */
 const longestString = 300;
 
-/** Undefined for any other text than one JSON object or array. */
+/** Undefined unless the text is one JSON object or array. */
 export function readJsonPieces(text: string, density: number): JsonPieces | undefined {
   if (!/^\s*[[{]/.test(text) || !isJson(text)) return undefined;
   const pieces: Piece[] = [];
@@ -39,7 +39,7 @@ export function readJsonPieces(text: string, density: number): JsonPieces | unde
       return pieces.length - 1;
     });
   }, density);
-  // Of an empty one there is nothing to leave out.
+  // An empty object or array has nothing to leave out.
   return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
 }
 
@@ -56,7 +56,7 @@ function isJson(text: string): boolean {
 
 type TakeLeaf = (span: Span, frames: readonly Frame[]) => readonly number[];
 
-/** Over a text that is known to be JSON: only where things begin and end is of interest. */
+/** Reads text that is known to be JSON, and only finds where values begin and end. */
 class JsonReader {
   readonly #text: string;
   #at = 0;
@@ -167,7 +167,7 @@ function renderNode(
   return `${before}${opening}${kept.join(comma)}${closing}`;
 }
 
-/** The kept stretches of a long string; an escape is never torn, because no stretch ends in the middle of one. */
+/** The kept segments of a long string. No segment ends inside an escape, so every escape stays whole. */
 function renderString(
   text: string,
   { from, at, pieces, ...span }: Extract<JsonNode, { kind: "leaf" }>,
@@ -184,7 +184,7 @@ function renderString(
   return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
 }
 
-/** What stands around a piece and must be kept with it. */
+/** The key and brackets of a container, which must be kept with the pieces inside it. */
 export interface Frame {
   readonly text: string;
   readonly tokens: number;
@@ -192,17 +192,17 @@ export interface Frame {
 
 export interface Piece {
   readonly text: string;
-  /** Estimated. */
+  /** Estimated tokens. */
   readonly tokens: number;
   readonly line: number;
-  /** A line says little without one of its neighbours. */
+  /** True for a line, because it says little without one of its neighbours. */
   readonly needsNeighbour: boolean;
-  /** From the outside in; only in JSON. */
+  /** The containers around the piece, from the outside in. Empty unless the text is JSON. */
   readonly frames: readonly Frame[];
 }
 
 export interface PiecesRendering {
   readonly isKept: (piece: number) => boolean;
-  /** With the first mark: where the rest is to be found. */
+  /** Added to the first mark: says where the rest can be found. */
   readonly reference: string;
 }

@@ -1,4 +1,4 @@
-/** What makes a line stand out in any kind of text. */
+/** Detects lines that stand out in any kind of text, because they report an error or a warning. */
 
 const alarm =
   /\b(?:errors?|exceptions?|fatal|panic(?:ked)?|fail(?:ed|ure|ures|s|ing)?|traceback|denied|refused|cannot|can't|unable|abort(?:ed)?|crash(?:ed)?|segmentation fault|not found|no such|invalid|unexpected|timed? ?out|critical)\b|\w(?:Error|Exception)\b/i;
@@ -6,7 +6,7 @@ const warning = /\b(?:warn(?:ing)?s?|deprecated|caution|retry(?:ing)?|skipped)\b
 const nothingWrong = /\b(?:0|no|zero) (?:errors?|failures?|failed|warnings?|problems?|issues?)\b/i;
 const lookedAt = 600;
 
-/** 3: says that something went wrong; 2: warns; 0: neither. */
+/** 3: the line reports that something went wrong. 2: it warns. 1: it says that there were no errors. 0: none of these. */
 export function alarmOf(line: string): number {
   const begin = line.length > lookedAt ? line.slice(0, lookedAt) : line;
   if (alarm.test(begin)) return nothingWrong.test(begin) ? 1 : 3;

@@ -1,6 +1,7 @@
 /**
- * JSON, and JSON lines: reduced by key and element to JSON again. How much each array, object and string may keep
- * follows from one number, the severity, which is searched for until the tokens are what is wished.
+ * JSON, and JSON lines: keys, elements and parts of strings are left out, and the result is valid JSON again. One number, the
+ * severity, decides how much each array, object and string may keep. A search finds the severity that gives the requested number
+ * of tokens.
  */
 
 import {
@@ -49,7 +50,7 @@ function isLines({ lines, ending }: Sample): boolean {
 
 const weighedChars = 400;
 
-/** Each value with its key is a line; what is around it matters as much as the most of it. */
+/** Weighs each value with its key as if it were a line. A container gets the highest weight of the values inside it. */
 function weighNodes(roots: readonly JsonNode[], text: string, options: CutOptions): void {
   if (options.weigh === undefined) return;
   const order: JsonNode[] = [];
@@ -77,7 +78,7 @@ function weighNodes(roots: readonly JsonNode[], text: string, options: CutOption
 
 const steps = 8;
 
-/** The mildest of the severities tried that is enough; else the hardest, as near as it gets. */
+/** Searches for the mildest severity that meets the goal. If none does, uses the hardest one that makes the text shorter. */
 function search(
   write: (limits: Limits) => string,
   largest: Limits,
@@ -107,7 +108,10 @@ function search(
   return best;
 }
 
-/** At 0 only white space goes, and what can be written as a table; from there down from the largest there are. */
+/**
+ * At severity 0 nothing is left out: only white space is dropped, and lists may become tables. Towards 1 the limits shrink from
+ * the largest sizes in the text to fixed minimums.
+ */
 function limitsAt(severity: number, largest: Limits): Limits {
   const between = (most: number, least: number): number =>
     Math.max(least, Math.round(most * (least / Math.max(most, least)) ** severity));
@@ -119,7 +123,7 @@ function limitsAt(severity: number, largest: Limits): Limits {
   };
 }
 
-/** What is nested deeper is named, not shown: writing is recursive. */
+/** Deeper values are only named, because writing is recursive. */
 const maxDepth = 200;
 
 function largestOf(roots: readonly JsonNode[]): Limits {

@@ -1,6 +1,6 @@
 /**
- * JSON text as a tree of places in it. Values are never parsed: what is kept of them is what was written, with its
- * large numbers, double keys and lone surrogates. Without recursion: nesting may be as deep as it likes.
+ * JSON text as a tree of positions in it. Values are never parsed, so they are kept as written, with large numbers, duplicate
+ * keys and lone surrogates. Reading is not recursive, so nesting may have any depth.
  */
 
 export type JsonKind = "object" | "array" | "string" | "scalar";
@@ -9,10 +9,10 @@ export interface JsonNode {
   readonly kind: JsonKind;
   readonly start: number;
   end: number;
-  /** As written, with its quotes. */
+  /** The key as written, with its quotes. */
   readonly key?: string;
   readonly children: JsonNode[];
-  /** How much the most liked value inside matters, 0 to 1. */
+  /** Highest weight of any value inside, from 0 to 1. */
   weight: number;
 }
 
@@ -23,7 +23,7 @@ interface Cursor {
 
 const noChildren: JsonNode[] = [];
 
-/** One value with nothing but white space around it; undefined when that is not what the text is. */
+/** Reads one value with only white space around it. Undefined: the text is something else. */
 export function readJson(text: string): JsonNode | undefined {
   const cursor = { text, at: 0 };
   const root = readValue(cursor);
@@ -31,7 +31,7 @@ export function readJson(text: string): JsonNode | undefined {
   return root !== undefined && cursor.at === text.length ? root : undefined;
 }
 
-/** One value per line, two at least. */
+/** Reads one value per line. Undefined: the text is something else, or has fewer than two values. */
 export function readJsonLines(text: string): readonly JsonNode[] | undefined {
   const cursor = { text, at: 0 };
   const roots: JsonNode[] = [];
@@ -62,7 +62,7 @@ function readValue(cursor: Cursor): JsonNode | undefined {
   return root;
 }
 
-/** The next value, with its key inside an object. A container that has content is open: its end is not known yet. */
+/** The next value, with its key if it is inside an object. A container with content stays open until its end has been read. */
 function readOne(cursor: Cursor, parent: JsonNode | undefined): JsonNode | undefined {
   skipSpace(cursor);
   if (parent?.kind !== "object") return readBare(cursor);
@@ -71,7 +71,7 @@ function readOne(cursor: Cursor, parent: JsonNode | undefined): JsonNode | undef
   return key === undefined || value === undefined ? undefined : { ...value, key };
 }
 
-/** With the colon and the space behind it. */
+/** Reads a key, and skips the colon and white space after it. */
 function readKey(cursor: Cursor): string | undefined {
   const start = cursor.at;
   if (cursor.text[start] !== '"' || !skipString(cursor)) return undefined;
@@ -103,7 +103,7 @@ function openContainer(cursor: Cursor, kind: "object" | "array", close: string):
   return { kind, start, end: isEmpty ? cursor.at : -1, children: [], weight: 0 };
 }
 
-/** Behind a value: a comma, or the ends of containers. */
+/** After a value: reads a comma, or closes the containers that end here. */
 function closeEnded(cursor: Cursor, open: JsonNode[], node: JsonNode): boolean {
   if (node.end < 0) return true;
   for (;;) {

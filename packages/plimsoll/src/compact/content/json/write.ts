@@ -1,4 +1,4 @@
-/** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
+/** Writes a JSON tree within limits. A string in place of the left-out elements says how many there were. */
 
 import { grouped } from "../../../text/digits.ts";
 import type { CompressInner, CutOptions } from "../cut/compressor.ts";
@@ -9,9 +9,9 @@ import type { JsonNode } from "./tree.ts";
 
 export interface Limits {
   readonly stringChars: number;
-  /** Elements of an array. */
+  /** Maximum number of elements in an array. */
   readonly items: number;
-  /** Members of an object. */
+  /** Maximum number of members in an object. */
   readonly keys: number;
   readonly depth: number;
 }
@@ -23,10 +23,10 @@ export interface Writing {
   readonly memory: Memory;
 }
 
-/** What stays the same however severe the limits are. */
+/** Results that are the same at every severity, so that they are computed once. */
 export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
-  /** By place and ratio. */
+  /** Shortened texts by position and ratio. */
   readonly texts: Map<string, string>;
 }
 
@@ -57,9 +57,9 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
   return table !== undefined && table.length < list.length ? table : list;
 }
 
-/** Writing is recursive, and the stack is not endless. */
+/** Writing is recursive, and the call stack is limited. */
 const hardDepth = 200;
-/** Naming it would take as much as showing it. */
+/** Naming a smaller value would take as many characters as showing it. */
 const smallChars = 40;
 
 function describe({ kind, children }: JsonNode): string {
@@ -70,7 +70,7 @@ function describe({ kind, children }: JsonNode): string {
 const namedKeys = 6;
 const namedKeyChars = 40;
 
-/** Only names that need no escape. */
+/** Only names without escapes. */
 function keyNames(children: readonly JsonNode[]): string {
   const names = children
     .slice(0, namedKeys)
@@ -80,7 +80,7 @@ function keyNames(children: readonly JsonNode[]): string {
 }
 
 const innerFromChars = 400;
-/** Of a string that is a text of its own, this much more than of any other is kept. */
+/** A string that contains a text of its own may keep this many times the characters of other strings. */
 const innerFactor = 3;
 
 function writeString(node: JsonNode, context: Context): string {
@@ -92,7 +92,7 @@ function writeString(node: JsonNode, context: Context): string {
   const raw = text.slice(node.start, node.end);
   const isText = length >= innerFromChars && /\\n|^"\s*[[{<]/.test(raw.slice(0, 2_000));
   if (isText) {
-    // In steps, so that one search meets the same few ratios again.
+    // Rounded down to a power of two, so that the search meets the same few ratios again and can reuse their results.
     const ratio = 2 ** Math.floor(Math.log2(Math.min(1, (limit * innerFactor) / length)));
     const written = writeText(raw, `${node.start}:${ratio}`, ratio, context);
     if (written.length < raw.length) return written;
@@ -126,7 +126,7 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
   return `{${parts.join(",")}}`;
 }
 
-/** Short values tell more per token; the first keys are often the names of a thing. */
+/** Short values say more per token, and the first keys often identify the object. */
 function memberScores(children: readonly JsonNode[], { text }: Context): readonly number[] {
   return children.map(({ start, end, key, weight }, index) => {
     const value = text.slice(start, Math.min(end, start + 200));
@@ -146,7 +146,7 @@ function best(
   return new Set(order.slice(0, count));
 }
 
-/** The elements that are kept, and strings that count the others. */
+/** The elements that stay, with strings in the gaps that count the others. */
 function chosen(
   children: readonly JsonNode[],
   context: Context,
@@ -174,14 +174,14 @@ function chosen(
   return parts;
 }
 
-/** A string that an earlier compression left counts as what it stands for. */
+/** A string from an earlier compression counts as the number of elements it replaced. */
 function standsFor({ kind, start, end }: JsonNode, text: string): number {
   if (kind !== "string" || end - start > 40) return 1;
   const earlier = /^"… ([\d,]+) more like these"$/.exec(text.slice(start, end))?.[1];
   return earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
 }
 
-/** The first and last, errors, rare shapes, numbers far from the usual; what matters to the conversation above all. */
+/** Prefers elements that matter to the conversation, then the first and last ones, errors, rare shapes and outlying numbers. */
 function elementScores(
   children: readonly JsonNode[],
   { text, memory }: Context,
@@ -234,7 +234,7 @@ function cellsOf(node: JsonNode, text: string): readonly string[] {
 
 const leastRows = 3;
 
-/** Objects with the same keys in the same order, none twice, and plain values. */
+/** Writes objects as a table if all have the same distinct keys in the same order, and only plain values. */
 function asTable(node: JsonNode, depth: number, context: Context): string | undefined {
   const [first] = node.children;
   if (first?.kind !== "object" || node.children.length < leastRows || depth >= hardDepth - 2)

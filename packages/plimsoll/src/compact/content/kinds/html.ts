@@ -1,4 +1,4 @@
-/** HTML: what a reader would see of it, as text: title, headings, lists, links, tables. */
+/** HTML as the text that a reader would see: title, headings, lists, links and tables. */
 
 import { attempt, type Compressor, type CutOptions, mistaken } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -70,12 +70,12 @@ interface Reader {
   readonly lines: ReadableLine[];
   line: string;
   asideDepth: number;
-  /** Links that are open: where their text begins, and where they go. */
+  /** The open links: where their text begins in the line, and their target. */
   readonly links: { readonly from: number; readonly href: string }[];
 }
 
 const maxHrefChars = 200;
-/** A page without blocks would be one line, and looking for links in it would take long. */
+/** A page without block elements would be one very long line, and searching it for links would be slow. */
 const maxLineChars = 2_000;
 
 function readable(text: string): readonly ReadableLine[] {
@@ -92,7 +92,7 @@ function readable(text: string): readonly ReadableLine[] {
   return reader.lines;
 }
 
-/** Where reading goes on. */
+/** Returns the position at which reading continues. */
 function skipTag(reader: Reader, text: string, lower: string, open: number): number {
   if (lower.startsWith("<!--", open)) return after(lower, "-->", open);
   const name = /^<\/?([a-z][a-z0-9-]*)/.exec(lower.slice(open, open + 40))?.[1];

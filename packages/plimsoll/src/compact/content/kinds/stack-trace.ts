@@ -1,4 +1,4 @@
-/** Stack traces: messages, the first and last frames, and the frames of the project rather than of libraries. */
+/** Stack traces: keeps messages, the first and last frames, and the project's own frames rather than those of libraries. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -43,7 +43,7 @@ function classifyTrace(lines: readonly string[]): LineVerdicts {
   };
 }
 
-/** Python and Go put a frame on two lines: the second belongs to the first. */
+/** Python and Go print a frame on two lines. The second line belongs to the first. */
 function framesOf(lines: readonly string[]): readonly boolean[] {
   const isFrame: boolean[] = [];
   for (const [index, line] of lines.entries()) {
@@ -54,7 +54,7 @@ function framesOf(lines: readonly string[]): readonly boolean[] {
   return isFrame;
 }
 
-/** The lines of one frame belong together. */
+/** Numbers that give all lines of one frame the same block. */
 function frameNumbers(lines: readonly string[]): readonly number[] {
   let number = 0;
   return lines.map((line, index) => {

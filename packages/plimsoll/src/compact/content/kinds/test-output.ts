@@ -1,4 +1,4 @@
-/** Output of test runs: failures and the summary stay, passes are counted. */
+/** Output of test runs: failures and the summary stay, and passed tests are counted. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
@@ -24,7 +24,7 @@ export const testCompressor: Compressor = {
   compress: (text, options) => attempt(cutLines(text, options, classifyTests)),
 };
 
-/** Lines behind a failure that still speak of it. */
+/** Number of lines after a failure that are still about it. */
 const failureReach = 12;
 
 function classifyTests(lines: readonly string[]): LineVerdicts {
