@@ -1,9 +1,9 @@
-/** Messages of rounds that the client does not know of: in memory while their session is, else in the store. */
+/** Messages of inner rounds, which the client does not see: read from the store if they are not in memory. */
 
 import type { Store } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 
-/** Contract: afterwards every message of an expansion that the store can give is in `log.inner`. */
+/** Contract: afterwards `log.inner` contains every message of an expansion that the store can provide. */
 export async function loadInner(
   store: Pick<Store, "bodies">,
   log: Pick<SessionLog, "record" | "edits" | "inner">,
