@@ -1,8 +1,8 @@
-/** How figures are told to people: in the provider's tokens, not in ours. */
+/** Converts figures for people: they are in the provider's tokens, not in Plimsoll's. */
 
 import type { BranchRecord } from "../../store/store.ts";
 
-/** The provider's tokens for one of ours. */
+/** The provider's tokens for each token that Plimsoll counts. */
 export function scaleOf({ counters }: Pick<BranchRecord, "counters">): number {
   return counters?.calibration?.factor ?? 1;
 }
