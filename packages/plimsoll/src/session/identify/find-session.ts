@@ -27,7 +27,7 @@ export interface SessionCache {
   noteAnswers(log: SessionLog): void;
   /** Drops the log from memory. The next request for this session reads it from the store. */
   forget(log: SessionLog): void;
-  /** The log to continue with: there is only one log of a session at a time, and another may have taken its place. */
+  /** The current log of the session. There is only one at a time, and it may have replaced the given one. */
   current(log: SessionLog): Promise<SessionLog>;
   /** Drops sessions that the store no longer has, together with their unsaved writes. */
   abandon(sessions: readonly string[]): void;
@@ -133,7 +133,8 @@ interface NamedLookup extends SessionLookup {
 
 /**
  * The tenant's own session of that name, or the one that its client began under an earlier credential. The client may have asked
- * for a title or started a sub-agent first with the new credential. Then the own session has nothing of the conversation.
+ * for a title or started a sub-agent first with the new credential. Then the tenant's own session has nothing of the
+ * conversation.
  */
 async function findByName(
   shelf: SessionShelf,
@@ -291,7 +292,7 @@ function isNumbered({ messages }: RequestShape): boolean {
   return messages.some(({ marks }) => marks?.isNumbered === true);
 }
 
-/** Whether no other session has the answers that prove it. An answer in two conversations does not show which one goes on. */
+/** Whether only this session has the answers that prove it. An answer in two conversations does not show which one goes on. */
 async function isOnly(
   shelf: SessionShelf,
   store: Store,

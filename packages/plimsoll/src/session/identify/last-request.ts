@@ -82,7 +82,7 @@ function findPrefix(
   return count === 0 ? undefined : { slices: known.slices, field, count };
 }
 
-/** Number of bytes that two bodies have in common at their start. Compares whole blocks, then halves the last one. */
+/** Number of bytes that two bodies have in common at their start. Compares whole blocks, then bisects the last one. */
 function commonLength(left: Uint8Array, right: Uint8Array): number {
   const length = Math.min(left.length, right.length);
   let start = 0;

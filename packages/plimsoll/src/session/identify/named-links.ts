@@ -58,7 +58,7 @@ function knownLead(
   return undefined;
 }
 
-/** `own` is the link in the request, if the message before it has the same link there. */
+/** `own`: the request's own link of this message. Only given if the link before it is the same in the log. */
 function linkIn(log: SessionLog, before: Link, message: LogMessage, own?: Link): Link {
   const link = own ?? extendLink(before, message);
   if (log.seqByChain.has(link.chain)) return link;

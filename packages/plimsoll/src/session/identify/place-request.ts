@@ -268,7 +268,7 @@ export function continuationOf(
   const [common, answered] = [index + 1, answers.at(-1) ?? ""];
   if (turns === 0) return { kind: "stranger" };
   const branch = branchEndingAt(log, node, agent);
-  // If the branch contains more than its path, one answer is not enough to be shown the rest.
+  // If the branch contains more than its path, one answer is not enough proof to see the rest.
   if (branch !== undefined && (turns >= answersThatProve || isAlone(log, branch)))
     return { kind: "goes-on", common, proof: [answered] };
   if (turns < answersThatProve || bringsOthers(log, messages.slice(common)))
@@ -288,7 +288,7 @@ export function hasWordsInCommon(
   talks: readonly string[],
 ): boolean {
   const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
-  // If several messages have the same talk, the first of them has changed it.
+  // A message that says nothing has the same talk as the one before it, so the first one counts.
   const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
   const isRepeated = (node: NodeRecord): boolean => {
     const message = byTalk.get(node.talk ?? "");

@@ -103,7 +103,7 @@ function draw(place: Place, learned: Learned): WindowPicture {
   };
 }
 
-/** The preamble of the last turn. System prompts and tools among the messages are shown there instead. */
+/** The preamble of the last turn. System prompts and tools among the messages are shown with the messages instead. */
 function headUnits(
   { lastTurn, nodes, scale }: Place,
   { sketchOf: sketch }: Learned,

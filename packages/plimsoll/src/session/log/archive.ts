@@ -73,7 +73,7 @@ export async function readArchivedMessage(
 
 type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
 
-/** The messages as they came, as a JSON array. Reads only the runs that the page touches. */
+/** The messages of these runs as a JSON array. Reads only the runs that the page touches. */
 async function readMessages(
   store: Store,
   { handle, session, bytes }: ArchiveRecord,

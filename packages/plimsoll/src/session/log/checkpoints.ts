@@ -17,7 +17,7 @@ export interface RestorePoint {
   readonly at?: number;
 }
 
-/** The number of the edit in a checkpoint's id. Undefined if this is not such an id. */
+/** The number of the edit in a checkpoint's id. Undefined: this is no checkpoint's id. */
 export function numberOf(id: string | undefined): number | undefined {
   const digits = /^cp_(\d{1,15})$/.exec(id ?? "")?.[1];
   return digits === undefined ? undefined : Number(digits);

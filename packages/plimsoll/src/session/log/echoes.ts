@@ -1,6 +1,6 @@
 /**
- * Finds echoes: messages in which a client repeats, in another place, something that the log already has. That is an answer,
- * whole or in pieces, or a message that the client has moved. It was still said only once. Marks identify an answer.
+ * Finds echoes. An echo is a message in which a client repeats something that the log already has in another place: an answer,
+ * whole or in pieces, or a message that the client has moved. It was said only once. Marks identify an answer.
  */
 
 import type { NodeRecord } from "../../store/store.ts";

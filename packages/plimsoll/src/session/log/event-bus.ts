@@ -13,7 +13,7 @@ type Handler = (event: EmittedEvent) => void;
 
 interface Subscriber {
   readonly handler: Handler;
-  /** It threw on the last event. Plimsoll has warned of that, and warns again only after it has handled an event. */
+  /** It threw on the last event. Plimsoll has warned about it, and is silent until the subscriber handles an event again. */
   isThrowing: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Messages of inner rounds, which the client does not see: read from the store if they are not in memory. */
+/** Loads messages of inner rounds, which the client does not see, from the store into the log. */
 
 import type { Store } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";

@@ -50,7 +50,7 @@ export interface MessageTree {
   readonly leading: Map<number, number>;
   /** Number of messages that were first said on each branch, without inner rounds. */
   readonly countOn: Map<string, number>;
-  /** By number: messages of inner rounds that expansions need. They stay here once sent, or are loaded when needed. */
+  /** By number: messages of inner rounds that expansions need. Kept after they were sent, or loaded when needed. */
   readonly inner: Map<number, Uint8Array>;
 }
 
@@ -58,9 +58,9 @@ export interface MessageTree {
 export interface KnownAnswers {
   /** By talk: the newest message with that talk (`Link.talk`). */
   readonly seqByTalk: Map<string, number>;
-  /** By talk: the turn in which Plimsoll recorded this answer. Its client may send it back in other bytes. */
+  /** By talk: the turn of the recorded answer with that talk. Its client may send the answer back in other bytes. */
   readonly turnByTalk: Map<string, string>;
-  /** By number of a message, 0 for the root: the answers right below it, and assistant messages there that echo an answer. */
+  /** By number of a message (0: the root): the answers right below it, and the echoes of answers there. */
   readonly answersBelow: Map<number, number[]>;
   /** Answers whose client spelling is stored, or on its way to the store. */
   readonly worded: Set<number>;
@@ -80,7 +80,7 @@ export interface KnownAnswers {
 export interface EditList {
   /** Ordered by number. `commitEdits` adds an edit once it is stored, `appendEdit` adds it at once. */
   readonly edits: Edit[];
-  /** The highest number ever given to an edit, even if that edit may only be stored later. */
+  /** The highest number ever given to an edit, including edits that may still be stored later. */
   lastEdit: number;
   /** Runs edits one after the other. */
   readonly editing: Queue;
@@ -106,7 +106,7 @@ export interface BranchState {
   memory: BranchMemory;
   /** The view as it was last folded. `viewOf` uses it again while no edit is added and the path only grows. */
   view?: KnownView;
-  /** Whether a model may be asked for a summary. False once one was asked, until the next compaction. */
+  /** Whether a model may be asked for a summary. False after one was asked, until the next compaction. */
   isSummaryWanted: boolean;
   /** Number of models that are writing a summary now. The branch stays in memory until they are done. */
   summariesUnderWay: number;
@@ -194,7 +194,7 @@ export interface MarkedAnswer {
   readonly size: number;
 }
 
-/** Maximum number of marks. A session with more answers than that no longer needs the first ones. */
+/** Maximum number of marks. In a session that has more, the first answers no longer matter. */
 const maxMarks = 20_000;
 /**
  * Maximum number of known blocks. A session that changes its preamble with every turn would fill the list. Forgetting a block

@@ -59,7 +59,7 @@ export interface ToolMemory {
   readonly renamed?: string;
 }
 
-/** What the last request showed. */
+/** Facts about the last request. */
 export interface ClientMemory {
   /** The client has replaced its newest messages: the index of the first one, and how many there were. */
   readonly rewritten?: Rewritten;
@@ -122,7 +122,7 @@ export type BranchNote =
   | { readonly kind: "view-valid"; readonly view: ViewMark }
   | { readonly kind: "view-invalid" }
   | { readonly kind: "must-compact" }
-  /** The requested compaction was tried. The request is dropped even if it failed, so that it does not return every turn. */
+  /** A wanted compaction was tried. The wish is dropped even if it failed, so that it does not return every turn. */
   | { readonly kind: "wishes-taken" }
   | { readonly kind: "compacted"; readonly level: number; readonly view: ViewMark }
   | { readonly kind: "exhausted"; readonly tokens: number }
@@ -233,7 +233,7 @@ function afterTurn(memory: BranchMemory, note: EndedNote): BranchMemory {
   };
 }
 
-/** A provider that reports no cache has still read it, which keeps the cache alive. */
+/** Reading a cache keeps it alive, even if the provider does not report it. */
 function cachesAfter(
   caches: BranchMemory["caches"],
   { target, at, cachedTokens }: EndedNote,

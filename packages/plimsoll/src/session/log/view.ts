@@ -64,7 +64,7 @@ export interface Pin extends Range {
 /** Finds the index of a chain on a path. Undefined if the path does not pass through it. */
 export interface IndexOf {
   (chain: string): number | undefined;
-  /** Whether edits that were made on this branch are active here. Absent: edits of every branch are. */
+  /** Whether edits that were made on the given branch are active here. Absent: those of every branch are. */
   readonly isOwn?: (branch: string) => boolean;
   /** Finds an answer, from its first to its last message, if its client sends it back in another place. */
   readonly piecesOf?: (first: string, last: string) => Pieces | undefined;
@@ -84,7 +84,7 @@ function holdsOn(indexOf: IndexOf, edit: Edit): boolean {
     : isAnchoredOn(indexOf, edit);
 }
 
-/** Whether an edit was made for this path: its anchor is on it, and its branch is this one or one that this came from. */
+/** Whether an edit was made for this path: its anchor is on the path, and it was made on this branch or one it came from. */
 export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit): boolean {
   const isOwn = action.kind === "expand" || indexOf.isOwn?.(branch) !== false;
   return isOwn && indexOf(anchor) !== undefined;
@@ -162,7 +162,7 @@ export function madeSince(edits: readonly Edit[], to: number): readonly number[]
   }
 }
 
-/** Number of active edits without lookups, which are part of the conversation. */
+/** Number of active edits. Lookups do not count, because they are part of the conversation. */
 export function countOfEdits({ edits }: Pick<View, "edits">): number {
   return edits.filter(({ action }) => action.kind !== "expand").length;
 }

@@ -17,7 +17,7 @@ import {
 export interface RecallJob extends Asked {
   /** Identifies the messages to search: a branch of a session, up to its newest message. */
   readonly key: string;
-  /** Its messages. Absent: they were sent before. */
+  /** The messages. Absent: they were sent before under this key. */
   readonly messages?: readonly SearchedMessage[];
   readonly hasVectors: boolean;
 }

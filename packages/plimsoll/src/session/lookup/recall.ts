@@ -143,7 +143,7 @@ function candidate(
   };
 }
 
-/** A speaker whom the query names has more to say on it than the others. */
+/** Bonus for a speaker whom the query names, who usually has more to say about it than others. */
 const speakerFactor = 1.3;
 
 function relevanceOf(

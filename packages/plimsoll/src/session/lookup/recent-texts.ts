@@ -1,4 +1,4 @@
-/** The last few texts that were opened, because a reader of one page usually wants the next. */
+/** Keeps the last few opened texts, because a reader of one page usually wants the next. */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { ArchivedText } from "./archived-text.ts";

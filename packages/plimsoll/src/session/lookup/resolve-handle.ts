@@ -76,7 +76,7 @@ function isWithin(scope: Scope | undefined, { source }: ArchiveRecord): boolean 
   });
 }
 
-/** Undefined also for a session of another tenant. */
+/** The session with this id. Undefined if it belongs to another tenant. */
 export async function sessionOf(
   store: Pick<Store, "session">,
   tenant: string | undefined,

@@ -53,9 +53,9 @@ export interface SearchWorld {
   readonly startWorker?: () => Worker;
 }
 
-/** This takes about 20 ms on the event loop. */
+/** In bytes. This much takes about 20 ms on the event loop. */
 const inPlaceBytes = 32_768;
-/** Maximum size of the newest messages that are searched. An index is some twenty times as large as its texts. */
+/** In bytes. Only this much of the newest messages is searched. An index is some twenty times as large as its texts. */
 const searchedBytesMax = 32 * 1024 * 1024;
 const messagesPerStep = 64;
 
@@ -63,7 +63,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   const thread = createJobThread<RecallAnswer>({
     startWorker: world.startWorker ?? startRecallWorker,
     timeoutMs: world.timeoutMs ?? 60_000,
-    // Its index is expensive to make.
+    // The thread keeps its index, which is expensive to make.
     idleMs: world.idleMs ?? 300_000,
     waitingMax: 16,
   });

@@ -1,4 +1,4 @@
-/** Writes the passages that a search found for a model, within a number of tokens. */
+/** Writes the results of a search for a model to read, within a number of tokens. */
 
 import { passagesHead } from "../../text/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";

@@ -98,7 +98,7 @@ export function takeBasis(
   remember(branch, { kind: "counted", basis });
 }
 
-/** Remembers how much a provider has accepted in a request that it has counted. */
+/** Remembers the size of a request that the provider has accepted and counted. */
 export function noteTaken(
   log: SessionLog,
   { memory: { basis } }: BranchState,

@@ -1,4 +1,4 @@
-/** Counts content at once that is not in the conversation yet, with every tokenizer that may have to read it. */
+/** Counts content before it joins the conversation, at once and with every tokenizer that may apply to it. */
 
 import { findModel } from "../../budget/catalogue.ts";
 import { countables } from "../../budget/measure.ts";

@@ -1,4 +1,4 @@
-/** Hashes of what a message says: its essence, which survives the changes of clients; its words; and the pieces of an answer. */
+/** Hashes of what a message says: its essence, which survives respelling by clients; its words; and the pieces of an answer. */
 
 import { canonicalJson, type JsonValue } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";

@@ -198,7 +198,7 @@ function parseMessage(wire: Wire, bytes: Uint8Array): Parsed {
   }
   const text = decoder.decode(bytes);
   const numbers = oddNumber.test(text) ? keepLongNumbers(wire, text) : undefined;
-  // JSON that is written as JSON.stringify writes it repeats no key.
+  // JSON in the form that JSON.stringify writes never repeats a key.
   const isUsual = JSON.stringify(value) === text;
   const isOdd = !isUtf8(bytes) || numbers?.hasRounded === true || (!isUsual && repeatsKey(text));
   return { json: numbers?.json ?? json, isOdd, hasNull: text.includes("null") };

@@ -123,7 +123,7 @@ export interface PreambleInBody {
   readonly leadingMessages: readonly JsonObject[];
 }
 
-/** A stored preamble, split up as a request body of its wire has it. */
+/** A stored preamble, in the form that a request body of its wire needs. */
 export function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): PreambleInBody {
   const { fields } = wire;
   const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));

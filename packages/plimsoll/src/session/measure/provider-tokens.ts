@@ -1,4 +1,4 @@
-/** Converts figures for people: they are in the provider's tokens, not in Plimsoll's. */
+/** Converts token counts for people, who see the provider's tokens and not Plimsoll's. */
 
 import type { BranchRecord } from "../../store/store.ts";
 

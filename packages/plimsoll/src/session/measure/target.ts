@@ -118,7 +118,7 @@ export function createTargets(
       defersNatively:
         wire.tools.deferral !== undefined &&
         (settings?.native_tool_deferral ??
-          // Other servers that use this wire may not support it. There it must be configured.
+          // Other servers that use this wire may not support it, so it must be configured for them.
           (isVendors(provider, settings, wire) && wire.tools.deferral.models.test(model))),
     };
   };

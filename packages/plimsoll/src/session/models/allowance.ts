@@ -32,7 +32,7 @@ export interface Allowance {
 const hour = 3_600_000;
 const day = 24 * hour;
 
-/** Invariant: at most `maxCallsPerHour` times are remembered. */
+/** Invariant: the times of at most `maxCallsPerHour` calls are remembered. */
 export function createAllowance(settings: AllowanceSettings, now: () => number): Allowance {
   let calls: readonly number[] = [];
   let today = Number.NaN;

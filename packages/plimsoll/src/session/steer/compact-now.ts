@@ -93,7 +93,7 @@ export async function resetNow(
   return done;
 }
 
-/** An undo pins what it brings back, so that no turn takes it out again. A user who asks for a fresh start means that, too. */
+/** An undo pins what it brings back, so that no turn takes it out again. A user who asks for a fresh start wants it out, too. */
 function overUndone(strategy: Strategy): Strategy {
   return {
     ...strategy,

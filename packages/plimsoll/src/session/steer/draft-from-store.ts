@@ -40,7 +40,7 @@ export interface ReadableView {
   readonly limit: number | null;
 }
 
-/** The services that reading a conversation from the store needs. */
+/** The services for reading a conversation from the store. */
 export type DraftWorld = Pick<TurnContext, "store" | "saver" | "targets" | "facts" | "now">;
 
 /** The stored conversation as a draft, as if it were sent now. */

@@ -171,7 +171,7 @@ async function placeOf(
 ): Promise<Place> {
   const log = await context.sessions.byId(session);
   const turns = await context.store.turns(session, 50);
-  // Without a name, the branch that was sent last. The first one may be only a title that the client asked for.
+  // Without a name, take the branch that was sent last. The first one may only be a request for a title.
   const last = log?.branches.get(turns[0]?.branch ?? "") ?? [...(log?.branches.values() ?? [])][0];
   const branch = wanted === undefined ? last : log?.branches.get(wanted);
   if (log === undefined || branch === undefined)
@@ -213,7 +213,7 @@ async function undo(
   const isOfView = ({ action }: Edit): boolean =>
     action.kind !== "pin" && action.kind !== "checkpoint" && action.kind !== "expand";
   const undone = revertedIn(made);
-  // A compaction may have made nothing but reverts of lookups. Then the undo is of those.
+  // A compaction may have done nothing but revert lookups. Then its revert is undone.
   const tookBack = made.findLast(
     ({ seq, action, strategy }) =>
       action.kind === "revert" && strategy === ownTools && !undone.has(seq),
@@ -235,7 +235,7 @@ async function undo(
   return steer(context, place, "undo", reverts);
 }
 
-/** Makes exactly the edits of that point active again. That stays so even if the client goes back to before the restore. */
+/** Makes exactly the edits of that point active again. This holds even if the client later goes back to before the restore. */
 async function restore(context: SteerContext, place: Place, point: RestorePoint): Promise<Steered> {
   const { log, path, view } = place;
   const made = editsOn(place);

@@ -19,7 +19,7 @@ export type DiffRow =
   | { readonly kind: "added"; readonly after: number; readonly is: JsonValue };
 
 export interface ComparedView {
-  /** Number of the last edit that counts. */
+  /** Number of the last edit in this view. */
   readonly seq: number;
   /** Tokens of the whole window, as the provider counts them. */
   readonly tokens: number;

@@ -27,11 +27,11 @@ export interface CompactThreadOptions {
   readonly excerptTimeoutMs?: number;
 }
 
-/** Keeps the event loop busy for some 50 ms at most, whatever the content. */
+/** This much keeps the event loop busy for some 50 ms at most, whatever the content. */
 const usualInPlaceBytes = 32_768;
-/** Rules look at far fewer things than an excerpt does: about 20 ms. */
+/** Validation is far less work than an excerpt: this much takes about 20 ms. */
 const validatedInPlaceChars = 524_288;
-/** In milliseconds, and enough on a busy machine: giving up would mean truncating instead of choosing. */
+/** In milliseconds, and long enough for a busy machine: giving up would mean truncating instead of choosing. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
  * In milliseconds. The next compaction may come soon, and starting a thread takes longer than most excerpts. But a thread that
