@@ -109,7 +109,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       resultTokens: 2_000,
       turns: 7,
     },
-    /the configuration allows 10000/,
+    /the configuration allows only 10000/,
   ],
   [
     "what is kept free for the answer",
@@ -119,7 +119,7 @@ const inTheWay: readonly (readonly [string, Scene, RegExp])[] = [
       turns: 10,
       maxTokens: 10_000,
     },
-    /not beside what is kept free for the answer: 25000 are left/,
+    /part of it stays free for the answer, which leaves 25000 tokens/,
   ],
   [
     "the window",
