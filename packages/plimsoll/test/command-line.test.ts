@@ -198,7 +198,7 @@ describe("wrong use", () => {
     const noFolder = await run("serve", "--port", "0", "--data", join(folder, "a-file", "x"));
     expect([noFolder.code, noFolder.stderr]).toEqual([
       1,
-      expect.stringContaining("choose another folder"),
+      expect.stringContaining("Choose another folder"),
     ]);
     symlinkSync(data, join(folder, "link"));
     const link = await run("serve", "--port", "0", "--data", join(folder, "link"));

@@ -38,7 +38,7 @@ export interface Projection {
   readonly tokens: number;
   /** The lowest plausible count. If even this exceeds a limit, the request certainly does. */
   readonly least: number;
-  /** The count if the newest text takes as many tokens per character as the densest text of this conversation. */
+  /** The count if the newest text is counted with the highest factor that this conversation has had so far. */
   readonly most: number;
   /** The part of the tokens that no compaction can remove: system prompt, tools, and the user's first message. */
   readonly head: number;

@@ -18,10 +18,9 @@ export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess"
 
 /**
  * If the answer has to be shorter, some room stays free in case the input was counted too low: the buffer, or a quarter of the
- * remaining room. An answer that fits by the best estimate is shortened only as far as needed if the newest text turns out to be
- * as dense as the densest of this conversation. If the input size is a guess, the answer is not made shorter than the reserve,
- * because the provider knows better and its "too long" error says how much is left. A thinking budget is halved until it fits, so
- * that it does not change with every turn.
+ * remaining room. An answer that fits by the best estimate is shortened only if `input.most` leaves too little room for it. If
+ * the input size is a guess, the answer is not made shorter than the reserve, because the provider knows better and its "too
+ * long" error says how much is left. A thinking budget is halved until it fits, so that it does not change with every turn.
  */
 export function fitOutput(
   requested: OutputSize,

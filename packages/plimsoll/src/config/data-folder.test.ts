@@ -52,7 +52,7 @@ test("a folder that Plimsoll makes is private, and nothing has to be said of it"
 test.each(["", "half-a-secret"])("secrets that a broken start left as %j are made anew", (left) => {
   const path = mkdtempSync(join(folder, "torn-"));
   for (const name of ["key", "token"]) writeFileSync(join(path, name), left);
-  // Made before its first page was written.
+  // The database file was created, but its first page was never written.
   writeFileSync(join(path, "plimsoll.db"), "");
   const { key, token } = openDataFolder(path);
   expect([key.length, token.length]).toEqual([32, 43]);
