@@ -86,7 +86,12 @@ function readOrMake(folder: string, name: string): string {
 /** If several processes start at once, one makes the secret and the others read it. */
 function makeSecret(folder: string, file: string): string {
   const lock = takeLock(join(folder, "setup.lock"), setupWaitMs);
-  if (lock === undefined) throw unusable(folder, "another process is setting it up");
+  if (lock === undefined)
+    throw unusable(
+      folder,
+      "another process is setting it up",
+      "Wait until it has finished, or choose another folder with --data.",
+    );
   try {
     const known = readSecret(file);
     if (isWhole(known)) return known;
@@ -94,7 +99,8 @@ function makeSecret(folder: string, file: string): string {
     if (known !== undefined && hasDatabase(folder))
       throw unusable(
         file,
-        "it is too short. Put the right file back, or delete it and Plimsoll makes a new one",
+        "it is too short",
+        "Put the right file back, or delete it and Plimsoll makes a new one.",
       );
     const made = randomBytes(32).toString("base64url");
     writeWhole(file, made);
@@ -123,9 +129,10 @@ function hasDatabase(folder: string): boolean {
   return database !== undefined && database.size > 0;
 }
 
-function unusable(path: string, reason: string): PlimsollError {
-  return new PlimsollError(
-    "STORE_FAILED",
-    `Plimsoll cannot use ${path}: ${reason}. Choose another folder with --data.`,
-  );
+function unusable(
+  path: string,
+  reason: string,
+  advice = "Choose another folder with --data.",
+): PlimsollError {
+  return new PlimsollError("STORE_FAILED", `Plimsoll cannot use ${path}: ${reason}. ${advice}`);
 }
