@@ -58,7 +58,7 @@ import { newViolations } from "./wire/validate/validate.ts";
 export interface EngineOptions {
   /** Folder for database and keys. */
   readonly data?: string;
-  /** Stores nothing on disk. */
+  /** "memory" stores nothing on disk. */
   readonly store?: "memory";
   /** Whether this is the service, which locks the data folder for itself. */
   readonly isService?: boolean;

@@ -20,7 +20,7 @@ import { wires } from "./wire/wires.ts";
 export interface PlimsollOptions {
   /** Folder for database and keys. */
   readonly data?: string;
-  /** Stores nothing on disk. */
+  /** "memory" stores nothing on disk. */
   readonly store?: "memory";
   readonly config?: Config;
   /** Replacements for the usual parts. */
@@ -37,7 +37,7 @@ export interface CompactTask {
   /** Budget for the messages in tokens. A system prompt outside the messages and tools do not count. */
   readonly budget: number;
   readonly model?: string;
-  /** How to count, if not the way the model does. */
+  /** How to count tokens, if not as the model does. */
   readonly count?: {
     readonly tokenizer: string;
     readonly textsOf: (message: Message) => readonly string[];

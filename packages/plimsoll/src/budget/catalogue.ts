@@ -48,7 +48,7 @@ const million = 1_000_000;
 
 const claudeClassicImage: ImageRule = { kind: "patches-28", maxEdge: 1568, maxTokens: 1600 };
 const claudeLargeImage: ImageRule = { kind: "patches-28", maxEdge: 2576, maxTokens: 4784 };
-/** Measured on five PDFs with text and tables (huggingface.co/datasets/JOHNISKING/pdf-token-cost): 2,098 to 2,481. */
+/** Measured on five PDFs with text and tables (huggingface.co/datasets/JOHNISKING/pdf-token-cost): 2,098 to 2,481 per page. */
 const claudePageTokens = 2_500;
 
 /** In the same data set, one o200k token corresponds to 1.09 to 1.15 tokens of Claude 4.5, and to 1.45 to 1.58 tokens of 5.5. */

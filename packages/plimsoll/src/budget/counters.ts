@@ -34,7 +34,7 @@ export function commitTurn(counters: Counters, usage?: Usage): Counters {
 }
 
 export interface Projection {
-  /** The best estimate. */
+  /** The best estimate of the size of the request. */
   readonly tokens: number;
   /** The lowest plausible count. If even this exceeds a limit, the request certainly does. */
   readonly least: number;

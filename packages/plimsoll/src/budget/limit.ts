@@ -28,7 +28,7 @@ export interface Limit {
   readonly maxOutput: number;
   /** Room that is kept free for the answer. */
   readonly reserve: number;
-  /** Never negative. */
+  /** The limit in tokens: window minus buffer minus reserve. Never negative. */
   readonly limit: number;
   /** "learned": the provider stated the window, or refused a longer request. "fallback": a guess. */
   readonly windowSource: "model" | "provider" | "defaults" | "catalogue" | "learned" | "fallback";

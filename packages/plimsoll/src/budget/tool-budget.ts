@@ -18,7 +18,7 @@ export interface ToolRules {
 }
 
 export interface ToolBudget {
-  /** Total for all results of the turn. */
+  /** Number of tokens for all results of the turn together. */
   readonly tokens: number;
   readonly granted: number;
   /** Tokens of the notices that the model got instead of results. */
@@ -57,8 +57,8 @@ const perOpenCall = { reference: 150, notice: 50 };
 
 /**
  * The room that the window has for results next to the head and a short answer. Everything older can be removed to make room.
- * Only certain figures reduce it: the lowest plausible size of the head, or the head's share of the usage that the provider
- * reported.
+ * Only figures that are known for sure reduce it: the lowest plausible size of the head, or the head's share of the usage that
+ * the provider reported.
  */
 export function roomForResults(
   { named, reserve }: Limit,

@@ -12,9 +12,9 @@ import { removeLeftovers, writeWhole } from "../store/whole-file.ts";
 
 export interface DataFolder {
   readonly database: string;
-  /** Signs handles and hides credentials. Made once. */
+  /** The key that signs handles and hides credentials. Made once. */
   readonly key: Uint8Array;
-  /** Gives access to /api and the dashboard. Made once, unless PLIMSOLL_TOKEN is set. */
+  /** The owner's token, which gives access to /api and the dashboard. Made once, unless PLIMSOLL_TOKEN is set. */
   readonly token: string;
   /** Warnings about the permissions of the folder, one sentence each. */
   readonly notices: readonly string[];

@@ -63,7 +63,7 @@ export interface SessionRow {
 
 /** One row of `GET /api/agents`: all sessions with the same agent name. Clients send that name in `x-plimsoll-agent`. */
 export interface AgentRow {
-  /** Empty for sessions whose client gave no name. */
+  /** Name of the agent. Empty for sessions whose client gave no name. */
   readonly agent: string;
   readonly sessions: number;
   readonly turns: number;
@@ -219,7 +219,7 @@ export type TextDiffRow =
 export interface ProgressSettings {
   readonly show: boolean;
   readonly detail: "minimal" | "normal" | "detailed";
-  /** From 1 to 10. */
+  /** Seconds until a finished compaction is hidden, from 1 to 10. */
   readonly auto_hide_seconds: number;
   readonly highlight_p1: boolean;
 }

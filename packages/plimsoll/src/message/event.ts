@@ -155,7 +155,7 @@ export interface ContextBreakingUpdateEvent extends Base {
   readonly phase: CompactionPhase;
   /** How full the window is now, from 0 to 100, or −1 in recovery. */
   readonly progress: number;
-  /** A sentence for people. */
+  /** A sentence about the phase, for people. */
   readonly message: string;
   readonly tokens: number;
   readonly limit: number;

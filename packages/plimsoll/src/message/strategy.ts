@@ -62,7 +62,7 @@ export interface MediaRoom {
 
 /** Describes removed content, for the text that takes its place. */
 export interface TakenOut {
-  /** Empty if there is no archive. */
+  /** Handle of the removed content. Empty if there is no archive. */
   readonly handle: string;
   readonly messages: number;
   readonly tokens: number;

@@ -62,7 +62,7 @@ function freshOnly(fresh: number): InputTokens {
 
 /** A beginning of a request: all blocks up to a certain one, and their tokens. */
 interface Place {
-  /** The same for equal beginnings. */
+  /** A number that is the same for equal beginnings. */
   readonly id: number;
   readonly tokens: number;
 }

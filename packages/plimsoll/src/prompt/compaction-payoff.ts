@@ -28,7 +28,7 @@ export interface Worth {
 const turnsMax = 1000;
 const perMillion = 1_000_000;
 
-/** Undefined if no prices are known. */
+/** What a compaction now would cost and save. Undefined if no prices are known. */
 export function worthOf(outlook: Outlook, { prices }: PriceList): Worth | undefined {
   if (prices === undefined) return undefined;
   const now = planned(outlook, prices, true);

@@ -170,7 +170,7 @@ function share(wire: Wire, { name, values, tokens }: Shared): readonly Piece[] {
  * The cache marks of a request for the simulated cache. If the client set marks, they stay. A request without marks gets all four
  * that are allowed: after the head, after the first block of the conversation (the task, to which Plimsoll may add text), where
  * the last request ended (because a mark looks back over few blocks), and at its end. All policies get the same marks, so that
- * none gains by them. The second mark helps the policies most that edit most.
+ * none gains by them. The second mark mostly helps policies that edit a lot.
  */
 export function withMarks(request: ReadRequest, previous: ReadRequest | undefined): CacheRequest {
   const { blocks, marks, headBlocks } = request;

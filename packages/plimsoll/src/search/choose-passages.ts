@@ -3,7 +3,7 @@
 import { chooseGreedily } from "./greedy.ts";
 
 export interface Candidate {
-  /** From 0 to 1. */
+  /** Relevance to the query, from 0 to 1. */
   readonly relevance: number;
   /**
    * Numbers of the words and mentions in this passage. Each is only worth something in the first chosen passage that contains it.

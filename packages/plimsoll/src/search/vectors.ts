@@ -5,7 +5,7 @@ import { PlimsollError } from "../message/error.ts";
 
 export interface Neighbour {
   readonly word: string;
-  /** The cosine, from 0 to 1. */
+  /** Cosine of the two words, from 0 to 1. */
   readonly similarity: number;
 }
 
@@ -15,7 +15,7 @@ export interface WordVectors {
   has(word: string): boolean;
   /** 0 for the most common word. Undefined for a word that is not in the table. */
   rank(word: string): number | undefined;
-  /** A vector of unit length. */
+  /** The vector of a word, with unit length. */
   vector(word: string): Float32Array | undefined;
   /** The cosine of two words, from 0 to 1. It is 0 if one of them is unknown. */
   similarity(left: string, right: string): number;

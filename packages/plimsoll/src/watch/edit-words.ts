@@ -3,7 +3,7 @@
 import type { Edit } from "../message/edit.ts";
 
 export interface EditWords {
-  /** For a cell in a table. */
+  /** A short text for a cell in a table. */
   readonly brief: string;
   readonly full: string;
 }

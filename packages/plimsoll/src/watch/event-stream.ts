@@ -12,7 +12,7 @@ import type { Timing } from "./gather.ts";
 export type Connection =
   | { readonly kind: "connecting" }
   | { readonly kind: "live" }
-  /** Tries again after this many milliseconds. */
+  /** The stream is down. It is opened again after `retryMs` milliseconds. */
   | { readonly kind: "waiting"; readonly retryMs: number }
   /** The service does not know the token. */
   | { readonly kind: "refused"; readonly sentence: string };
@@ -160,7 +160,7 @@ function eventIn(data: string): PlimsollEvent | undefined {
   return isEvent ? (event as unknown as PlimsollEvent) : undefined;
 }
 
-/** The service's own sentence. */
+/** The error message in the service's answer. */
 function sentenceIn(answer: string): string {
   const error = parseObject(answer)?.["error"];
   const message = isObject(error) ? error["message"] : undefined;

@@ -20,7 +20,7 @@ export function brief(count: number): string {
   return grouped(count);
 }
 
-/** Says so if the size of the window is a guess. */
+/** Writes the size of a window, and adds "(a guess)" if nobody has stated it. */
 export function windowWords(
   { window, isWindowGuess }: { readonly window: number; readonly isWindowGuess?: true | undefined },
   write: (tokens: number) => string,

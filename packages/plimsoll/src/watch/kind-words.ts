@@ -5,7 +5,7 @@ import type { SegmentKind, WindowPicture, WindowUnit } from "../message/api.ts";
 export interface KindWords {
   readonly kind: SegmentKind;
   readonly name: string;
-  /** Used if there is no room for the name. */
+  /** A letter to show if there is no room for the name. */
   readonly letter: string;
 }
 

@@ -15,12 +15,12 @@ export interface RowState {
   readonly row: SessionRow;
   /** Tokens of the last request, of the request being sent, or of the next request as the view is now. */
   readonly tokens: number;
-  /** 0 if it is not known yet. */
+  /** The limit in tokens, or 0 if it is not known yet. */
   readonly limit: number;
-  /** 0 if it is not known yet. */
+  /** Size of the window in tokens, or 0 if it is not known yet. */
   readonly window: number;
   readonly isWindowGuess?: true;
-  /** Share of the limit. */
+  /** Share of the limit that is used. */
   readonly fill: number;
   readonly state: FillState;
   /** A turn that has begun and not ended. */

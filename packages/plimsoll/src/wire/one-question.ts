@@ -23,15 +23,15 @@ export interface OneAnswer {
   readonly text: string;
   /** The server's error, even if its status is a success. */
   readonly error?: string;
-  /** Undefined if the server did not report it. */
+  /** Token usage. Undefined if the server did not report it. */
   readonly usage?: Usage;
 }
 
 interface Server {
   readonly wire: Wire;
-  /** Absent if only the user knows the address. */
+  /** The usual base address. Absent if only the user knows it. */
   readonly baseUrl?: string;
-  /** Appended to the base address. */
+  /** Path of the endpoint, appended to the base address. */
   readonly path: string;
   /** Servers on the user's own machine often need no key. */
   readonly needsKey: boolean;

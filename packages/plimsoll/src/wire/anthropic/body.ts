@@ -25,7 +25,7 @@ export const anthropicBody: WireBody = {
   headers: [betaHeader],
   modelByHeaders: (model, headers) =>
     longWindow.test(headers[betaHeader] ?? "") ? `${model}[1m]` : undefined,
-  // From the vision guide, 2026-11.
+  // Limits from Anthropic's vision guide, 2026-11.
   mediaLimits: (window) => ({ maxBytes: 32_000_000, maxCount: window >= 1_000_000 ? 600 : 100 }),
   profileOf: () => undefined,
   counting: { path: "/count_tokens", body: countBody, read: readCount },

@@ -66,7 +66,7 @@ export function readSlices(bytes: Uint8Array): BodySlices {
 export interface KnownPrefix {
   readonly slices: BodySlices;
   readonly field: string;
-  /** At least one. */
+  /** Number of known elements, at least one. */
   readonly count: number;
 }
 

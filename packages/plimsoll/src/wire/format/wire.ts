@@ -62,7 +62,7 @@ export interface WireRequest {
 }
 
 export interface ToolsInMessage {
-  /** Index of the message. */
+  /** Index of the message that contains the tools. */
   readonly message: number;
   /** The tools, at least one, as slices of that message. */
   readonly elements: readonly Slice[];
@@ -193,7 +193,7 @@ export interface NativeDeferral {
 
 /** How a provider counts a request without answering it. */
 export interface Counting {
-  /** Appended to the path of the model. */
+  /** Path of the counting endpoint, appended to the path of the model. */
   readonly path: string;
   /** A body with system prompt and tools in the client's own bytes, and almost no conversation. */
   body(request: WireRequest, body: Uint8Array, slices: BodySlices): Uint8Array;
@@ -228,7 +228,7 @@ export interface WireBody {
   mediaLimits(window: number): MediaLimits;
   /** The stricter server whose rules apply in addition to the wire's own, by `provider/model`. */
   profileOf(target: string): Profile | undefined;
-  /** Undefined if the provider cannot count. */
+  /** How the provider counts tokens. Undefined if it cannot. */
   readonly counting?: Counting;
 }
 

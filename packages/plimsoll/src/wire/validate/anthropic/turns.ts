@@ -57,7 +57,7 @@ export function counterparts(
   };
 }
 
-/** Undefined if there is more than one. */
+/** The message that contains each block, or undefined if several messages contain it. */
 function turnByBlock(body: JsonObject): ReadonlyMap<string, Turn | undefined> {
   const found = new Map<string, Turn | undefined>();
   for (const turn of turnsOf(body))

@@ -4,7 +4,7 @@ import { type Field, isGiven, type Placed } from "../rules/fields.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
-/** C8: stricter compatible providers. */
+/** C8: the additional rules of stricter compatible providers. */
 function* profileFits(input: RuleInput): Generator<Finding> {
   if (input.profile === "mistral") yield* mistralFits(input.body);
   if (input.profile === "strict-alternation") yield* alternates(input.body);
@@ -22,7 +22,7 @@ function* mistralFits(body: JsonObject): Generator<Finding> {
   }
 }
 
-/** Calls and their results do not count. */
+/** User and assistant messages alternate. Calls and their results do not count. */
 function* alternates(body: JsonObject): Generator<Finding> {
   const isCounted = ({ item }: Placed) =>
     item["role"] === "user" || (item["role"] === "assistant" && callsOf(item).length === 0);

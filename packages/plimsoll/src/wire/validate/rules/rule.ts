@@ -28,7 +28,7 @@ export interface RuleInput {
   readonly previousSent?: JsonObject;
   readonly previousSentText?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Only for Gemini, from the URL. */
+  /** Model name from the URL. Only for Gemini. */
   readonly model?: string;
   /** Only for OpenAI Chat: whose rules apply. Default: OpenAI's. */
   readonly profile?: "openai" | "mistral" | "deepseek" | "strict-alternation";
