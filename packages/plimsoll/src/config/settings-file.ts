@@ -115,7 +115,7 @@ export function writeConfig(file: string, wish: unknown): Config {
   if (revisionOf(text) !== revision)
     throw new PlimsollError(
       "CONFIG_CHANGED",
-      "Somebody else changed the settings in the meantime. Reload them, then save again.",
+      "The settings were changed in the meantime. Reload them, then save again.",
       { status: 409 },
     );
   // This reports errors that are already in the file. The new text is checked as a whole further down.

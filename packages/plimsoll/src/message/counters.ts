@@ -11,7 +11,7 @@ export interface Counters {
   readonly schema: number;
   /** For display only. Reasoning is part of the longest answer, so it is never added to a projection. */
   readonly reasoning: number;
-  /** Cost of compactions made to save money that they have not yet earned back. In US dollars. */
+  /** Cost of money-saving compactions that has not been earned back yet, in US dollars. */
   readonly debtUsd?: number;
   /** How the provider's token count compares with Plimsoll's, for the target of the last request. */
   readonly calibration?: {

@@ -6,9 +6,9 @@
 import type { BilledTokens } from "./bill.ts";
 import type { CacheRule } from "./price-rows.ts";
 
-/** A part of a request that either equals the same part of an earlier request or does not. */
+/** A part of a request that the cache compares as a whole. */
 export interface CacheBlock {
-  /** The same for the same bytes, ignoring cache marks. */
+  /** A key that is equal for equal bytes, ignoring cache marks. */
   readonly key: string;
   readonly tokens: number;
 }

@@ -68,7 +68,7 @@ export function readingCost(prices: Prices, tokens: number, cachedTokens: number
 }
 
 /**
- * The cost of money-saving compactions that they have not yet earned back. While there is any debt, Plimsoll makes no further
+ * The cost of money-saving compactions that has not been earned back yet. While there is any debt, Plimsoll makes no further
  * one. So the bill never exceeds that of doing nothing by more than the price of one compaction, wherever the conversation ends.
  */
 export interface Debt {

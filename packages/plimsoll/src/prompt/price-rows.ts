@@ -198,7 +198,7 @@ const ofNewOpenai = automatic(
   ],
 );
 
-/** The lifetime is assumed to be short, because no source was found. Writes are billed as input. */
+/** The lifetime is assumed to be short, because no source was checked. Writes are billed as input. */
 const ofOpenai = automatic(
   { minTokens: 1_024, stepTokens: 128, ttlSeconds: 300, hasWritePrice: false },
   [
@@ -276,7 +276,7 @@ const ofGemini = automatic(
 
 const deepseekPrices = "api-docs.deepseek.com/quick_start/pricing; twice as much in peak hours";
 
-/** Step size and lifetime are cautious assumptions, because no source was found. */
+/** Step size and lifetime are cautious assumptions, because no source was checked. */
 const ofDeepseek = automatic(
   { minTokens: 64, stepTokens: 64, ttlSeconds: 3_600, hasWritePrice: false },
   [

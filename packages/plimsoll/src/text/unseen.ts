@@ -14,8 +14,7 @@ const unseenClasses =
 /** Characters to mark on a page. The two common emoji variation selectors are excluded, too. */
 const unseenOnPage = new RegExp(`(?![\\t\\n\\ufe0e\\ufe0f])[${unseenClasses}]`, "gu");
 /**
- * Adds format characters, private use characters and the blank Braille pattern, so that no text reaches a model that a person
- * cannot see.
+ * Adds format characters, private use characters and the blank Braille pattern, so that a model never gets text that a person cannot see.
  */
 const unseen = new RegExp(`[${unseenClasses}\\p{Cf}\\p{Co}\\u2800]`, "gu");
 

@@ -47,7 +47,7 @@ const longestEvent = 8 * 1024 * 1024;
 /** The service sends something every 15 seconds. A stream that is silent for this long is dead. */
 const silenceMs = 45_000;
 
-/** Waits of 0.5, 1, 2, 4, 5, 5 … seconds, in milliseconds. */
+/** The wait in milliseconds. The waits are 0.5, 1, 2, 4, 5, 5 … seconds long. */
 export function waitBefore(attempt: number, random: number = 0.5): number {
   return Math.round(pauseAfter(pause, attempt) * (0.75 + random / 2));
 }

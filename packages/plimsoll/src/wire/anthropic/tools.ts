@@ -7,7 +7,7 @@ import type { NativeDeferral, WireTools } from "../format/wire.ts";
 import { withoutCacheMarks } from "./cache.ts";
 
 const deferral: NativeDeferral = {
-  // Assumed to work from Claude 4 on. The field is in Anthropic's SDK, but no list of models was found.
+  // Assumed to work from Claude 4 on. The field is in Anthropic's SDK, but no list of models was checked.
   models: /^claude-(?!3|2|instant)/,
   refusal: /defer_loading|tool_reference/,
   defer: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
