@@ -135,7 +135,7 @@ describe.each(names)("%s", (name) => {
 });
 
 it("a cut that saves tokens does not make a bound lower than the truth", async () => {
-  // Cut after 4,096 bytes, in the middle of these words, the halves need four tokens less than the whole.
+  // If these words are cut after 4,096 bytes, in the middle, the halves need four tokens fewer than the whole.
   const words = "langsuselaautsainneyskbagbogboveyorinklesshellrificeungendeal";
   const text = `${"ab".repeat(2_033)}${words}`;
   const { tokens, certainty } = (await loadTokenizer("tiktoken:o200k_base")).count(text);
@@ -151,7 +151,7 @@ const random = (alphabet: readonly string[], length: number): string =>
 const range = (first: number, last: number): readonly string[] =>
   Array.from({ length: last - first }, (_, index) => String.fromCodePoint(first + index));
 
-/** Each makes about so many bytes of UTF-8. */
+/** Each function makes about this many bytes of UTF-8. */
 const hostile: Readonly<Record<string, (bytes: number) => string>> = {
   "one letter": (bytes) => "a".repeat(bytes),
   spaces: (bytes) => " ".repeat(bytes),

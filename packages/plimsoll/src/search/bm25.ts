@@ -1,15 +1,18 @@
-/** BM25F: documents of weighted fields, ranked by the terms that they share with a query. */
+/** BM25F: ranks documents with weighted fields by the terms that they share with a query. */
 
 import { termsOf } from "./words.ts";
 
-/** A word that occurs three times does not make a text three times as relevant (Robertson and others' usual value). */
+/**
+ * Limits the effect of repetition: a word that occurs three times does not make a text three times as relevant. The usual value,
+ * from Robertson and others.
+ */
 const saturation = 1.2;
-/** How far a long document must hold a term more often to count the same; 0 = not at all, 1 = in proportion. */
+/** How strongly long documents are penalised: 0 = not at all, 1 = in proportion to their length. */
 const lengthShare = 0.75;
 
 export interface Field {
   readonly text: string;
-  /** How often the text counts: 2 = as if it stood there twice. */
+  /** How often the text counts. 2 means that every word counts twice. */
   readonly weight?: number;
 }
 
@@ -18,13 +21,13 @@ export interface Posting {
   readonly frequency: number;
 }
 
-/** Contract: documents are numbered in the order in which they were added; adding one makes it findable at once. */
+/** Contract: documents are numbered in the order in which they were added, and can be found as soon as they are added. */
 export interface TermIndex {
   readonly size: number;
   add(fields: readonly Field[]): number;
-  /** The score of every document; 0 where no term is shared. A term's weight multiplies what it is worth. */
+  /** The score of every document, or 0 if it shares no term with the query. The values of `query` are term weights. */
   scores(query: ReadonlyMap<string, number>): Float64Array;
-  /** How much a term tells the documents apart: 0 when nobody has it. */
+  /** How well a term distinguishes documents. 0 if no document contains it. */
   rarity(term: string): number;
   postings(term: string): readonly Posting[];
   terms(): Iterable<string>;
@@ -82,7 +85,7 @@ function rarityOf(holders: number, size: number): number {
   return Math.log(1 + (size - holders + 0.5) / (holders + 0.5));
 }
 
-/** The rarity of a term that only one of so many documents has. */
+/** The rarity of a term that only one of `size` documents contains. */
 export function rarest(size: number): number {
   return rarityOf(1, size);
 }
@@ -95,7 +98,7 @@ function countTerms(fields: readonly Field[]): ReadonlyMap<string, number> {
   return frequencies;
 }
 
-/** The documents with a score above 0, best first; of equals the earlier one. */
+/** The documents with a score above 0, best first. If scores are equal, the earlier document comes first. */
 export function ranked(scores: Float64Array, limit = Number.POSITIVE_INFINITY): readonly number[] {
   const found: number[] = [];
   scores.forEach((score, document) => {

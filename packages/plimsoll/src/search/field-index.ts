@@ -1,28 +1,31 @@
-/** BM25F with a norm per field: the words of a name count among names, those of a description among descriptions. */
+/**
+ * BM25F with length normalisation per field: the length of a name is compared with other names, that of a description with other
+ * descriptions.
+ */
 
 import { termsOf } from "./words.ts";
 
 /**
- * Above the usual 1.2, since a frequency here is already weighted: a word in the name and in the description shall be
- * worth more than one in the description only.
+ * Higher than the usual 1.2 because frequencies are already weighted here. A word in both name and description should be worth
+ * more than one in the description only.
  */
 const saturation = 2;
-/** How far a long field must hold a term more often to count the same; 0 = not at all, 1 = in proportion. */
+/** How strongly long fields are penalised: 0 = not at all, 1 = in proportion to their length. */
 const lengthShare = 0.75;
 
 interface Holder {
   readonly document: number;
-  /** Rarity of the term × how much the document has of it. */
+  /** Rarity of the term, multiplied by the saturated frequency of the term in this document. */
   readonly worth: number;
 }
 
 export interface FieldIndex {
   readonly size: number;
-  /** Who has a term, in the order of the documents. */
+  /** The documents that contain a term, in their original order. */
   holders(term: string): readonly Holder[];
 }
 
-/** A document is one text per field; `weights` says how often the text of each field counts. */
+/** A document has one text per field. `weights` says how much the text of each field counts. */
 export function buildFieldIndex(
   documents: readonly (readonly string[])[],
   weights: readonly number[],
@@ -64,7 +67,7 @@ function countTerms(text: string): CountedField {
   return { length: terms.length, counts };
 }
 
-/** Frequencies over all fields, each by its weight and by how long it is among its kind. */
+/** Term frequencies over all fields. Each field counts by its weight and by its length relative to the mean for that field. */
 function weigh(
   fields: readonly CountedField[],
   weights: readonly number[],

@@ -184,7 +184,7 @@ test("the Responses wire is one option away", async () => {
   expect(request).toMatchObject({ model: "small", input: [{ role: "user", content: "hi" }] });
   await expect(
     session.prepare({ target: "anthropic/small", wire: "openai-responses" }),
-  ).rejects.toThrow("does not speak");
+  ).rejects.toThrow("does not support the wire");
 });
 
 test("a strategy of one's own is one value, and a bad one does no harm", async () => {

@@ -1,6 +1,6 @@
-/** Cuts a JSON text into the texts of its members and elements, without parsing them: for rules about bytes. */
+/** Splits a JSON text into the texts of its members and elements without parsing them, for rules about bytes. */
 
-/** Texts of the members of an object. The text must be valid JSON. */
+/** Texts of the members of an object. Contract: the text is valid JSON. */
 export function memberTexts(text: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   let at = next(text, text.indexOf("{") + 1);
@@ -14,7 +14,7 @@ export function memberTexts(text: string): ReadonlyMap<string, string> {
   return members;
 }
 
-/** Texts of the elements of an array; none when it is none. */
+/** Texts of the elements of an array. Empty if the text is not an array. */
 export function elementTexts(text: string | undefined): readonly string[] {
   const elements: string[] = [];
   if (text === undefined || text[next(text, 0)] !== "[") return elements;
@@ -28,7 +28,7 @@ export function elementTexts(text: string | undefined): readonly string[] {
   return elements;
 }
 
-/** The text without its cache marks, which may move. Quotes inside strings are escaped, so only members match. */
+/** The text without cache marks, because these may move. Quotes inside strings are escaped, so only members match. */
 export function withoutMarks(text: string): string {
   return text
     .replace(/,?\s*"(cache_control|prompt_cache_breakpoint)"\s*:\s*(null|\{[^{}]*\})/g, "")
