@@ -1,10 +1,9 @@
 /** Finds the tools that a query asks for, among thousands: BM25 and static word vectors, no model. */
 
 import { aspectsOf } from "./aspects.ts";
-import { ranked } from "./bm25.ts";
+import { buildTermIndex, ranked, type TermIndex } from "./bm25.ts";
 import { meanVector } from "./embed.ts";
 import type { Synonyms } from "./expand.ts";
-import { buildFieldIndex, type FieldIndex } from "./field-index.ts";
 import { byLargest, fuseScores, largest } from "./fuse.ts";
 import { cosines, nearWords, rowsOf } from "./near-words.ts";
 import { type SearchedTool, type ToolText, toolTextOf } from "./tool-text.ts";
@@ -33,6 +32,11 @@ const fieldWeights = {
   serverDescription: 0.5,
 };
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
+/**
+ * Above the usual 1.2, since a frequency here is already weighted: a word in the name and in the description shall be
+ * worth more than one in the description only.
+ */
+const saturation = 2;
 
 /** So that 10,000 tools of some pages each take seconds, not minutes; 4,000 may still have a thousand characters each. */
 const catalogueCharsMax = 4_000_000;
@@ -55,9 +59,9 @@ const label = /^\s*(?:servers?|tools?)\s*:/gimu;
 export function buildToolIndex(tools: readonly SearchedTool[], vectors?: WordVectors): ToolIndex {
   const charsMax = Math.floor(catalogueCharsMax / Math.max(1, tools.length));
   const texts = tools.map((tool) => toolTextOf(tool, charsMax));
-  const index = buildFieldIndex(
+  const index = buildTermIndex(
     texts.map((text) => fields.map((field) => text[field])),
-    fields.map((field) => fieldWeights[field]),
+    { weights: fields.map((field) => fieldWeights[field]), saturation },
   );
   const synonyms: Synonyms = vectors === undefined ? () => [] : nearWords(vectors, wordsOf(texts));
   const meaning = vectors === undefined ? undefined : meaningOf(vectors, texts);
@@ -90,7 +94,7 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
 type Wish = Map<string, number>;
 
 /** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */
-function scoresOf(index: FieldIndex, synonyms: Synonyms, text: string): Float64Array {
+function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);
   for (const [term, { wish, times }] of wishesOf(text, synonyms)) {

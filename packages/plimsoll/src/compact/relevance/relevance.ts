@@ -5,7 +5,7 @@
 
 import { messageText } from "../../message/message.ts";
 import type { SeenConversation } from "../../message/strategy.ts";
-import { createTermIndex } from "../../search/bm25.ts";
+import { buildTermIndex } from "../../search/bm25.ts";
 import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
 import { calibrate, fuseScores, type Judgement } from "../../search/fuse.ts";
 import { cosine, type WordVectors } from "../../search/vectors.ts";
@@ -63,8 +63,7 @@ export function unitText({ messages }: SeenConversation, first: number, last: nu
 }
 
 function termScores(task: string, texts: readonly string[]): Float64Array {
-  const index = createTermIndex();
-  for (const text of texts) index.add([{ text }]);
+  const index = buildTermIndex(texts.map((text) => [text]));
   return index.scores(new Map(termsOf(task).map((term) => [term, 1])));
 }
 
