@@ -3,10 +3,10 @@
  * must tell what was there, and be true.
  */
 
+import { alarmOf } from "../../text/trouble.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
 import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./cut/compressor.ts";
 import { cutLines } from "./cut/lines.ts";
-import { alarmOf } from "./cut/signals.ts";
 import { jsonCompressor } from "./json/json.ts";
 import { base64Compressor } from "./kinds/base64.ts";
 import { diffCompressor } from "./kinds/diff.ts";

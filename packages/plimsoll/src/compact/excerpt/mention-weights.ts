@@ -5,6 +5,7 @@
 
 import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
 import { tellingWords } from "../../search/words.ts";
+import { alarmOf, isErrorLine } from "../../text/trouble.ts";
 
 /** Who says it: a call of the agent, its words, the user, a result, anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
@@ -103,27 +104,23 @@ interface Read {
 }
 
 /** What went wrong, and what was decided: worth its line beyond the names in it. */
-const errorLine =
-  /^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure)\b|FAILED\b|FAIL:|fatal:|panic:|error(?:\[\w+\])?:)/;
 const decision =
   /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
 const longestNews = 120;
 
 function newsIn(text: string, voice: Voice): readonly string[] {
   const isNews =
-    (voice === "result" && errorLine.test(text)) ||
+    (voice === "result" && isErrorLine(text)) ||
     ((voice === "agent" || voice === "user") && decision.test(text));
   return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
-
-const trouble = /\b(?:error|exception|traceback|failed|failure|fatal|panic|denied|not found)\b/i;
 
 function tallyUp(utterances: readonly Utterance[], read: Read): readonly (Tally | undefined)[] {
   const { mentions, kinds, headLength } = read;
   const crowd = crowdOf(utterances, mentions, kinds);
   const tallies: (Tally | undefined)[] = kinds.map(() => undefined);
   for (const [index, { message, voice, text }] of utterances.entries()) {
-    const isError = voice === "result" && trouble.test(text);
+    const isError = voice === "result" && alarmOf(text) === 3;
     for (const number of mentions[index] ?? []) {
       const tally = tallies[number] ?? emptyTally();
       tallies[number] = tally;

@@ -1,9 +1,9 @@
 /** Writes a tree of JSON within limits. What is left out is counted in a string in its place. */
 
 import { grouped } from "../../../text/digits.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import type { CompressInner, Wish } from "../cut/compressor.ts";
 import { outlierScores } from "../cut/outliers.ts";
-import { alarmOf } from "../cut/signals.ts";
 import { cutJsonString } from "./cut-string.ts";
 import type { JsonNode } from "./tree.ts";
 

@@ -1,9 +1,9 @@
 /** Logs: lines of the same form are folded; what is rare, and what says that something is wrong, stays. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
 import { cutLines, type Judgement } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const stamped =
   /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
