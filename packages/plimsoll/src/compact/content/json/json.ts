@@ -3,6 +3,7 @@
  * follows from one number, the severity, which is searched for until the tokens are what is wished.
  */
 
+import { type JsonNode, readJson, readJsonLines } from "../../../text/json-tree.ts";
 import {
   attempt,
   type Compressor,
@@ -12,7 +13,6 @@ import {
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
-import { type JsonNode, readJson, readJsonLines } from "./tree.ts";
 import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts";
 
 export const jsonCompressor: Compressor = {
@@ -22,8 +22,8 @@ export const jsonCompressor: Compressor = {
     const root = readJson(text);
     const lines = root === undefined ? readJsonLines(text) : undefined;
     if (root === undefined && lines === undefined) return mistaken;
-    weighNodes(root === undefined ? (lines ?? []) : [root], text, wish);
-    const memory: Memory = { scores: new Map(), texts: new Map() };
+    const weights = weighNodes(root === undefined ? (lines ?? []) : [root], text, wish);
+    const memory: Memory = { scores: new Map(), texts: new Map(), weights };
     const write = (limits: Limits): string =>
       root === undefined
         ? writeJsonLines(text, lines ?? [], { limits, wish, inner, memory })
@@ -50,8 +50,9 @@ function isLines({ lines, ending }: Sample): boolean {
 const weighedChars = 400;
 
 /** Each value with its key is a line; what is around it matters as much as the most of it. */
-function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): void {
-  if (wish.weigh === undefined) return;
+function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): Memory["weights"] {
+  const weights = new Map<JsonNode, number>();
+  if (wish.weigh === undefined) return weights;
   const order: JsonNode[] = [];
   const parents: number[] = [];
   const pending = roots.map((node) => ({ node, parent: -1 }));
@@ -65,14 +66,18 @@ function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): void 
     const value = isContainer ? "" : text.slice(start, Math.min(end, start + weighedChars));
     return key === undefined ? value : `${key}: ${value}`;
   });
-  const weights = weightsOf(texts, wish);
+  const own = weightsOf(texts, wish);
+  const raise = (node: JsonNode, weight: number): void => {
+    weights.set(node, Math.max(weights.get(node) ?? 0, weight));
+  };
   for (let index = order.length - 1; index >= 0; index--) {
     const node = order[index];
     if (node === undefined) continue;
-    node.weight = Math.max(node.weight, weights[index] ?? 0);
+    raise(node, own[index] ?? 0);
     const parent = order[parents[index] ?? -1];
-    if (parent !== undefined) parent.weight = Math.max(parent.weight, node.weight);
+    if (parent !== undefined) raise(parent, weights.get(node) ?? 0);
   }
+  return weights;
 }
 
 const steps = 8;
