@@ -265,16 +265,16 @@ async function startDemo(turns: number): Promise<Demo> {
 
 function greetingOf(child: ChildProcess): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
-    let said = "";
+    let output = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       // It goes on to tell what happens, and must be let; only its beginning is read.
-      if (said.length < 4_000) said += text;
-      const found = greetingPattern.exec(said);
+      if (output.length < 4_000) output += text;
+      const found = greetingPattern.exec(output);
       if (found !== null) resolve(found);
     });
     child.once("error", reject);
     child.once("exit", (code, signal) =>
-      reject(new Error(`The demo ended with ${code ?? signal} before it was ready: ${said}`)),
+      reject(new Error(`The demo ended with ${code ?? signal} before it was ready: ${output}`)),
     );
   });
 }

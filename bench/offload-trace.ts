@@ -62,15 +62,15 @@ interface TraceRequest {
 
 function requestsOf(form: WireForm, trace: Trace): readonly TraceRequest[] {
   const script = scriptFor(form, trace, maxOutput);
-  const said: JsonObject[] = [];
+  const soFar: JsonObject[] = [];
   return script.turns.map(({ added, answer }) => {
-    said.push(...added);
+    soFar.push(...added);
     const request = {
-      items: [...script.lead, ...said],
-      original: bodyOf(script, said),
+      items: [...script.leadingMessages, ...soFar],
+      original: bodyOf(script, soFar),
       answer,
     };
-    said.push(...(answer ?? []));
+    soFar.push(...(answer ?? []));
     return request;
   });
 }

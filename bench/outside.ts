@@ -48,12 +48,12 @@ interface Asked {
   readonly body: unknown;
   readonly session: string;
   readonly isLooking?: boolean;
-  readonly isOff?: boolean;
+  readonly isBypassed?: boolean;
 }
 
 const clients = new Map<string, Client>();
 
-async function send({ origin, body, session, isLooking, isOff }: Asked): Promise<Sent> {
+async function send({ origin, body, session, isLooking, isBypassed }: Asked): Promise<Sent> {
   const client = clients.get(origin) ?? new Client(origin);
   clients.set(origin, client);
   const bytes = JSON.stringify(body);
@@ -67,7 +67,7 @@ async function send({ origin, body, session, isLooking, isOff }: Asked): Promise
       "x-api-key": "benchmark",
       "x-claude-code-session-id": session,
       "x-bench-look": isLooking === true ? "1" : "0",
-      ...(isOff === true ? { "x-plimsoll-off": "1" } : {}),
+      ...(isBypassed === true ? { "x-plimsoll-off": "1" } : {}),
     },
     body: bytes,
   });
@@ -189,7 +189,12 @@ async function measureOffload(
     if (moved.action !== "edited") throw new Error(`It was not moved out: ${moved.action}`);
     upstreamBytes = moved.upstreamBytes;
     times.moved.push(moved.milliseconds);
-    const whole = { origin: service.url, body: bodies[1], session: `off-${round}`, isOff: true };
+    const whole = {
+      origin: service.url,
+      body: bodies[1],
+      session: `off-${round}`,
+      isBypassed: true,
+    };
     times.off.push((await send(whole)).milliseconds);
     times.direct.push((await send({ origin: direct, body: bodies[2], session })).milliseconds);
   }

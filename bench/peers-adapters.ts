@@ -55,7 +55,7 @@ export async function openTrim(
   startOn?: "human",
 ): Promise<Peer> {
   const langChain: LangChain = await import(import.meta.resolve("@langchain/core/messages"));
-  const said: JsonObject[] = [];
+  const source: JsonObject[] = [];
   const messages: LangChainMessage[] = [];
   const counts: number[] = [];
   /** It copies messages, so their names are what they are known by. */
@@ -68,8 +68,8 @@ export async function openTrim(
   return {
     add: async (added) => {
       for (const message of added) {
-        messages.push(langChainMessage(langChain, message, String(said.length)));
-        said.push(message);
+        messages.push(langChainMessage(langChain, message, String(source.length)));
+        source.push(message);
       }
     },
     manage: async () => {
@@ -79,15 +79,15 @@ export async function openTrim(
         includeSystem: true,
         ...(startOn && { startOn }),
         tokenCounter: async (list: readonly LangChainMessage[]): Promise<number> => {
-          if (counts.length < said.length)
-            counts.push(...(await tokensOf(said.slice(counts.length))));
+          if (counts.length < source.length)
+            counts.push(...(await tokensOf(source.slice(counts.length))));
           return sum(list);
         },
       };
       const left = await langChain.trimMessages(messages, options);
       // Where it finds no place to start on, it gives a list with undefined in it.
       const found = left.filter((message) => message !== undefined);
-      return () => found.map((message) => said[indexOf(message)] ?? {});
+      return () => found.map((message) => source[indexOf(message)] ?? {});
     },
   };
 }
@@ -114,13 +114,13 @@ const stubSummary = "The user asked for changes; the agent searched files and ma
 export async function openSummarization({ limitTokens, tokensOf }: PeerWorld): Promise<Peer> {
   const langChain: LangChain = await import(import.meta.resolve("@langchain/core/messages"));
   const agents: LangChainAgents = await import(import.meta.resolve("langchain"));
-  const said: JsonObject[] = [];
+  const source: JsonObject[] = [];
   const counts = new Map<string, number>();
   let state: readonly LangChainMessage[] = [];
   const tokenCounter = async (list: readonly LangChainMessage[]): Promise<number> => {
     let tokens = 0;
     for (const { id = "" } of list) {
-      const known = counts.get(id) ?? (await tokensOf([said[Number(id)] ?? {}]))[0] ?? Number.NaN;
+      const known = counts.get(id) ?? (await tokensOf([source[Number(id)] ?? {}]))[0] ?? Number.NaN;
       counts.set(id, known);
       tokens += known;
     }
@@ -135,19 +135,19 @@ export async function openSummarization({ limitTokens, tokensOf }: PeerWorld): P
   return {
     add: async (added) => {
       const messages = added.map((message, index) =>
-        langChainMessage(langChain, message, String(said.length + index)),
+        langChainMessage(langChain, message, String(source.length + index)),
       );
-      said.push(...added);
+      source.push(...added);
       state = [...state, ...messages];
     },
     manage: async () => {
       const update = await middleware.beforeModel({ messages: state }, { context: {} });
       // The first says that everything before is gone; the second is the summary, in the name of a message that it replaces.
       const [, summary, ...left] = update?.messages ?? [];
-      if (summary === undefined) return () => said;
+      if (summary === undefined) return () => source;
       const own = { role: "user", content: String(summary.content) };
       state = [summary, ...left];
-      return () => [own, ...left.map(({ id }) => said[Number(id)] ?? {})];
+      return () => [own, ...left.map(({ id }) => source[Number(id)] ?? {})];
     },
   };
 }

@@ -6,8 +6,8 @@ import { answerOf, bodyOf, type ReplayTurn } from "../packages/plimsoll/src/repl
 import type { FactsReader } from "../packages/plimsoll/src/session/measure/message-facts.ts";
 import {
   type Finding,
-  type Judged,
   newViolations,
+  type RuleInput,
   validate,
 } from "../packages/plimsoll/src/wire/validate/validate.ts";
 import { wires } from "../packages/plimsoll/src/wire/wires.ts";
@@ -71,14 +71,14 @@ export async function replay(replaying: Replay): Promise<Replayed> {
   const { form, trace } = replaying;
   const result = nothingYet();
   const script = scriptFor(form, trace, maxOutput);
-  const said: JsonObject[] = [];
+  const soFar: JsonObject[] = [];
   let original: JsonObject = script.head;
   let previous: Previous = { sent: undefined, edits: 0, patches: [] };
   for (const { added, answer } of script.turns) {
-    said.push(...added);
-    original = bodyOf(script, said);
+    soFar.push(...added);
+    original = bodyOf(script, soFar);
     previous = await sendOne(replaying, { original, answer, previous }, result);
-    said.push(...(answer ?? []));
+    soFar.push(...(answer ?? []));
   }
   const findings = validate({
     wire: form.wire,
@@ -223,7 +223,7 @@ function judgedOf(
   sent: Sent,
   { sent: before }: Previous,
   editedFrom: number | undefined,
-): Judged {
+): RuleInput {
   const history = before && {
     previousOriginal: before.original,
     previousSent: before.body,

@@ -77,8 +77,6 @@ const config = {
   formatter: { indentStyle: "space", indentWidth: 2, lineWidth: 100 },
   json: { formatter: { enabled: false } },
   linter: {
-    // React draws `plimsoll top` and nothing else: elsewhere `useOf` is no hook.
-    domains: { react: "none" },
     rules: {
       preset: "recommended",
       complexity: {

@@ -1,6 +1,6 @@
 // Makes a fresh clone ready, then runs a script of the project with a Node that can: plain JavaScript without
 // dependencies, for any Node from 18 on. Usage: node scripts/bootstrap.mjs PROFILE SCRIPT [argument…]
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -9,12 +9,30 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, "node_modules", ".plimsoll-set-up.json");
 
-/** What each profile installs. Heavy packages sit in workspaces that only their own profile names. */
+/** The workspace root by its folder: a Node for machines whose own is too old, and what checks need. */
+const top = ".";
+const product = ["packages/plimsoll", "apps/dashboard"];
+
+/**
+ * What each profile installs. npm counts a package as one that running needs if any workspace has it among its `dependencies`,
+ * also one that the profile does not name: so bench and examples have `devDependencies` only (tidy.mjs looks).
+ */
 const profiles = {
-  run: { workspaces: ["packages/plimsoll", "apps/dashboard"], dev: false },
-  test: { workspaces: ["packages/plimsoll", "apps/dashboard", "examples"], dev: true },
-  bench: { workspaces: ["packages/plimsoll", "apps/dashboard", "bench"], dev: false },
+  run: { workspaces: needsTop() ? [...product, top] : product, dev: false },
+  test: { workspaces: [...product, top, "examples"], dev: true },
+  bench: { workspaces: [...product, top, "bench"], dev: true },
 };
+
+/** The root's Node weighs more than all the rest. Packages that a user has added to the root are wanted. */
+function needsTop() {
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  return !isNewEnough() || Object.keys(dependencies).some((name) => name !== "node");
+}
+
+function isNewEnough() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 18);
+}
 const [profile, script, ...rest] = process.argv.slice(2);
 if (profiles[profile] === undefined || script === undefined) {
   console.error(
@@ -36,7 +54,7 @@ function readStamp() {
   }
 }
 
-function setUp() {
+async function setUp() {
   const wanted = profiles[profile];
   const stamp = readStamp();
   const has =
@@ -47,8 +65,7 @@ function setUp() {
   // What an earlier command installed stays, also when the lockfile has changed.
   const workspaces = [...new Set([...wanted.workspaces, ...(stamp?.workspaces ?? [])])];
   const dev = wanted.dev || stamp?.dev === true;
-  console.error(`plimsoll: installing what ${profile} needs, from the lockfile …`);
-  install(workspaces, dev);
+  await install(workspaces, dev);
   writeFileSync(stampFile, JSON.stringify({ lockHash, workspaces, dev }));
 }
 
@@ -57,31 +74,15 @@ function setUp() {
  * `npm install` takes versions and hashes from the lockfile too, and unlike `npm ci` it forgives a registry that
  * does not have the optional packages of other platforms.
  */
-function install(workspaces, dev) {
-  const options = [
-    "install",
-    "--no-save",
-    "--include-workspace-root",
-    "--no-audit",
-    "--no-fund",
-    "--loglevel=error",
-  ];
-  for (const name of workspaces) options.push("--workspace", name);
+async function install(workspaces, dev) {
+  const options = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
+  for (const name of workspaces)
+    options.push(...(name === top ? ["--include-workspace-root"] : ["--workspace", name]));
   if (!dev) options.push("--omit=dev");
-  const environment = {
-    ...process.env,
-    npm_config_fetch_retries: "12",
-    npm_config_fetch_retry_mintimeout: "800",
-  };
   const attempts = 3;
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    const { status, stderr } = spawnSync("npm", options, {
-      cwd: root,
-      stdio: ["ignore", "ignore", "pipe"],
-      encoding: "utf8",
-      env: environment,
-      shell: process.platform === "win32",
-    });
+    const what = `installing what ${profile} needs, from the lockfile`;
+    const { status, stderr } = await watched(what, () => runNpm(options));
     if (status === 0) return;
     const reason = stderr
       .split("\n")
@@ -89,7 +90,7 @@ function install(workspaces, dev) {
       .slice(0, 4)
       .join("\n");
     console.error(`${reason}\nplimsoll: npm failed (try ${attempt} of ${attempts}).`);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, attempt * 5000);
+    await new Promise((resolve) => setTimeout(resolve, attempt * 5000));
   }
   console.error(
     "plimsoll: the packages could not be installed: check the network and the npm registry, then try again.",
@@ -97,16 +98,58 @@ function install(workspaces, dev) {
   process.exit(1);
 }
 
+function runNpm(options) {
+  return run("npm", options, {
+    env: {
+      ...process.env,
+      npm_config_fetch_retries: "12",
+      npm_config_fetch_retry_mintimeout: "800",
+    },
+    shell: process.platform === "win32",
+  });
+}
+
+/** Runs a program to its end, and keeps what it writes. */
+function run(file, options, settings) {
+  const child = spawn(file, options, {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    ...settings,
+  });
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"])
+    child[name].setEncoding("utf8").on("data", (text) => {
+      said[name] += text;
+    });
+  return new Promise((resolve) => {
+    child.on("error", ({ message }) => resolve({ ...said, status: 1, stderr: message }));
+    child.on("close", (status) => resolve({ ...said, status }));
+  });
+}
+
+/** A terminal has a line that counts the seconds; a file gets one now and then, so that nobody thinks that it hangs. */
+async function watched(what, work) {
+  const started = Date.now();
+  const isTerminal = process.stderr.isTTY === true;
+  const line = () => `plimsoll: ${what} … ${Math.round((Date.now() - started) / 1000)} s`;
+  const say = () => process.stderr.write(isTerminal ? `\r${line()}` : `${line()}\n`);
+  say();
+  const timer = setInterval(say, isTerminal ? 1000 : 10_000);
+  const result = await work();
+  clearInterval(timer);
+  process.stderr.write(isTerminal ? `\r${line()}\n` : `${line()}, done\n`);
+  return result;
+}
+
 /** The machine's own Node where it is new enough, else the one from node_modules. */
 function chooseNode() {
-  const [major, minor] = process.versions.node.split(".").map(Number);
-  if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
+  if (isNewEnough()) return process.execPath;
   const own = join(root, "node_modules", "node", "bin", "node");
   return existsSync(own) ? own : join(root, "node_modules", ".bin", "node");
 }
 
 /** The dashboard is built when its sources, or what they are built with, have changed since the last time. */
-function buildDashboard() {
+async function buildDashboard() {
   const app = join(root, "apps", "dashboard");
   const built = join(root, "packages", "plimsoll", "dashboard");
   const stamp = join(built, ".built-from");
@@ -118,13 +161,13 @@ function buildDashboard() {
     ),
   ]);
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === sources) return;
-  console.error("plimsoll: building the dashboard …");
   const vite = join(root, "node_modules", "vite", "bin", "vite.js");
-  const { status, stdout, stderr } = spawnSync(node, [vite, "build", "--logLevel", "warn"], {
-    cwd: app,
-    encoding: "utf8",
-    env: { ...process.env, PATH: path },
-  });
+  const { status, stdout, stderr } = await watched("building the dashboard", () =>
+    run(node, [vite, "build", "--logLevel", "warn"], {
+      cwd: app,
+      env: { ...process.env, PATH: path },
+    }),
+  );
   if (status === 0) {
     writeFileSync(stamp, sources);
     return;
@@ -151,10 +194,10 @@ function hashOf(files) {
   return hash.digest("hex");
 }
 
-setUp();
+await setUp();
 const node = chooseNode();
 const path = [dirname(node), join(root, "node_modules", ".bin"), process.env.PATH].join(delimiter);
-buildDashboard();
+await buildDashboard();
 const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",
   env: { ...process.env, PATH: path },

@@ -13,8 +13,6 @@ const allowed = {
   "compact/summary/forbidden-text.ts": "knows what a summary must not smuggle in, on any wire",
   "config/providers.ts": "says in the words of the documentation what a setting is for",
   "config/schema.ts": "names who can write summaries",
-  "session/models/load-model.ts":
-    "opens the configured writer of summaries, through a client library",
   "server/telemetry/content.ts": "writes the names of OpenTelemetry's GenAI conventions",
   "store/sql-store.ts": "reads a column of that name",
   "store/record.ts": "holds examples of records, for a better compression",

@@ -8,7 +8,13 @@ export const source = "packages/plimsoll/src";
 const pure = true;
 
 export const rooms = [
-  ["text", "sentences.ts", "What can be said of any text, whoever wrote it", pure],
+  ["bounds", "bounded-map.ts", "Bounds: caches that forget, pauses that grow, queues", pure],
+  [
+    "text",
+    "for-models.ts",
+    "Digits, sentences and wildcards; and every sentence that Plimsoll writes for a model",
+    pure,
+  ],
   [
     "message",
     "message.ts",
@@ -34,6 +40,7 @@ export const rooms = [
     "Texts and tools outside the window: references, and the tools to read them",
     pure,
   ],
+  ["workers", "with-timeout.ts", "Worker threads, and time limits for work that may never end"],
   ["store", "store.ts", "The append-only store: SQLite in a thread, or memory"],
   [
     "watch",

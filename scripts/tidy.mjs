@@ -40,6 +40,13 @@ for (const file of files) {
     if (found) problems.push(`${name}:${index + 1}: filler "${found[0]}"`);
   });
 }
+for (const workspace of ["bench", "examples"]) {
+  const { dependencies } = JSON.parse(readFileSync(join(workspace, "package.json"), "utf8"));
+  if (dependencies !== undefined)
+    problems.push(
+      `${workspace}/package.json: has dependencies, which npm start would install: make them devDependencies`,
+    );
+}
 problems.push(
   ...providerWords(files.map((file) => [relative(source, file), readFileSync(file, "utf8")])),
 );

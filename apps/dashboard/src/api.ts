@@ -144,7 +144,7 @@ export interface Api {
   /** At a checkpoint, or now. */
   window(
     id: string,
-    wish?: OnBranch & { readonly at?: string },
+    options?: OnBranch & { readonly at?: string },
     signal?: AbortSignal,
   ): Promise<WindowPicture>;
   messages(
@@ -173,7 +173,7 @@ export interface Api {
   errors(session?: string, signal?: AbortSignal): Promise<Listed<ErrorRow>>;
   config(signal?: AbortSignal): Promise<ConfigAnswer>;
   saveConfig(change: ConfigChange): Promise<ConfigAnswer>;
-  steer(id: string, action: SteerAction, wish?: object): Promise<Steered>;
+  steer(id: string, action: SteerAction, options?: object): Promise<Steered>;
 }
 
 /** More turns of a session are not listed by the service. */
@@ -217,7 +217,8 @@ export function createApi(
     errors: (session, signal) => call("errors", { query: { session }, signal }),
     config: (signal) => call("config", { signal }),
     saveConfig: (body) => call("config", { method: "PUT", body }),
-    steer: (id, action, wish = {}) => call(of(id, `/${action}`), { method: "POST", body: wish }),
+    steer: (id, action, options = {}) =>
+      call(of(id, `/${action}`), { method: "POST", body: options }),
   };
 }
 

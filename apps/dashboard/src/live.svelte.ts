@@ -75,7 +75,7 @@ class Live {
     this.#stream = openEvents({
       locate: () => "",
       token: tabToken,
-      fetch: (address, wish) => fetch(address, { ...wish, cache: "no-store" }),
+      fetch: (address, options) => fetch(address, { ...options, cache: "no-store" }),
       later: timing.later,
       random: Math.random,
       whenRefused: "stops",

@@ -15,7 +15,7 @@ import type {
 } from "./wire-forms.ts";
 import type { ScriptedCall, Step } from "./work.ts";
 
-export interface PlayWish {
+export interface PlayOptions {
   readonly url: string;
   /** From one turn to the next, at least. */
   readonly paceMs: number;
@@ -34,13 +34,16 @@ export interface PlayedSession {
 const mark: CacheMark = { type: "ephemeral" };
 
 /** Contract: rejects with a sentence when the service answers anything but what the model said. */
-export async function playSession(script: SessionScript, wish: PlayWish): Promise<PlayedSession> {
+export async function playSession(
+  script: SessionScript,
+  options: PlayOptions,
+): Promise<PlayedSession> {
   const messages: WireMessage[] = [];
   let [id, before]: [string, Step | undefined] = ["", undefined];
   for (const [index, step] of script.steps.entries()) {
     const started = performance.now();
     messages.push({ role: "user", content: newsOf(before, step) });
-    const response = await send(script, messages, wish);
+    const response = await send(script, messages, options);
     const content = await contentOf(response, script);
     const place = `Turn ${index + 1} of "${script.name}"`;
     if (!isAsScripted(content, step))
@@ -50,9 +53,9 @@ export async function playSession(script: SessionScript, wish: PlayWish): Promis
     messages.push({ role: "assistant", content });
     id = response.headers.get("x-plimsoll-session") ?? id;
     before = step;
-    wish.onTurn(id);
-    const rest = wish.paceMs - (performance.now() - started);
-    if (rest > 0) await wait(rest, undefined, { signal: wish.signal });
+    options.onTurn(id);
+    const rest = options.paceMs - (performance.now() - started);
+    if (rest > 0) await wait(rest, undefined, { signal: options.signal });
   }
   return { script, id };
 }
@@ -79,7 +82,7 @@ function resultOf({ id, output }: ScriptedCall): ResultBlock {
 async function send(
   script: SessionScript,
   messages: readonly WireMessage[],
-  { url, maxTokens, signal }: PlayWish,
+  { url, maxTokens, signal }: PlayOptions,
 ): Promise<Response> {
   const body: WireRequest = {
     model: script.model,

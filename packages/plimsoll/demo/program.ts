@@ -18,7 +18,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-export interface ProgramWish {
+export interface ProgramOptions {
   readonly data: string;
   readonly port: number;
   /** The text of config.yaml. */
@@ -62,10 +62,18 @@ export async function freePort(wanted: number): Promise<number> {
   }
 }
 
-export async function startProgram(wish: ProgramWish): Promise<Program> {
-  const config = join(wish.data, "config.yaml");
-  writeFileSync(config, wish.config);
-  const words = ["serve", "--port", String(wish.port), "--data", wish.data, "--config", config];
+export async function startProgram(options: ProgramOptions): Promise<Program> {
+  const config = join(options.data, "config.yaml");
+  writeFileSync(config, options.config);
+  const words = [
+    "serve",
+    "--port",
+    String(options.port),
+    "--data",
+    options.data,
+    "--config",
+    config,
+  ];
   const child = spawn(process.execPath, [file, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
     env: cleanEnvironment(),
@@ -75,17 +83,17 @@ export async function startProgram(wish: ProgramWish): Promise<Program> {
   child.once("exit", () => process.off("exit", killChild));
   // What it says before it is ready is in the error, if it does not become ready.
   let [isReady, isStopping] = [false, false];
-  const said = listen(child, (line) => isReady && wish.warn(line));
+  const output = listen(child, (line) => isReady && options.warn(line));
   const failed = new Promise<never>((_, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) => {
       if (!isStopping)
-        reject(new Error(`The service ended with ${code ?? signal}. It said: ${said.text}`));
+        reject(new Error(`The service ended with ${code ?? signal}. It said: ${output.text}`));
     });
   });
   failed.catch(() => undefined);
-  const [, url = ""] = await Promise.race([ready(child, said), failed]);
-  const token = readFileSync(join(wish.data, "token"), "utf8").trim();
+  const [, url = ""] = await Promise.race([ready(child, output), failed]);
+  const token = readFileSync(join(options.data, "token"), "utf8").trim();
   isReady = true;
   return {
     url,
@@ -106,31 +114,31 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   );
 }
 
-interface Said {
+interface Output {
   text: string;
 }
 
-function listen(child: ChildProcess, warn: (line: string) => unknown): Said {
-  const said = { text: "" };
+function listen(child: ChildProcess, warn: (line: string) => unknown): Output {
+  const output = { text: "" };
   const add = (text: string): void => {
-    said.text = (said.text + text).slice(-keptChars);
+    output.text = (output.text + text).slice(-keptChars);
   };
   child.stdout?.setEncoding("utf8").on("data", add);
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     add(text);
     for (const line of text.split("\n")) if (line !== "") warn(line);
   });
-  return said;
+  return output;
 }
 
-function ready(child: ChildProcess, said: Said): Promise<RegExpExecArray> {
+function ready(child: ChildProcess, output: Output): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`The service was not ready after 30 s. It said: ${said.text}`)),
+      () => reject(new Error(`The service was not ready after 30 s. It said: ${output.text}`)),
       readyMs,
     );
     child.stdout?.on("data", () => {
-      const found = readyPattern.exec(said.text);
+      const found = readyPattern.exec(output.text);
       if (found === null) return;
       clearTimeout(timer);
       resolve(found);

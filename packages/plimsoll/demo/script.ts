@@ -17,7 +17,7 @@ export interface SessionScript {
   readonly steps: readonly Step[];
 }
 
-export interface ScriptWish {
+export interface ScriptOptions {
   readonly seed: number;
   /** Of the first session; the others are shorter. */
   readonly turns: number;
@@ -47,7 +47,7 @@ const others: readonly Cast[] = [
 const shareOfOthers = 1 / 3;
 const fewestTurns = 8;
 
-export function sessionScripts({ seed, turns, sessions }: ScriptWish): readonly SessionScript[] {
+export function sessionScripts({ seed, turns, sessions }: ScriptOptions): readonly SessionScript[] {
   return Array.from({ length: sessions }, (_, index) => {
     const cast = index === 0 ? main : (others[(index - 1) % others.length] ?? main);
     const name = index <= others.length ? cast.topic : `${cast.topic}-${index}`;

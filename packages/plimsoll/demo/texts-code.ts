@@ -3,7 +3,7 @@
 import { between, type Dice, pick, type Some, times } from "./dice.ts";
 import { type Area, type Language, snake } from "./texts-areas.ts";
 
-export interface SourceWish {
+export interface SourceOptions {
   readonly language: Language;
   readonly area: Area;
   readonly stem: string;
@@ -36,23 +36,25 @@ const purposes: Some<(area: Area, stem: string) => string> = [
   ({ thing }, stem) => `Everything that a ${thing} needs for ${stem}, and nothing of the rest.`,
 ];
 
-export function sourceOf(dice: Dice, wish: SourceWish): readonly string[] {
-  return writers[wish.language](dice, wish);
+export function sourceOf(dice: Dice, options: SourceOptions): readonly string[] {
+  return writers[options.language](dice, options);
 }
 
-const writers: Readonly<Record<Language, (dice: Dice, wish: SourceWish) => readonly string[]>> = {
+const writers: Readonly<
+  Record<Language, (dice: Dice, options: SourceOptions) => readonly string[]>
+> = {
   typescript,
   python,
   go,
   sql,
 };
 
-function partsOf({ area, names }: SourceWish): readonly Part[] {
+function partsOf({ area, names }: SourceOptions): readonly Part[] {
   return names.map((name, index) => ({ area, name, next: names[index + 1] }));
 }
 
-function typescript(dice: Dice, wish: SourceWish): readonly string[] {
-  const { area, stem } = wish;
+function typescript(dice: Dice, options: SourceOptions): readonly string[] {
+  const { area, stem } = options;
   return [
     `/** ${pick(dice, purposes)(area, stem)} */`,
     "",
@@ -68,7 +70,7 @@ function typescript(dice: Dice, wish: SourceWish): readonly string[] {
     `const most${area.thing}s = ${between(dice, 8, 240)};`,
     `const graceMinutes = ${between(dice, 5, 45)};`,
     "",
-    ...partsOf(wish).flatMap((part) => typescriptFunction(dice, part)),
+    ...partsOf(options).flatMap((part) => typescriptFunction(dice, part)),
   ];
 }
 
@@ -145,9 +147,9 @@ const pythonStatements: Some<Statement> = [
   ],
 ];
 
-function python(dice: Dice, wish: SourceWish): readonly string[] {
-  const { area, stem } = wish;
-  const functions = partsOf(wish).flatMap(({ name, next }) => [
+function python(dice: Dice, options: SourceOptions): readonly string[] {
+  const { area, stem } = options;
+  const functions = partsOf(options).flatMap(({ name, next }) => [
     `def ${snake(name)}(key: str, rows: list[dict]) -> int:`,
     `    """${pick(dice, remarks)}"""`,
     "    total = 0",
@@ -170,7 +172,7 @@ function python(dice: Dice, wish: SourceWish): readonly string[] {
     "",
     ...functions,
     'if __name__ == "__main__":',
-    `    print(${snake(wish.names[0])}(sys.argv[1], json.load(sys.stdin)))`,
+    `    print(${snake(options.names[0])}(sys.argv[1], json.load(sys.stdin)))`,
   ];
 }
 
@@ -191,9 +193,9 @@ const goStatements: Some<Statement> = [
   (dice) => [`	// ${pick(dice, remarks)}`, `	total += ${between(dice, 1, 90)}`],
 ];
 
-function go(dice: Dice, wish: SourceWish): readonly string[] {
-  const { area, stem } = wish;
-  const functions = partsOf(wish).flatMap(({ name, next }) => [
+function go(dice: Dice, options: SourceOptions): readonly string[] {
+  const { area, stem } = options;
+  const functions = partsOf(options).flatMap(({ name, next }) => [
     `// ${capital(name)}: ${pick(dice, remarks)}`,
     `func ${capital(name)}(item ${area.thing}, all []${area.thing}) (*${area.thing}, error) {`,
     "	total := 0",
@@ -225,7 +227,7 @@ function go(dice: Dice, wish: SourceWish): readonly string[] {
   ];
 }
 
-function sql(dice: Dice, { area, names, stem }: SourceWish): readonly string[] {
+function sql(dice: Dice, { area, names, stem }: SourceOptions): readonly string[] {
   const columns = area.fields.map((field) => `  ${snake(field)} bigint NOT NULL,`);
   const views = names.flatMap((name) => [
     `-- ${pick(dice, remarks)}`,

@@ -18,7 +18,7 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-export interface UpstreamWish {
+export interface UpstreamOptions {
   readonly scripts: readonly SessionScript[];
   /** The window of each model. */
   readonly windows: ReadonlyMap<string, number>;
@@ -28,10 +28,10 @@ type Answered =
   | { readonly kind: "answer"; readonly answer: WireAnswer }
   | { readonly kind: "refused"; readonly sentence: string };
 
-export async function startUpstream(wish: UpstreamWish): Promise<Upstream> {
+export async function startUpstream(options: UpstreamOptions): Promise<Upstream> {
   const refusals: string[] = [];
-  const models = new Map(wish.scripts.map((script) => [script.name, createModel(script)]));
-  const answer = answering(models, wish.windows);
+  const models = new Map(options.scripts.map((script) => [script.name, createModel(script)]));
+  const answer = answering(models, options.windows);
   const server = createServer((request, response) => {
     takeBody(request)
       .then((body) => {

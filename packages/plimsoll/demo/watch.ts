@@ -12,7 +12,7 @@ export interface Watched {
   settled(turns: number): Promise<void>;
 }
 
-export interface WatchWish {
+export interface WatchOptions {
   readonly url: string;
   readonly token: string;
   readonly signal: AbortSignal;
@@ -23,15 +23,15 @@ const reconnectMs = 200;
 const settleMs = 10_000;
 const settleStepMs = 50;
 
-export async function watchEvents(wish: WatchWish): Promise<Watched> {
+export async function watchEvents(options: WatchOptions): Promise<Watched> {
   const turns: TurnEndEvent[] = [];
   const compactions: CompactionEndEvent[] = [];
   const take = (event: PlimsollEvent): void => {
     if (event.type === "turn-end") turns.push(event);
     if (event.type === "compaction-end") compactions.push(event);
-    wish.onEvent(event);
+    options.onEvent(event);
   };
-  await listen(wish, take);
+  await listen(options, take);
   return {
     turns,
     compactions,
@@ -48,12 +48,12 @@ export async function watchEvents(wish: WatchWish): Promise<Watched> {
 }
 
 /** Resolves when the stream is open; goes on from the last event when it breaks off, until the signal. */
-async function listen(wish: WatchWish, take: (event: PlimsollEvent) => void): Promise<void> {
+async function listen(options: WatchOptions, take: (event: PlimsollEvent) => void): Promise<void> {
   let lastId = "0";
   const open = (): Promise<Response> =>
-    fetch(`${wish.url}/events`, {
-      headers: { authorization: `Bearer ${wish.token}`, "last-event-id": lastId },
-      signal: wish.signal,
+    fetch(`${options.url}/events`, {
+      headers: { authorization: `Bearer ${options.token}`, "last-event-id": lastId },
+      signal: options.signal,
     });
   const read = async (response: Response): Promise<void> => {
     for await (const { id, data } of receivedEvents(response)) {
@@ -64,9 +64,9 @@ async function listen(wish: WatchWish, take: (event: PlimsollEvent) => void): Pr
   const first = await open();
   if (!first.ok) throw new Error(`GET /events answered ${first.status}.`);
   const follow = async (): Promise<void> => {
-    for (let response = first; !wish.signal.aborted; response = await open()) {
+    for (let response = first; !options.signal.aborted; response = await open()) {
       await read(response);
-      await wait(reconnectMs, undefined, { signal: wish.signal });
+      await wait(reconnectMs, undefined, { signal: options.signal });
     }
   };
   // What comes too late is noticed by whoever waits for it.

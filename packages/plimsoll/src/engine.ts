@@ -4,7 +4,9 @@
  */
 
 import { createHmac } from "node:crypto";
+import { NamedQueues } from "./bounds/queue.ts";
 import { checkConfig } from "./config/config.ts";
+import { configuredTokenizers } from "./config/configured-tokenizers.ts";
 import { openDataFolder } from "./config/data-folder.ts";
 import type { Config } from "./config/schema.ts";
 import type { TurnPoint } from "./message/api.ts";
@@ -33,9 +35,9 @@ import { createLogSaver } from "./session/log/save.ts";
 import { createStoreHealth, type StoreHealth } from "./session/log/store-health.ts";
 import { createOwnAnswers, type OwnAnswers } from "./session/lookup/answer-own-call.ts";
 import { createCalibrations } from "./session/measure/calibrations.ts";
-import { createHeadCounts } from "./session/measure/head-counts.ts";
 import { createFactsReader } from "./session/measure/message-facts.ts";
-import { createHeadReader } from "./session/measure/preamble.ts";
+import { createPreambleReader } from "./session/measure/preamble.ts";
+import { createPreambleCounts } from "./session/measure/preamble-counts.ts";
 import { createPrices } from "./session/measure/prices.ts";
 import { createTargets } from "./session/measure/target.ts";
 import { createTargetMemories, type TargetMemories } from "./session/measure/target-memory.ts";
@@ -213,7 +215,8 @@ async function openContext(options: EngineOptions, config: Config): Promise<Open
   const folder =
     options.store === "memory" ? undefined : openDataFolder(options.data ?? ".plimsoll");
   const counter = options.parts?.counter ?? createTokenCounter();
-  for (const tokenizer of tokenizersOf(config)) await counter.prepare(tokenizer);
+  // At once: a tokenizer that is not there should be said now, not with the first request.
+  for (const tokenizer of configuredTokenizers(config)) await counter.prepare(tokenizer);
   const vectors = await loadWordVectors();
   const count = countWith(counter);
   const threads = createCompactThreads();
@@ -345,15 +348,15 @@ function assemble(parts: Assembly): Assembled {
       targetMemories,
     }),
     openTurns: createOpenTurns(),
-    tokenizers: tokenizersOf(config),
-    heads: createHeadReader(facts),
+    tokenizers: configuredTokenizers(config),
+    heads: createPreambleReader(facts),
     offers: createOfferReader(facts, config, parts.vectors),
     prefixes: createPrefixMemory(),
     watch: createPhaseWatch(bus, now),
     references: createReferences(store),
-    exclusively: createQueues(),
+    exclusively: new NamedQueues().run,
     calibrations,
-    headCounts: createHeadCounts(calibrations),
+    preambleCounts: createPreambleCounts(calibrations),
     pricesOf: createPrices(config),
     background: createBackground((error) =>
       process.emitWarning(`Plimsoll's work in the background failed: ${errorMessage(error)}`),
@@ -375,28 +378,4 @@ function summariserOf(config: Config, now: () => number): Pick<TurnContext, "sum
 function withoutAbsent(settings: NonNullable<Config["summariser"]>): SummariserSettings {
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given) as unknown as SummariserSettings;
-}
-
-/** Loaded at once: a tokenizer that is not there should be said now, not with the first request. */
-function tokenizersOf({ providers = {} }: Config): ReadonlySet<string> {
-  const settings = Object.values(providers).flatMap((provider) => [
-    provider,
-    ...Object.values(provider.models ?? {}),
-  ]);
-  return new Set(settings.flatMap(({ tokenizer }) => (tokenizer === undefined ? [] : [tokenizer])));
-}
-
-/** One after the other for each name; a name without work is forgotten. */
-function createQueues(): TurnContext["exclusively"] {
-  const last = new Map<string, Promise<unknown>>();
-  return async (name, work) => {
-    const before = last.get(name) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    last.set(name, mine);
-    try {
-      return await mine;
-    } finally {
-      if (last.get(name) === mine) last.delete(name);
-    }
-  };
 }

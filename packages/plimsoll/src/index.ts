@@ -6,7 +6,14 @@ export type { Edit, EditAction } from "./message/edit.ts";
 export { PlimsollError } from "./message/error.ts";
 export type { PlimsollEvent } from "./message/event.ts";
 export type { Message, Part, ToolCallPart, Usage } from "./message/message.ts";
-export type { Goal, Proposal, SeenConversation, Strategy } from "./message/strategy.ts";
+export type {
+  Goal,
+  Proposal,
+  Strategy,
+  VisibleConversation,
+  /** @deprecated Its name is VisibleConversation now. */
+  VisibleConversation as SeenConversation,
+} from "./message/strategy.ts";
 export type { ToolDefinition } from "./message/tool.ts";
 export { openPlimsoll, type Plimsoll, type PlimsollOptions } from "./plimsoll.ts";
 export type { AnsweredCall } from "./session/library/answer-call.ts";

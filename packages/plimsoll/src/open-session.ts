@@ -57,7 +57,7 @@ export async function newSession(
   const log = context.sessions.create({ tenant: libraryTenant, wire: "", ...named });
   return createSession(context, wireOfProvider(config), {
     log,
-    said: [],
+    sentMessages: [],
     ...named,
     ...(priority === undefined ? {} : { priority }),
   });
@@ -83,13 +83,13 @@ export async function resumeSession(
   const { agent } = log.record;
   return createSession(context, wireOfProvider(config), {
     log,
-    said: await readSaid(context.store, log),
+    sentMessages: await readMessages(context.store, log),
     ...(agent === undefined ? {} : { agent }),
   });
 }
 
 /** The messages of the session's first branch, as they came. */
-async function readSaid(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
+async function readMessages(store: Store, log: SessionLog): Promise<readonly JsonObject[]> {
   const [branch] = log.branches.values();
   const path = pathTo(log, branch?.record.tipSeq ?? null);
   const bodies = await store.bodies(

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { makeDataFolder } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
@@ -39,7 +40,7 @@ async function start(closed: readonly ("stdout" | "stderr")[]): Promise<string> 
   child = spawn(process.execPath, [PROGRAM, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
     // It says something on stderr with every turn.
-    env: { PATH: process.env["PATH"], HOME: data, CONTEXT_DEBUG: "true" },
+    env: childEnvironment({ HOME: data, CONTEXT_DEBUG: "true" }),
   });
   for (const name of closed) child[name]?.destroy();
   return eventually(20_000, "the service", async () => {

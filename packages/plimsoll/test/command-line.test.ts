@@ -17,6 +17,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
@@ -37,7 +38,7 @@ interface Ran {
 }
 
 function run(...words: string[]): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: folder };
+  const env = childEnvironment({ HOME: folder });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

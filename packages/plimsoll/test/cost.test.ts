@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Answer, reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
@@ -68,7 +69,7 @@ function costOf(session: string): Promise<Cost> {
 }
 
 function run(...words: string[]): Promise<{ readonly code: number; readonly stdout: string }> {
-  const env = { PATH: process.env["PATH"], HOME: service.data };
+  const env = childEnvironment({ HOME: service.data });
   return new Promise((resolve) => {
     const args = [program, ...words, "--data", service.data];
     const child = execFile(process.execPath, args, { env }, (_error, stdout) =>

@@ -8,8 +8,11 @@ import { diceOf } from "../demo/dice.ts";
 import { openEngine } from "../src/engine.ts";
 import { countTokensAt } from "../src/server/proxy/count-tokens.ts";
 import { createUpstreamAgent } from "../src/server/proxy/relay.ts";
-import { type AskedHead, createHeadCounts } from "../src/session/measure/head-counts.ts";
-import type { Head } from "../src/session/measure/preamble.ts";
+import type { Preamble } from "../src/session/measure/preamble.ts";
+import {
+  type AskedPreamble,
+  createPreambleCounts,
+} from "../src/session/measure/preamble-counts.ts";
 import { createTargets } from "../src/session/measure/target.ts";
 import { readSlices } from "../src/wire/format/slices.ts";
 import { wires } from "../src/wire/wires.ts";
@@ -95,14 +98,14 @@ test("a server that is not the vendor's is not asked unless the configuration sa
   expect((await talk({}, { tokens: 30_000 })).counts).toEqual([]);
 });
 
-const plainHead: Head = {
+const plainHead: Preamble = {
   bytes: new Uint8Array(),
   system: { tokens: 0, certainty: "exact" },
   tools: { tokens: 0, certainty: "exact" },
 };
 const body = new TextEncoder().encode('{"model":"claude-sonnet-4-6","messages":[]}');
 const slices = readSlices(body);
-const askedHead: AskedHead = {
+const askedHead: AskedPreamble = {
   target: createTargets({ providers: { anthropic: { contextWindow: 16_000 } } }, () => 0).resolve(
     "anthropic",
     wires.anthropic,
@@ -127,7 +130,7 @@ test("a count that cannot be meant is not believed, and an endless one is not re
       url: () => new URL(`http://127.0.0.1:${port}/v1/messages`),
       wire: wires.anthropic,
     });
-    const counts = createHeadCounts({ isReportedFor: () => false });
+    const counts = createPreambleCounts({ isReportedFor: () => false });
     const head = { ...plainHead, system: { tokens: 9_000, certainty: "estimate" as const } };
     expect(await counts.ratio(head, { ...askedHead, count })).toBe(1);
     server.close();

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
@@ -16,7 +17,7 @@ let upstream: Upstream;
 let service: Service;
 
 function run(...words: readonly string[]): Promise<string> {
-  const env = { PATH: process.env["PATH"], HOME: service.data, PLIMSOLL_TOKEN: OWNER_TOKEN };
+  const env = childEnvironment({ HOME: service.data, PLIMSOLL_TOKEN: OWNER_TOKEN });
   return new Promise((resolve) => {
     execFile(
       process.execPath,

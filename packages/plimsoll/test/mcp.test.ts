@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import { isObject, type JsonObject, parseJson } from "./harness/json.ts";
 import {
   connectMcp,
@@ -492,7 +493,7 @@ describe("the program on standard input and output", () => {
   const start = (folder: string): ReturnType<typeof spawn> =>
     spawn(process.execPath, [PROGRAM, "mcp", "--data", folder], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { PATH: process.env["PATH"], HOME: folder },
+      env: childEnvironment({ HOME: folder }),
     });
   const lineOf = (message: JsonObject): string => `${JSON.stringify(message)}\n`;
   const hello = {

@@ -1,7 +1,6 @@
 /**
  * What Plimsoll sends does not depend on whether it ran all the time: the same journey with a restart, or with every session
- * evicted from memory, gives the same bytes. `PLIMSOLL_TURNS=200` makes longer journeys with a restart before every turn, and
- * `PLIMSOLL_SEED` makes others.
+ * evicted from memory, gives the same bytes. A soak run makes longer journeys, with a restart before every turn.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,12 +20,13 @@ import {
   type Traveller,
   travel,
 } from "./generate/journeys.ts";
+import { effort, seedOr } from "./harness/effort.ts";
 import { fixRandom } from "./harness/fixed-random.ts";
 
-const TURNS = Number(process.env["PLIMSOLL_TURNS"] ?? 24);
+const TURNS = effort(16, 200);
 /** Before each turn, or before some. To start takes much longer than a turn. */
-const RESTARTS = process.env["PLIMSOLL_TURNS"] === undefined ? 0.25 : 1;
-const SEED = Number(process.env["PLIMSOLL_SEED"] ?? 11);
+const RESTARTS = effort(0.25, 1);
+const SEED = seedOr(11);
 
 const folders: string[] = [];
 afterEach(() => {

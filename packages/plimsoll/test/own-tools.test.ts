@@ -5,6 +5,7 @@
  */
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { effort, seedOr } from "./harness/effort.ts";
 import type { JsonObject, Wire } from "./harness/json.ts";
 import { judgeOwn, resultsIn } from "./harness/own-judge.ts";
 import type { LookupKind } from "./harness/own-script.ts";
@@ -22,8 +23,8 @@ import { makeDataFolder, type Service, startService } from "./harness/service.ts
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
 
 /** Another one makes other conversations. */
-const SEED = Number(process.env["OWN_TOOLS_SEED"] ?? 0);
-const TURNS_COUNT = 167;
+const SEED = seedOr(0);
+const TURNS_COUNT = effort(60, 167);
 const WINDOW_TOKENS = 8_000;
 const OUTPUT_TOKENS_MAX = 500;
 const BUFFER_TOKENS = 300;
@@ -289,7 +290,7 @@ function toolsIn(wire: Wire, body: string): readonly string[] {
   return [...clients, ...own];
 }
 
-const NO_ROOM = "^There is no room for an answer: ";
+const NO_ROOM = "^There is no room for an answer\\. ";
 const PAGE = new RegExp(
   `^\\[(?:pl_\\w{22})?(?:#\\d+)?, .*: (?:all \\d|bytes \\d|nothing matches|line|\\d|empty|there is no room)|${NO_ROOM}`,
 );
@@ -301,8 +302,8 @@ const ANSWERS: Readonly<Record<LookupKind, RegExp>> = {
   lines: PAGE,
   number: PAGE,
   "handle and number": PAGE,
-  "unknown handle": new RegExp(`^This handle opens nothing here: |${NO_ROOM}`),
-  "broken arguments": /^(?:Give `ref_id` as text|The arguments are no JSON object)/,
-  recall: new RegExp(`^\\[\\d+ passages?|^Nothing that is not shown matches|${NO_ROOM}`),
-  compact: /^(?:Compacted: \d+ → \d+ tokens|Nothing was taken out)/,
+  "unknown handle": new RegExp(`^This handle opens nothing here\\. |${NO_ROOM}`),
+  "broken arguments": /^(?:Give `ref_id` as text|The arguments are not a JSON object)/,
+  recall: new RegExp(`^\\[\\d+ passages?|^No earlier message matches|${NO_ROOM}`),
+  compact: /^(?:Compacted: \d+ → \d+ tokens|Nothing was removed)/,
 };

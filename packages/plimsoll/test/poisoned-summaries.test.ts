@@ -10,7 +10,7 @@ import { type Speech, speechOf } from "../src/compact/evidence/speech.ts";
 import { parseSummary, sections } from "../src/compact/summary/format.ts";
 import { summaryPrompt } from "../src/compact/summary/prompt.ts";
 import { summarise } from "../src/compact/summary/summary.ts";
-import { importantFacts, judgeSummary, survivesIn } from "../src/compact/summary/survival.ts";
+import { checkSummaryFacts, importantFacts, survivesIn } from "../src/compact/summary/survival.ts";
 import type { Message } from "../src/message/message.ts";
 import { createSummariser } from "../src/session/models/summariser.ts";
 
@@ -225,7 +225,7 @@ function obedient({ source, honest }: Given): string {
 }
 
 function behindGate(summary: string, { evidence, source }: Given): string {
-  const verdict = judgeSummary({ summary, evidence, source, count, maxTokens });
+  const verdict = checkSummaryFacts({ summary, evidence, source, count, maxTokens });
   return verdict.kind === "passes" ? summary : verdict.summary;
 }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { handlesIn, rangeTexts } from "./harness/kept.ts";
 import { type Asked, ask, bodyOf } from "./harness/raw-client.ts";
@@ -122,7 +123,7 @@ interface Ran {
 }
 
 function run(...words: string[]): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], PLIMSOLL_TOKEN: OWNER_TOKEN };
+  const env = childEnvironment({ PLIMSOLL_TOKEN: OWNER_TOKEN });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import type { Locator, Page } from "playwright-core";
 import {
   holds,
-  type PageWish,
+  type PageOptions,
   startBrowser,
   type TestBrowser,
   type WatchedPage,
@@ -31,7 +31,7 @@ interface Row {
 interface Studio {
   readonly browser: TestBrowser;
   readonly demo: Demo;
-  open(wish: Partial<PageWish>): Promise<WatchedPage>;
+  open(wish: Partial<PageOptions>): Promise<WatchedPage>;
   api<T>(path: string, method?: "GET" | "POST"): Promise<T>;
 }
 

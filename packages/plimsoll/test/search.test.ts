@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import { OWNER_TOKEN, type Service, startService } from "./harness/service.ts";
 import { startUpstream, type Upstream } from "./harness/upstream.ts";
@@ -86,7 +87,7 @@ test("a budget of nothing gives nothing", async () => {
 });
 
 function run(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env["PATH"], HOME: service.data };
+  const env = childEnvironment({ HOME: service.data });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

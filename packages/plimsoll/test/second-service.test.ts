@@ -6,6 +6,7 @@ import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openPlimsoll } from "../src/index.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import { makeDataFolder } from "./harness/service.ts";
 import { eventually, within } from "./harness/waiting.ts";
 
@@ -33,7 +34,7 @@ interface Start {
 function serve(): Start {
   const child = spawn(process.execPath, [PROGRAM, "serve", "--port", "0", "--data", data], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"], HOME: data },
+    env: childEnvironment({ HOME: data }),
   });
   running.add(child);
   child.once("exit", () => running.delete(child));

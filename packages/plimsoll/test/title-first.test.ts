@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import { ask, bodyOf } from "./harness/raw-client.ts";
 import {
@@ -39,7 +40,7 @@ function run(
       process.execPath,
       [program, ...words, "--data", service.data],
       {
-        env: { PATH: process.env["PATH"], HOME: service.data, PLIMSOLL_TOKEN: OWNER_TOKEN },
+        env: childEnvironment({ HOME: service.data, PLIMSOLL_TOKEN: OWNER_TOKEN }),
         timeout: 30_000,
       },
       (_error, stdout, stderr) =>

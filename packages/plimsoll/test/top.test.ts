@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../demo/dice.ts";
 import { reply, text } from "./harness/answer.ts";
+import { childEnvironment } from "./harness/child-environment.ts";
 import type { JsonObject } from "./harness/json.ts";
 import {
   type PseudoTerminal,
@@ -377,7 +378,7 @@ interface Ran {
 }
 
 function run(words: readonly string[], token = OWNER_TOKEN): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], PLIMSOLL_TOKEN: token };
+  const env = childEnvironment({ PLIMSOLL_TOKEN: token });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

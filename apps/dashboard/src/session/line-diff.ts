@@ -77,7 +77,7 @@ function commonLines(
 }
 
 /** What is shown of one side: the middle of much that is the same is left out. */
-export type Shown =
+export type DiffPiece =
   | { readonly kind: "same" | "different"; readonly text: string }
   | { readonly kind: "left out"; readonly lines: number };
 
@@ -91,7 +91,7 @@ export function sideOf(
   hunks: readonly Hunk[],
   side: "was" | "is",
   chars: number,
-): readonly Shown[] {
+): readonly DiffPiece[] {
   const pieces = hunks.flatMap((hunk, index) =>
     hunk.kind === "different"
       ? [pieceOf("different", hunk[side])]
@@ -100,26 +100,26 @@ export function sideOf(
   return within(pieces, chars);
 }
 
-function within(pieces: readonly Shown[], chars: number): readonly Shown[] {
-  const shown: Shown[] = [];
+function within(pieces: readonly DiffPiece[], chars: number): readonly DiffPiece[] {
+  const fitting: DiffPiece[] = [];
   let room = chars;
   for (const piece of pieces) {
     if (room <= 0) break;
-    if (piece.kind === "left out") shown.push(piece);
-    else if (piece.text !== "") shown.push({ ...piece, text: piece.text.slice(0, room) });
+    if (piece.kind === "left out") fitting.push(piece);
+    else if (piece.text !== "") fitting.push({ ...piece, text: piece.text.slice(0, room) });
     room -= piece.kind === "left out" ? 0 : piece.text.length;
   }
-  return shown;
+  return fitting;
 }
 
-function pieceOf(kind: "same" | "different", lines: readonly string[]): Shown {
+function pieceOf(kind: "same" | "different", lines: readonly string[]): DiffPiece {
   return { kind, text: lines.map((line) => `${line}\n`).join("") };
 }
 
 function withoutMiddle(
   lines: readonly string[],
   { isFirst, isLast }: { readonly isFirst: boolean; readonly isLast: boolean },
-): readonly Shown[] {
+): readonly DiffPiece[] {
   const before = isFirst ? 0 : context;
   const after = isLast ? 0 : context;
   const left = lines.length - before - after;

@@ -23,7 +23,7 @@ import { advance, type Run } from "./compaction-run.ts";
 import { neededBy, type TabName } from "./tabs.ts";
 import { oldestFirst } from "./turn-series.ts";
 
-export interface Said {
+export interface ActionNotice {
   readonly kind: "success" | "info" | "error";
   readonly sentence: string;
 }
@@ -59,7 +59,7 @@ export class SessionState {
   /** The compaction that runs, or has just ended. */
   run: Run | undefined = $state.raw();
   /** What became of the last action. */
-  said: Said | undefined = $state.raw();
+  notice: ActionNotice | undefined = $state.raw();
   /** The action that is being done. */
   pending: string | undefined = $state.raw();
   /** An edit of the compaction that a report was asked for. */
@@ -100,7 +100,7 @@ export class SessionState {
   }
 
   show(tab: TabName): void {
-    this.said = undefined;
+    this.notice = undefined;
     this.#needed = new Set([...neededBy(tab), ...this.#wanted]);
     for (const kind of this.#needed) {
       // The first picture is not held up by what the list of sessions says as well.
@@ -113,13 +113,13 @@ export class SessionState {
   choose(branch: string | undefined): void {
     if (branch === this.branch) return;
     this.branch = branch;
-    this.said = undefined;
+    this.notice = undefined;
     this.#old.add("window");
     this.#gathering.flush("window");
   }
 
   /** For wishes about what the page shows: on the branch of the picture. */
-  get onShown(): { readonly branch?: string } {
+  get shownBranch(): { readonly branch?: string } {
     const branch = this.branch ?? this.picture?.branch;
     return branch === undefined ? {} : { branch };
   }
@@ -139,19 +139,19 @@ export class SessionState {
   /** What the service refuses is said in its own words, and everything is read again: somebody else may have acted. */
   async steer(
     action: SteerAction,
-    wish: object,
+    options: object,
     { name, done }: { readonly name: string; readonly done: (answer: Steered) => string },
   ): Promise<Steered | undefined> {
     if (this.pending !== undefined) return undefined;
     this.pending = name;
-    this.said = undefined;
+    this.notice = undefined;
     try {
-      const answer = await api.steer(this.id, action, wish);
-      this.said = { kind: "success", sentence: done(answer) };
+      const answer = await api.steer(this.id, action, options);
+      this.notice = { kind: "success", sentence: done(answer) };
       return answer;
     } catch (error) {
       const isNothing = error instanceof ApiError && error.code === "NOTHING_TO_DO";
-      this.said = { kind: isNothing ? "info" : "error", sentence: sentenceOf(error) };
+      this.notice = { kind: isNothing ? "info" : "error", sentence: sentenceOf(error) };
       // Nothing more will be heard of what was refused.
       if (this.run?.state === "running") this.run = undefined;
       this.#leaveIfGone(error);
@@ -172,7 +172,7 @@ export class SessionState {
   }
 
   #comeBack(): void {
-    this.said = undefined;
+    this.notice = undefined;
     if (this.run?.state === "running") this.run = undefined;
     this.#isOld(allKinds);
   }

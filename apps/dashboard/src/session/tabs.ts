@@ -6,7 +6,7 @@ export type TabName = "window" | "history" | "compactions" | "travel" | "archive
 
 /** The summary stands above every tab. */
 const always: readonly Kind[] = ["session", "window"];
-const shown: Readonly<Record<TabName, readonly Kind[]>> = {
+const dataOfTab: Readonly<Record<TabName, readonly Kind[]>> = {
   window: [],
   history: ["turns"],
   compactions: ["receipts", "edits"],
@@ -15,9 +15,9 @@ const shown: Readonly<Record<TabName, readonly Kind[]>> = {
 };
 
 export function neededBy(tab: TabName): readonly Kind[] {
-  return [...always, ...shown[tab]];
+  return [...always, ...dataOfTab[tab]];
 }
 
 export function tabOf(name: string | undefined): TabName {
-  return name !== undefined && Object.hasOwn(shown, name) ? (name as TabName) : "window";
+  return name !== undefined && Object.hasOwn(dataOfTab, name) ? (name as TabName) : "window";
 }

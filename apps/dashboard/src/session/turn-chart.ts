@@ -44,7 +44,7 @@ export function lookOf(element: Element): ChartLook {
   return { ...colours, font: `11px ${style.fontFamily}` } as unknown as ChartLook;
 }
 
-export interface ChartWish {
+export interface ChartOptions {
   readonly width: number;
   readonly series: TurnSeries;
   readonly marks: readonly Mark[];
@@ -78,7 +78,10 @@ function common({
   width,
   series,
   onpoint,
-}: ChartWish): Pick<uPlot.Options, "width" | "legend" | "cursor" | "select" | "hooks" | "padding"> {
+}: ChartOptions): Pick<
+  uPlot.Options,
+  "width" | "legend" | "cursor" | "select" | "hooks" | "padding"
+> {
   return {
     width: Math.max(200, width),
     // As wide as the other's second axis: turns stand under each other.
@@ -141,8 +144,8 @@ const levels: uPlot.Series.PathBuilder = (chart, seriesIndex, first, last) => {
 const wholeTurns = (values: readonly number[]): string[] =>
   values.map((value) => (Number.isInteger(value) ? String(value) : ""));
 
-export function fillChart(wish: ChartWish): Chart {
-  const { width, series, look, paths, hasBefore, marks } = wish;
+export function fillChart(chartOptions: ChartOptions): Chart {
+  const { width, series, look, paths, hasBefore, marks } = chartOptions;
   const drawn =
     series.numbers.length <= columnsMost ? paths.bars?.({ size: [0.82, 40], gap: 0 }) : levels;
   const filled = (label: string, colour: string): uPlot.Series => ({
@@ -161,7 +164,7 @@ export function fillChart(wish: ChartWish): Chart {
     points: { show: false },
     paths: levels,
   });
-  const base = common(wish);
+  const base = common(chartOptions);
   return {
     options: {
       ...base,
@@ -228,13 +231,13 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], look: ChartLook): void 
   ctx.restore();
 }
 
-export function costChart(wish: ChartWish): Chart {
-  const { width, series, look, paths } = wish;
+export function costChart(chartOptions: ChartOptions): Chart {
+  const { width, series, look, paths } = chartOptions;
   const bars = paths.bars?.({ size: [0.6, 24] });
   const isPriced = hasMoney(series);
   return {
     options: {
-      ...common(wish),
+      ...common(chartOptions),
       height: 120,
       padding: [8, isPriced ? 0 : 8, 0, 0],
       scales: {

@@ -29,11 +29,11 @@ const rowsLeast = 6;
 /** With more rows the page would be all picture. */
 const rowsMost = 12;
 /** So long are all rows together at least, where there is room: a thousandth of the window is then wide enough to be pointed at. */
-const wishedLength = 8000;
-const wishedUnitWidth = 4;
+const usualLength = 8000;
+const usualUnitWidth = 4;
 
 export function rowsFor(width: number, units: number): number {
-  const length = Math.max(wishedLength, units * wishedUnitWidth);
+  const length = Math.max(usualLength, units * usualUnitWidth);
   return Math.min(rowsMost, Math.max(rowsLeast, Math.round(length / Math.max(1, width))));
 }
 

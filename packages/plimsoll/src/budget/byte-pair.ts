@@ -21,13 +21,13 @@ export interface Vocabulary {
 }
 
 /** A running sum, added to in place: there is one piece for every two or three characters. */
-export interface Tally {
+export interface PieceCount {
   tokens: number;
   /** How often a piece had to be cut inside what the tokenizer sees as one. */
   cuts: number;
 }
 
-export type CountPiece = (piece: string, tally: Tally) => void;
+export type CountPiece = (piece: string, pieceCount: PieceCount) => void;
 
 /** A longer piece is merged window by window: it bounds memory, and keeps the heap in the processor's cache. */
 const windowBytes = 4096;
@@ -72,19 +72,19 @@ export function createPieceCounter(vocabulary: Vocabulary): CountPiece {
     return { size: piece.length, hash };
   };
 
-  return (piece, tally) => {
+  return (piece, pieceCount) => {
     const { size, hash } = readBytes(piece);
     const isAscii = size === piece.length;
     const isToken = isAscii
       ? filter.mayHold(hash) && vocabulary.rankOfBytes.has(piece)
       : vocabulary.wideTokens.has(piece);
     if (isToken) {
-      tally.tokens += 1;
+      pieceCount.tokens += 1;
       return;
     }
     for (let start = 0; start < size; start += windowBytes) {
-      tally.tokens += merge(start, Math.min(windowBytes, size - start));
-      if (start > 0) tally.cuts += 1;
+      pieceCount.tokens += merge(start, Math.min(windowBytes, size - start));
+      if (start > 0) pieceCount.cuts += 1;
     }
   };
 }

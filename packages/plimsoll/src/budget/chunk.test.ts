@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { get_encoding } from "tiktoken";
 import { afterAll, describe, expect, it } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { chunksOf, isCleanCut } from "./chunk.ts";
 
 const oracles = (["o200k_base", "cl100k_base"] as const).map((name) => get_encoding(name));
@@ -49,7 +50,7 @@ describe("chunks", () => {
           }
         }
       }),
-      { numRuns: 500 },
+      tries({ runs: 500, seed: 20261116 }),
     );
     expect(cleanCuts).toBeGreaterThan(1000);
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { addNew, commitTurn, noCounters, seedTurn } from "./counters.ts";
-import { effectiveLimit, type GuardTarget, judgeAfter, judgeBefore } from "./guard.ts";
+import { assessAfter, assessBefore, effectiveLimit, type GuardTarget } from "./guard.ts";
 import { narrowLimit } from "./limit.ts";
 
 const targetOf = (window: number, buffer = 0, maxOutput = 0, name = "t"): GuardTarget => ({
@@ -33,15 +33,15 @@ describe("before anything is taken out", () => {
     [980, { kind: "compact", isForced: true, overTokens: 0 }],
     [1001, { kind: "compact", isForced: true, overTokens: 1 }],
   ])("%i of 1,000 tokens", (tokens, verdict) => {
-    expect(judgeBefore({ projection: projected(tokens), targets: [targetOf(1000)] })).toMatchObject(
-      verdict,
-    );
+    expect(
+      assessBefore({ projection: projected(tokens), targets: [targetOf(1000)] }),
+    ).toMatchObject(verdict);
   });
 
   test("with an agent's own limit, breaking starts at the warning", () => {
     const own = { agentLimit: 1000 };
     expect(
-      judgeBefore({ projection: projected(800), targets: [targetOf(9000)], own }),
+      assessBefore({ projection: projected(800), targets: [targetOf(9000)], own }),
     ).toMatchObject({ kind: "compact", isForced: false });
   });
 
@@ -51,15 +51,15 @@ describe("before anything is taken out", () => {
       targetOf(1001, 0, 0, "hardly"),
       targetOf(5000, 0, 0, "large"),
     ];
-    expect(judgeBefore({ projection: projected(1000), targets })).toMatchObject({
+    expect(assessBefore({ projection: projected(1000), targets })).toMatchObject({
       kind: "skip",
       target: "large",
     });
-    expect(judgeBefore({ projection: projected(100), targets })).toMatchObject({
+    expect(assessBefore({ projection: projected(100), targets })).toMatchObject({
       kind: "fits",
       target: "small",
     });
-    expect(judgeBefore({ projection: projected(6000), targets })).toMatchObject({
+    expect(assessBefore({ projection: projected(6000), targets })).toMatchObject({
       kind: "compact",
       target: "small",
     });
@@ -67,19 +67,19 @@ describe("before anything is taken out", () => {
 
   test("when the head alone is too much, that is what it says", () => {
     const targets = [targetOf(1000)] as const;
-    expect(judgeBefore({ projection: projected(1100, 1001), targets })).toEqual({
+    expect(assessBefore({ projection: projected(1100, 1001), targets })).toEqual({
       kind: "head",
       target: "t",
       overTokens: 100,
     });
-    expect(judgeBefore({ projection: projected(1100, 1000), targets })).toMatchObject({
+    expect(assessBefore({ projection: projected(1100, 1000), targets })).toMatchObject({
       kind: "compact",
       overTokens: 100,
     });
   });
 
   test("a window of nothing is full", () => {
-    expect(judgeBefore({ projection: projected(1), targets: [targetOf(0)] })).toMatchObject({
+    expect(assessBefore({ projection: projected(1), targets: [targetOf(0)] })).toMatchObject({
       kind: "compact",
       isForced: true,
     });
@@ -98,7 +98,7 @@ describe("after everything was tried", () => {
   ])(
     "%i tokens with a limit of 700, an answer of 200 and a window of 1,000: %s",
     (tokens, kind) => {
-      expect(judgeAfter({ projection: projected(tokens), targets }).kind).toBe(kind);
+      expect(assessAfter({ projection: projected(tokens), targets }).kind).toBe(kind);
     },
   );
 });
@@ -124,7 +124,7 @@ test("with a small head, nothing that fits is over its limit, and buffer and ans
     fc.property(tokens, someTarget, (count, { window, buffer, maxOutput }) => {
       const target = targetOf(window, buffer, maxOutput);
       fc.pre(buffer + maxOutput <= window / 2);
-      const verdict = judgeBefore({ projection: projected(count), targets: [target] });
+      const verdict = assessBefore({ projection: projected(count), targets: [target] });
       if (verdict.kind === "fits" && count > 0)
         expect(count + buffer + maxOutput).toBeLessThanOrEqual(window);
     }),
@@ -156,7 +156,7 @@ test("nothing is refused or made final while the window may hold it and a short 
     fc.property(tokens, tokens, someTarget, (count, doubt, { window, buffer, maxOutput }) => {
       const target = targetOf(window, buffer, maxOutput);
       const projection = projected(count + doubt, 0, count);
-      const { kind } = judgeAfter({ projection, targets: [target] });
+      const { kind } = assessAfter({ projection, targets: [target] });
       const answer = Math.min(1024, maxOutput);
       if (count + answer <= window) expect(kind).toBe("fits");
       else expect(kind).toBe(count + 16 <= window ? "final" : "refuse");
@@ -168,8 +168,8 @@ test("a window that a provider did not name makes nothing final: it refused some
   const { name, limit } = targetOf(8000);
   const target: GuardTarget = { name, limit: narrowLimit(limit, 5000, "refused") };
   const projection = projected(6000);
-  expect(judgeBefore({ projection, targets: [target] }).kind).toBe("compact");
-  expect(judgeAfter({ projection, targets: [target] }).kind).toBe("fits");
+  expect(assessBefore({ projection, targets: [target] }).kind).toBe("compact");
+  expect(assessAfter({ projection, targets: [target] }).kind).toBe("fits");
 });
 
 test("a window that nobody knows is no limit, but a budget is", () => {
@@ -179,9 +179,9 @@ test("a window that nobody knows is no limit, but a budget is", () => {
     limit: { ...limit, named: Number.POSITIVE_INFINITY, windowSource: "fallback" },
   };
   const input = { projection: projected(9000), targets: [unknown] as const };
-  expect([judgeBefore(input).kind, judgeAfter(input).kind]).toEqual(["fits", "fits"]);
+  expect([assessBefore(input).kind, assessAfter(input).kind]).toEqual(["fits", "fits"]);
   const own = { contextBudget: 500 };
-  expect(judgeBefore({ ...input, own }).kind).toBe("compact");
+  expect(assessBefore({ ...input, own }).kind).toBe("compact");
 });
 
 test("a budget below the window keeps a quarter of itself free for the answer", () => {

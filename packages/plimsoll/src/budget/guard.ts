@@ -6,16 +6,7 @@
 import type { Projection } from "./counters.ts";
 import { type Limit, reserveOf } from "./limit.ts";
 import { answerTokensMin, outputTokensMin } from "./output-room.ts";
-
-export interface GuardThresholds {
-  /** From here on the model is told, and a compaction is prepared. */
-  readonly warn: number;
-  readonly compact: number;
-  /** From here on a compaction is forced, whatever it costs. */
-  readonly block: number;
-}
-
-export const usualThresholds: GuardThresholds = { warn: 0.8, compact: 0.95, block: 0.98 };
+import { type GuardThresholds, usualThresholds } from "./thresholds.ts";
 
 export interface GuardTarget {
   readonly name: string;
@@ -110,18 +101,18 @@ function isBoundless({ limit }: GuardTarget, own: OwnLimits = {}): boolean {
 }
 
 /** Before anything is taken out. */
-export function judgeBefore(input: GuardInput): Verdict {
+export function assessBefore(input: GuardInput): Verdict {
   const [first, ...others] = input.targets;
-  const verdict = judgeTarget(input, first);
+  const verdict = assessTarget(input, first);
   if (verdict.kind === "fits") return verdict;
   for (const target of others) {
-    const other = judgeTarget(input, target);
+    const other = assessTarget(input, target);
     if (other.kind === "fits") return { kind: "skip", target: target.name, filled: other.filled };
   }
   return verdict;
 }
 
-function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
+function assessTarget(input: GuardInput, target: GuardTarget): Verdict {
   const { projection, own, thresholds = usualThresholds } = input;
   const { tokens, head } = projection;
   const limit = effectiveLimit(target, own, head);
@@ -147,7 +138,7 @@ function judgeTarget(input: GuardInput, target: GuardTarget): Verdict {
  * After everything was tried. What the window may hold beside a short answer goes, also over the limit: where its size is a
  * guess, the provider knows better. What is known to leave no room for an answer goes as the last turn, if the window holds it.
  */
-export function judgeAfter(input: GuardInput): Verdict {
+export function assessAfter(input: GuardInput): Verdict {
   const [target] = input.targets;
   const { tokens, least, head } = input.projection;
   const limit = effectiveLimit(target, input.own, head);
@@ -157,8 +148,8 @@ export function judgeAfter(input: GuardInput): Verdict {
     return { kind: "fits", target: target.name, filled, isWarning: filled >= warn };
   }
   const overTokens = Math.max(0, tokens - limit);
-  const isHeld = least + outputTokensMin <= target.limit.named;
-  return { kind: isHeld ? "final" : "refuse", target: target.name, overTokens };
+  const fitsRawWindow = least + outputTokensMin <= target.limit.named;
+  return { kind: fitsRawWindow ? "final" : "refuse", target: target.name, overTokens };
 }
 
 /** As far as anybody has named it, the window holds so much and an answer. */

@@ -91,9 +91,9 @@ export function documentTokens(part: DocumentPart, rule: MediaRule): Count {
 
 function pagesOf(base64: string): number {
   const byteCount = Math.floor((base64.length * 3) / 4);
-  const seen = decodeHead(base64, scannedBytes) ?? "";
-  const visible = seen.match(pageObject)?.length ?? 0;
-  const share = byteCount > scannedBytes ? seen.length / byteCount : 1;
+  const decoded = decodeHead(base64, scannedBytes) ?? "";
+  const visible = decoded.match(pageObject)?.length ?? 0;
+  const share = byteCount > scannedBytes ? decoded.length / byteCount : 1;
   const pages = visible > 0 ? visible / share : byteCount / bytesPerPage;
   return Math.min(pagesMax, Math.max(1, Math.ceil(pages)));
 }

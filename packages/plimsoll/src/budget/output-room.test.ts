@@ -8,11 +8,11 @@ const limitOf = (contextWindow: number, requestMaxOutput: number) =>
   resolveLimit({ model: { contextWindow }, facts: findModel("x", "y"), requestMaxOutput });
 
 const fitOutput = (
-  wish: Parameters<typeof roomFor>[0],
+  requested: Parameters<typeof roomFor>[0],
   limit: ReturnType<typeof limitOf>,
   tokens: number,
   least = 0,
-) => roomFor(wish, limit, { tokens, least, most: tokens, isGuess: false });
+) => roomFor(requested, limit, { tokens, least, most: tokens, isGuess: false });
 
 test("an answer may be as long as its client wishes while the window holds both", () => {
   const limit = limitOf(65_536, 32_000);
@@ -20,11 +20,11 @@ test("an answer may be as long as its client wishes while the window holds both"
 });
 
 test("otherwise it gets what is left beside the buffer, or three quarters of it", () => {
-  const wish = { maxTokens: 32_000 };
+  const requested = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
-  expect(fitOutput(wish, limit, 34_000, 34_000)).toEqual({ maxTokens: 23_524 });
-  expect(fitOutput(wish, limit, 60_000, 59_000)).toEqual({ maxTokens: 3927 });
-  expect(fitOutput(wish, limit, 64_000, 63_500)).toEqual({ maxTokens: 1024 });
+  expect(fitOutput(requested, limit, 34_000, 34_000)).toEqual({ maxTokens: 23_524 });
+  expect(fitOutput(requested, limit, 60_000, 59_000)).toEqual({ maxTokens: 3927 });
+  expect(fitOutput(requested, limit, 64_000, 63_500)).toEqual({ maxTokens: 1024 });
 });
 
 test("an answer that just fits is shorter where new words may take as many tokens as the worst before", () => {
@@ -35,13 +35,13 @@ test("an answer that just fits is shorter where new words may take as many token
 });
 
 test("on a guess it is as long as the reserve, unless it is known that there is less room", () => {
-  const wish = { maxTokens: 32_000 };
+  const requested = { maxTokens: 32_000 };
   const limit = limitOf(65_536, 32_000);
   const guess = (tokens: number, least: number) =>
-    roomFor(wish, limit, { tokens, least, most: tokens, isGuess: true });
+    roomFor(requested, limit, { tokens, least, most: tokens, isGuess: true });
   expect(guess(60_000, 24_000)).toEqual({ maxTokens: 16_384 });
   expect(guess(80_000, 60_000)).toEqual({ maxTokens: 5536 });
-  expect(fitOutput(wish, limit, 50_000, 24_000)).toEqual({ maxTokens: 11_464 });
+  expect(fitOutput(requested, limit, 50_000, 24_000)).toEqual({ maxTokens: 11_464 });
 });
 
 test("where the count leaves a little less than the shortest useful answer, that is asked for", () => {
@@ -66,8 +66,8 @@ test("more than the window is never asked for", () => {
 });
 
 test("a thinking budget is halved first, and the answer stays longer than it", () => {
-  const wish = { maxTokens: 32_000, thinkingTokens: 31_999 };
-  expect(fitOutput(wish, limitOf(60_000, 32_000), 40_000)).toEqual({
+  const requested = { maxTokens: 32_000, thinkingTokens: 31_999 };
+  expect(fitOutput(requested, limitOf(60_000, 32_000), 40_000)).toEqual({
     maxTokens: 14_850,
     thinkingTokens: 7999,
   });
@@ -82,8 +82,8 @@ test("a thinking budget is halved first, and the answer stays longer than it", (
 });
 
 test("a thinking budget over the length of the answer is left as it is, and the answer is not made longer", () => {
-  const wish = { maxTokens: 1000, thinkingTokens: 4000 };
-  expect(fitOutput(wish, limitOf(4096, 1000), 3500)).toEqual({
+  const requested = { maxTokens: 1000, thinkingTokens: 4000 };
+  expect(fitOutput(requested, limitOf(4096, 1000), 3500)).toEqual({
     maxTokens: 1000,
     thinkingTokens: 4000,
   });
@@ -93,8 +93,8 @@ test("whatever is asked for, what goes out is no more than that, and valid", () 
   const size = fc.integer({ min: 1025, max: 300_000 });
   fc.assert(
     fc.property(size, size, size, fc.boolean(), (window, maxTokens, input, thinks) => {
-      const wish = { maxTokens, ...(thinks ? { thinkingTokens: maxTokens - 1 } : {}) };
-      const sent = fitOutput(wish, limitOf(window, maxTokens), input);
+      const requested = { maxTokens, ...(thinks ? { thinkingTokens: maxTokens - 1 } : {}) };
+      const sent = fitOutput(requested, limitOf(window, maxTokens), input);
       expect(sent.maxTokens).toBeLessThanOrEqual(maxTokens);
       expect(sent.maxTokens).toBeGreaterThan(sent.thinkingTokens ?? 0);
       if (thinks) expect(sent.thinkingTokens).toBeGreaterThanOrEqual(1024);

@@ -23,7 +23,7 @@ export type InputSize = Pick<Projection, "tokens" | "least" | "most" | "isGuess"
  * budget is halved until it fits, so that it does not change with every turn.
  */
 export function fitOutput(
-  wish: OutputSize,
+  requested: OutputSize,
   { window, buffer, reserve, windowSource }: Limit,
   input: InputSize,
 ): OutputSize {
@@ -31,22 +31,23 @@ export function fitOutput(
   const [left, surelyLeft] = [beside(input.tokens), beside(input.most)];
   // What does not fit at all does not fit with a shorter answer either.
   const isTooLong = input.least >= window;
-  if (windowSource === "fallback" || isTooLong || wish.maxTokens <= surelyLeft) return wish;
+  if (windowSource === "fallback" || isTooLong || requested.maxTokens <= surelyLeft)
+    return requested;
   const shorter = Math.max(left - buffer, Math.floor(left * answerShare));
-  const known = wish.maxTokens <= left ? surelyLeft : Math.min(shorter, surelyLeft);
+  const known = requested.maxTokens <= left ? surelyLeft : Math.min(shorter, surelyLeft);
   // A guess, or a count that leaves next to no room for an answer, may be too high.
   const isDoubtful = input.isGuess || left < answerTokensMin / 2;
   const possible = isDoubtful ? Math.min(reserve, window - input.least) : answerTokensMin;
-  const maxTokens = Math.min(wish.maxTokens, Math.max(known, possible, outputTokensMin));
-  return shortened(wish, maxTokens);
+  const maxTokens = Math.min(requested.maxTokens, Math.max(known, possible, outputTokensMin));
+  return shortened(requested, maxTokens);
 }
 
 /** The answer at this length; what it may think is halved until it fits into that. */
-function shortened(wish: OutputSize, maxTokens: number): OutputSize {
-  const { thinkingTokens } = wish;
+function shortened(requested: OutputSize, maxTokens: number): OutputSize {
+  const { thinkingTokens } = requested;
   // A budget over the answer's length is for thinking between calls, and has no part in it.
-  if (thinkingTokens === undefined || thinkingTokens >= wish.maxTokens)
-    return { ...wish, maxTokens };
+  if (thinkingTokens === undefined || thinkingTokens >= requested.maxTokens)
+    return { ...requested, maxTokens };
   let thinking = thinkingTokens;
   while (thinking >= maxTokens && thinking > thinkingTokensMin)
     thinking = Math.max(thinkingTokensMin, Math.floor(thinking / 2));

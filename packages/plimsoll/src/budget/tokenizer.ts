@@ -7,6 +7,7 @@ import {
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import type { MeasurementSummary } from "../message/event.ts";
 import { isObject } from "../message/json.ts";
+import { loadOptional } from "../message/optional-packages.ts";
 import {
   buildVocabulary,
   createPieceCounter,
@@ -27,6 +28,8 @@ export interface Count {
 
 export interface Tokenizer {
   readonly id: string;
+  /** Why it is not the one that was asked for, for people. */
+  readonly problem?: string;
   /** Contract: takes time in proportion to the length of the text, whatever the text is. */
   count(text: string): Count;
 }
@@ -57,7 +60,7 @@ export async function loadTokenizer(
   if (id.startsWith("tiktoken:")) {
     return await exact(id, encodingOf(id.slice("tiktoken:".length)), pause);
   }
-  if (id.startsWith("hf:")) return await huggingFace(id, readJson);
+  if (id.startsWith("hf:")) return await huggingFace(id, readJson, pause);
   throw unknown(`There is no tokenizer "${id}".`);
 }
 
@@ -132,12 +135,12 @@ async function createEncoding(
   const split = asRustReadsIt(source.split);
 
   const countChunk = (chunk: string): TextCount => {
-    const tally = { tokens: 0, cuts: 0, plainChars: 0 };
+    const pieceCount = { tokens: 0, cuts: 0, plainChars: 0 };
     for (const piece of chunk.match(split) ?? []) {
-      countPiece(piece, tally);
-      if (piece.length <= runChars) tally.plainChars += piece.length;
+      countPiece(piece, pieceCount);
+      if (piece.length <= runChars) pieceCount.plainChars += piece.length;
     }
-    return tally;
+    return pieceCount;
   };
   return (text) => countByChunks(text, countChunk);
 }
@@ -206,9 +209,18 @@ async function estimating(
 /** These tokenizers do 0.3 MB/s; a smaller chunk keeps their memory small. */
 const huggingFaceChunkChars = 16_384;
 
-async function huggingFace(id: string, readJson: ReadJson | undefined): Promise<Tokenizer> {
+async function huggingFace(
+  id: string,
+  readJson: ReadJson | undefined,
+  pause: Pause | undefined,
+): Promise<Tokenizer> {
   if (readJson === undefined) throw unknown(`"${id}" needs a way to read files.`);
-  const countChunk = await openHuggingFace(id, readJson);
+  const loaded = await loadOptional("tokenizers", () => import("@huggingface/tokenizers"));
+  if (loaded.kind === "unusable") {
+    const { tokenFactor } = findModel("", "");
+    return { ...(await estimating(id, tokenFactor, pause)), problem: loaded.sentence };
+  }
+  const countChunk = await openHuggingFace(id, readJson, loaded.module);
   return {
     id,
     count: (text) => {
@@ -224,12 +236,15 @@ async function huggingFace(id: string, readJson: ReadJson | undefined): Promise<
   };
 }
 
-async function openHuggingFace(id: string, readJson: ReadJson): Promise<(text: string) => number> {
+async function openHuggingFace(
+  id: string,
+  readJson: ReadJson,
+  { Tokenizer }: typeof import("@huggingface/tokenizers"),
+): Promise<(text: string) => number> {
   const path = id.slice("hf:".length);
   try {
     const json = await readJson(path);
     if (!isObject(json)) throw new Error("it holds no JSON object");
-    const { Tokenizer } = await import("@huggingface/tokenizers");
     const tokenizer = new Tokenizer(json, {});
     return (text) => tokenizer.encode(text, { add_special_tokens: false }).ids.length;
   } catch (error) {

@@ -59,7 +59,7 @@ test("once a result cannot even be named, every further call is told to stop", (
   expect(denied).toMatchObject({ kind: "denied", reason: "budget", tokens: 0 });
   expect(denied).toHaveProperty(
     "text",
-    "The context budget of this turn is used up: 40 tokens are left, and this result needs more; do not call more tools, give your final answer.",
+    "The context budget of this turn is used up: 40 tokens are left, and this result needs more. Do not call more tools; give your final answer.",
   );
   expect(budget.isExceeded).toBe(true);
   expect(budget.canExecute("read")).toBe(false);
@@ -108,7 +108,7 @@ test("a tool that may not run is denied, and the others go on", () => {
   expect(budget.reserve("shell", cost(1))).toEqual({
     kind: "denied",
     reason: "rules",
-    text: "The tool shell may not be used here: go on without it.",
+    text: "You may not use the tool shell here. Go on without it.",
     tokens: 0,
   });
   expect(budget.isExceeded).toBe(false);

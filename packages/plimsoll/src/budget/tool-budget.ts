@@ -3,6 +3,7 @@
  * time; each is decided in one step over one value, so what is granted never adds up to more than there was.
  */
 
+import { toolBudgetTexts } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
 import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
@@ -21,7 +22,7 @@ export interface ToolBudget {
   readonly tokens: number;
   readonly granted: number;
   /** Taken by what the model was told instead of results. */
-  readonly told: number;
+  readonly noticeTokens: number;
   /** Calls whose results are still to come. */
   readonly openCalls: number;
   /** What the first handle brings with it: the tools that read it. */
@@ -81,7 +82,7 @@ export function openToolBudget(tokens: number, options: BudgetOptions = {}): Too
   return {
     tokens: Math.max(0, tokens),
     granted: 0,
-    told: 0,
+    noticeTokens: 0,
     openCalls: 0,
     entryTokens: options.entryTokens ?? 0,
     rules: options.rules ?? {},
@@ -89,8 +90,8 @@ export function openToolBudget(tokens: number, options: BudgetOptions = {}): Too
   };
 }
 
-function remainingTokens({ tokens, granted, told }: ToolBudget): number {
-  return Math.max(0, tokens - granted - told);
+function remainingTokens({ tokens, granted, noticeTokens }: ToolBudget): number {
+  return Math.max(0, tokens - granted - noticeTokens);
 }
 
 export function isToolAllowed(
@@ -110,9 +111,9 @@ export function canExecute(budget: ToolBudget, name?: string): boolean {
 
 /** What a reservation would answer now. */
 export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost): Grant {
-  if (!isToolAllowed(budget.rules, name)) return denied("rules", notAllowed(name));
+  if (!isToolAllowed(budget.rules, name)) return denied("rules", toolBudgetTexts.notAllowed(name));
   const remaining = remainingTokens(budget);
-  if (budget.isExceeded) return denied("budget", usedUp(remaining));
+  if (budget.isExceeded) return denied("budget", toolBudgetTexts.usedUp(remaining));
   const others = Math.max(0, budget.openCalls - 1);
   const { wholeTokens } = cost;
   const handleTokens = cost.handleTokens + budget.entryTokens;
@@ -123,7 +124,7 @@ export function previewOutput(budget: ToolBudget, name: string, cost: ResultCost
   if (handleTokens < wholeTokens && handleTokens <= left)
     return { kind: "handle", tokens: handleTokens };
   if (wholeTokens <= left) return { kind: "whole", tokens: wholeTokens };
-  return denied("budget", usedUp(remaining));
+  return denied("budget", toolBudgetTexts.usedUp(remaining));
 }
 
 export interface Reserved {
@@ -140,7 +141,7 @@ export function reserveOutput(budget: ToolBudget, name: string, cost: ResultCost
     budget: {
       ...budget,
       granted: budget.granted + grant.tokens,
-      told: budget.told + (isDenied ? perOpenCall.notice : 0),
+      noticeTokens: budget.noticeTokens + (isDenied ? perOpenCall.notice : 0),
       openCalls: Math.max(0, budget.openCalls - 1),
       entryTokens: grant.kind === "handle" ? 0 : budget.entryTokens,
       isExceeded: budget.isExceeded || (isDenied && grant.reason === "budget"),
@@ -207,12 +208,4 @@ export function shareToolBudget(first: ToolBudget): SharedToolBudget {
 
 function denied(reason: "budget" | "rules", text: string): Grant {
   return { kind: "denied", reason, text, tokens: 0 };
-}
-
-function usedUp(remaining: number): string {
-  return `The context budget of this turn is used up: ${remaining} tokens are left, and this result needs more; do not call more tools, give your final answer.`;
-}
-
-function notAllowed(name: string): string {
-  return `The tool ${name} may not be used here: go on without it.`;
 }

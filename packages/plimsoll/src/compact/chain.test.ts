@@ -9,7 +9,7 @@ import {
   simulateConversation,
   simulatedAreas,
 } from "../../test/generate/simulate.ts";
-import type { Goal, SeenConversation } from "../message/strategy.ts";
+import type { Goal, VisibleConversation } from "../message/strategy.ts";
 import { type ChainSettings, strategiesFor } from "./chain.ts";
 import { coherenceOf } from "./evidence/coherence.ts";
 
@@ -201,7 +201,7 @@ const simulations: readonly Simulation[] = [
 ];
 
 function overflowing(simulation: Simulation): {
-  readonly before: SeenConversation;
+  readonly before: VisibleConversation;
   readonly goal: Goal;
 } {
   const before = seenFrom(simulateConversation(simulation), {

@@ -37,6 +37,8 @@ export interface ChainParts extends RelevanceParts {
   readonly count: CountTokens;
   /** Between two steps of long work. */
   readonly pause?: Pause;
+  /** Is told in a sentence what a strategy has to do without, each time that it does. */
+  readonly warn?: (sentence: string) => void;
   /** Where excerpts are made; absent: here. */
   readonly excerpt?: Strategy;
 }
@@ -58,7 +60,8 @@ export function strategiesFor(
   const order = settings?.chain_order ?? [];
   if (settings === undefined || order.length === 0)
     return [...lossless, parts.excerpt ?? excerpt, truncate];
-  const making = { settings, count: parts.count, relevance: createRelevance(parts) };
+  const { count, warn } = parts;
+  const making = { settings, count, relevance: createRelevance(parts), warn };
   const named: Strategy[] = [];
   const before: NamedStrategy[] = [];
   for (const name of order) {
@@ -75,6 +78,7 @@ interface Making {
   readonly settings: ChainSettings;
   readonly count: CountTokens;
   readonly relevance: Relevance;
+  readonly warn: ((sentence: string) => void) | undefined;
 }
 
 /** What was named before it, or everything, again and again with tighter settings. */
@@ -92,7 +96,7 @@ function hybrid(before: readonly NamedStrategy[], making: Making): readonly Stra
 /** Round 0 is as configured. */
 function create(
   name: NamedStrategy,
-  { settings, count, relevance }: Making,
+  { settings, count, relevance, warn }: Making,
   round: number,
 ): Strategy {
   switch (name) {
@@ -104,7 +108,11 @@ function create(
         relevance,
       });
     case "content_type_chunking":
-      return chunkingWhenNeeded(tighterRatios(settings.content_type_chunking ?? {}, round), count);
+      return chunkingWhenNeeded(
+        tighterRatios(settings.content_type_chunking ?? {}, round),
+        count,
+        warn,
+      );
     case "discard_low_rel":
       return discardLowRel(tighterDiscard(settings.discard_low_rel ?? {}, round), {
         count,
@@ -114,11 +122,19 @@ function create(
 }
 
 /** Its parsers are large: they are loaded with the first use. */
-function chunkingWhenNeeded(settings: ContentTypeChunkingSettings, count: CountTokens): Strategy {
+function chunkingWhenNeeded(
+  settings: ContentTypeChunkingSettings,
+  count: CountTokens,
+  warn: Making["warn"],
+): Strategy {
   return {
     name: "content_type_chunking",
     propose: async (conversation, goal) => {
-      const { contentTypeChunking } = await import("./strategies/content-type-chunking.ts");
+      const [{ contentTypeChunking }, { parserProblem }] = await Promise.all([
+        import("./strategies/content-type-chunking.ts"),
+        import("./content/code/parse.ts"),
+      ]);
+      if (parserProblem !== undefined) warn?.(parserProblem);
       return contentTypeChunking(settings, { count }).propose(conversation, goal);
     },
   };

@@ -9,8 +9,9 @@ import {
   simulatedAreas,
 } from "../../test/generate/simulate.ts";
 import { AREAS, type Talk, talks } from "../../test/generate/talks.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { Message } from "../message/message.ts";
-import type { Goal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
+import type { Goal, Strategy, VisibleConversation, VisibleMessage } from "../message/strategy.ts";
 import { strategiesFor } from "./chain.ts";
 import { excerpt } from "./excerpt/excerpt.ts";
 import { createRelevance } from "./relevance/relevance.ts";
@@ -53,11 +54,11 @@ const strategies: readonly (Strategy & {
   { ...truncate, cuts: "never" },
 ];
 
-function see(talk: Talk): SeenConversation {
+function see(talk: Talk): VisibleConversation {
   return seenFrom(talk.messages, { ...talk, areas: AREAS, otherTokens: 100 });
 }
 
-function goalFor({ tokens }: SeenConversation, share: number): Goal {
+function goalFor({ tokens }: VisibleConversation, share: number): Goal {
   const limitTokens = Math.floor(tokens * share);
   return {
     limitTokens,
@@ -68,20 +69,20 @@ function goalFor({ tokens }: SeenConversation, share: number): Goal {
 }
 
 interface Case {
-  readonly before: SeenConversation;
+  readonly before: VisibleConversation;
   readonly goal: Goal;
   readonly applied: Applied;
   readonly proposals: number;
 }
 
-async function run(strategy: Strategy, before: SeenConversation, goal: Goal): Promise<Case> {
+async function run(strategy: Strategy, before: VisibleConversation, goal: Goal): Promise<Case> {
   const proposals = await strategy.propose(before, goal);
   const applied = applyProposals(before, proposals, { areas: AREAS });
   return { before, goal, applied, proposals: proposals.length };
 }
 
 /** The same conversations for every promise: each strategy is run on each of them once. */
-const samples = fc.sample(talks, { numRuns: RUNS, seed }).map(see);
+const samples = fc.sample(talks, tries({ runs: RUNS, seed })).map(see);
 const known = new Map<string, Promise<readonly Case[]>>();
 
 function casesOf(strategy: Strategy, share: number): Promise<readonly Case[]> {
@@ -101,12 +102,12 @@ async function holds(
   for (const found of await casesOf(strategy, share)) await property(found);
 }
 
-function byNumber({ conversation }: Applied): ReadonlyMap<number, SeenMessage> {
+function byNumber({ conversation }: Applied): ReadonlyMap<number, VisibleMessage> {
   return new Map(conversation.messages.map((seen) => [seen.number, seen]));
 }
 
 /** Numbers of messages of which not a word may go. */
-function untouchable({ messages, units }: SeenConversation): readonly number[] {
+function untouchable({ messages, units }: VisibleConversation): readonly number[] {
   const firstUser = messages.findIndex(({ message }) => isSpoken(message));
   const lastUser = messages.findLastIndex(({ message }) => isSpoken(message));
   const newest = units.at(-1)?.first ?? 0;

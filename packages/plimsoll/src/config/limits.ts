@@ -1,6 +1,7 @@
 /** Limits beside the window, as the configuration names them: of agents, of kinds of models, of everything. */
 
-import { type GuardThresholds, type OwnLimits, usualThresholds } from "../budget/guard.ts";
+import type { OwnLimits } from "../budget/guard.ts";
+import { type GuardThresholds, usualThresholds } from "../budget/thresholds.ts";
 import type { Config } from "./schema.ts";
 
 export interface WhoAsks {
@@ -35,11 +36,11 @@ function namedLimits(config: Config, { agent, provider, model }: WhoAsks): reado
   ];
 }
 
-function floorOf(config: Config): number {
+export function floorOf(config: Config): number {
   return config.context_config?.min_limit ?? usualFloor;
 }
 
-function defaultOf(config: Config): number {
+export function defaultOf(config: Config): number {
   return config.context_config?.default_limit ?? usualDefault;
 }
 

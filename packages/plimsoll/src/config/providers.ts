@@ -25,7 +25,7 @@ const limitSettings = {
   tokenizer: z
     .string()
     .describe(
-      "How tokens are counted, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE`, `estimate`.",
+      "How tokens are counted, such as `tiktoken:o200k_base`, `anthropic`, `gemini`, `hf:FILE` (by the optional package `@huggingface/tokenizers`), `estimate`.",
     )
     .optional(),
 };

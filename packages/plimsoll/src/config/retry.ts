@@ -1,12 +1,11 @@
 /** Retry policies: how often something is tried again, and how long to wait before. */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { type GrowingPause, pauseAfter } from "../bounds/growing-pause.ts";
 import type { Config } from "./schema.ts";
 
-export interface RetryPolicy {
+export interface RetryPolicy extends GrowingPause {
   readonly attempts: number;
-  readonly baseMs: number;
-  readonly maxMs: number;
 }
 
 /** The default, or what the configuration says, for everything or for one tool. */
@@ -21,11 +20,6 @@ export function retryPolicyOf(config: Config, tool?: string): RetryPolicy {
   };
 }
 
-/** Before attempt 2, 3, …: the base, doubled each time, up to the longest. */
-export function retryDelayMs({ baseMs, maxMs }: RetryPolicy, attempt: number): number {
-  return Math.min(maxMs, baseMs * 2 ** Math.max(0, attempt - 2));
-}
-
 /** Contract: rejects with the last error once all attempts have failed. */
 export async function retrying<T>(
   policy: RetryPolicy,
@@ -37,7 +31,7 @@ export async function retrying<T>(
       return await work(attempt);
     } catch (error) {
       if (attempt >= policy.attempts) throw error;
-      await wait(retryDelayMs(policy, attempt + 1));
+      await wait(pauseAfter(policy, attempt - 1));
     }
   }
 }

@@ -1,6 +1,7 @@
 /** Every key of the configuration, what it takes and what it is for: checked against, and the source of docs/configuration.md. */
 
 import { z } from "zod";
+import { usualThresholds } from "../budget/thresholds.ts";
 import { http, provider, schemaFactor, tokens, usd } from "./providers.ts";
 
 const share = z.number().min(0).max(1);
@@ -62,7 +63,9 @@ const breakingStrategy = z.strictObject({
         })
         .optional(),
     })
-    .describe("Old texts are compressed by what they are.")
+    .describe(
+      "Old texts are compressed by what they are; code by its syntax where `@ast-grep/napi` and its grammars are installed (optional), else by lines.",
+    )
     .optional(),
   discard_low_rel: z
     .strictObject({
@@ -92,7 +95,9 @@ const contextConfig = z.strictObject({
   min_limit: tokens.describe("Limits below this are raised to it. 3500.").optional(),
   default_limit: tokens.describe("The limit of those that follow the default. 5000.").optional(),
   warning_threshold: share
-    .describe("Share of the limit from which on people and the model are warned. 0.8.")
+    .describe(
+      `Share of the limit from which on people and the model are warned. ${usualThresholds.warn}.`,
+    )
     .optional(),
   per_agent: z
     .record(z.string(), tokens)
@@ -225,9 +230,11 @@ export const configSchema = z.strictObject({
     .strictObject({
       context_budget: tokens.describe("No request uses more than this.").optional(),
       max_output_tokens: tokens.describe("Reserved for an answer.").optional(),
-      compact_trigger: share.describe("Share of the limit that is compacted. 0.95.").optional(),
+      compact_trigger: share
+        .describe(`Share of the limit that is compacted. ${usualThresholds.compact}.`)
+        .optional(),
       hard_block: share
-        .describe("From here on a compaction is made whatever it costs. 0.98.")
+        .describe(`From here on a compaction is made whatever it costs. ${usualThresholds.block}.`)
         .optional(),
       warning_note: z
         .boolean()

@@ -18,7 +18,9 @@ import { z } from "zod";
 import type { ConfigAnswer, LimitSettings, ProgressSettings } from "../message/api.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { isObject } from "../message/json.ts";
+import { usualSettings } from "../watch/row-state.ts";
 import { parseConfig } from "./config.ts";
+import { defaultOf, floorOf, thresholdsOf } from "./limits.ts";
 import type { Config } from "./schema.ts";
 
 const tokens = z.number().int().min(1).max(100_000_000);
@@ -61,19 +63,21 @@ const change = z.strictObject({
 });
 
 function progressOf({ progress }: Config): ProgressSettings {
+  const usual = usualSettings.progress;
   return {
-    show: progress?.show ?? true,
-    detail: progress?.detail ?? "normal",
-    auto_hide_seconds: progress?.auto_hide_seconds ?? 3,
-    highlight_p1: progress?.highlight_p1 ?? true,
+    show: progress?.show ?? usual.show,
+    detail: progress?.detail ?? usual.detail,
+    auto_hide_seconds: progress?.auto_hide_seconds ?? usual.auto_hide_seconds,
+    highlight_p1: progress?.highlight_p1 ?? usual.highlight_p1,
   };
 }
 
-function limitsOf({ context_config: own }: Config): LimitSettings {
+function limitsOf(config: Config): LimitSettings {
+  const { context_config: own } = config;
   return {
-    min_limit: own?.min_limit ?? 3500,
-    default_limit: own?.default_limit ?? 5000,
-    warning_threshold: own?.warning_threshold ?? 0.8,
+    min_limit: floorOf(config),
+    default_limit: defaultOf(config),
+    warning_threshold: thresholdsOf(config).warn,
     per_agent: own?.per_agent ?? {},
     per_llm: (own?.per_llm ?? []).map(({ type, limit, follow_default = false }) => ({
       type,

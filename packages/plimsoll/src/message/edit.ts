@@ -37,7 +37,7 @@ export type EditAction =
       readonly inner: readonly number[];
     }
   /** Of several the last one holds. */
-  | ({ readonly kind: "tools" } & Telling)
+  | ({ readonly kind: "tools" } & ToolSelection)
   /** These messages stay as they are until the pin is reverted. */
   | { readonly kind: "pin"; readonly first: string; readonly last: string }
   /** Nothing but a point to come back to. */
@@ -47,7 +47,7 @@ export type EditAction =
   | { readonly kind: "restore"; readonly to: number };
 
 /** Which of the client's tools that may be held back are told; no other one is. */
-export interface Telling {
+export interface ToolSelection {
   /** In the order in which they stand. */
   readonly kept: readonly string[];
   /** Behind everything else, in the order in which they came. */

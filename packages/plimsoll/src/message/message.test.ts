@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { PlimsollError } from "./error.ts";
 import { base62, looksLikeHandle, makeHandle } from "./handle.ts";
 import { canonicalJson, type JsonValue } from "./json.ts";
@@ -156,7 +157,7 @@ test("no unit boundary stands between a call and its result, nor between reasoni
         if (messages[partner]?.role === "tool") expect(unitOf(partner)).toBe(unitOf(index));
       }
     }),
-    { numRuns: 500 },
+    tries({ runs: 500, seed: 20261116 }),
   );
 });
 

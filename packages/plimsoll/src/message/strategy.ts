@@ -5,7 +5,7 @@ import type { Message } from "./message.ts";
 import type { Unit } from "./unit.ts";
 
 /** A message that the model would see now. */
-export interface SeenMessage {
+export interface VisibleMessage {
   readonly message: Message;
   readonly tokens: number;
   readonly bytes: number;
@@ -19,8 +19,8 @@ export interface SeenMessage {
   readonly original?: { readonly message: Message; readonly tokens: number };
 }
 
-export interface SeenConversation {
-  readonly messages: readonly SeenMessage[];
+export interface VisibleConversation {
+  readonly messages: readonly VisibleMessage[];
   /** Over `messages`, in order and without gaps: a call and its results are never apart. */
   readonly units: readonly Unit[];
   /** Of the whole request, with system prompt and tools. */
@@ -113,7 +113,7 @@ export interface Strategy {
   /** It gives itself up when it takes too long, and may have to wait for its turn. */
   readonly keepsTime?: true;
   propose(
-    conversation: SeenConversation,
+    conversation: VisibleConversation,
     goal: Goal,
   ): readonly Proposal[] | Promise<readonly Proposal[]>;
 }

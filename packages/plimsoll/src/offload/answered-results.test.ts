@@ -9,8 +9,9 @@ import {
   HANDLE,
   type Seeing,
 } from "../../test/generate/seen.ts";
+import { tries } from "../../test/harness/effort.ts";
 import { type Message, messageText, type Part } from "../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../message/strategy.ts";
 import { type AnsweredResultsOptions, answeredResults } from "./answered-results.ts";
 
 /** The model has a tool that reads what leaves. */
@@ -22,7 +23,7 @@ function seenFrom(messages: readonly Message[], seeing: Seeing = {}) {
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
 
 async function proposalsFor(
-  messages: readonly Message[] | SeenConversation,
+  messages: readonly Message[] | VisibleConversation,
   options: AnsweredResultsOptions & Seeing = {},
   goal: Goal = tight,
 ): Promise<readonly Proposal[]> {
@@ -32,7 +33,7 @@ async function proposalsFor(
 
 /** The messages of which something leaves. */
 async function leaving(
-  messages: readonly Message[] | SeenConversation,
+  messages: readonly Message[] | VisibleConversation,
   options: AnsweredResultsOptions & Seeing = {},
 ): Promise<readonly number[]> {
   const proposals = await proposalsFor(messages, options);
@@ -140,7 +141,7 @@ describe("what stands in its place", () => {
   const textOf = async (
     messages: readonly Message[],
     goal: Goal,
-    more: Partial<SeenConversation> = {},
+    more: Partial<VisibleConversation> = {},
   ): Promise<string> => {
     const before = { ...seenFrom(messages), ...more };
     const proposals = await proposalsFor(before, {}, goal);
@@ -229,6 +230,6 @@ test("for any conversation: only answered, large, unpinned texts leave, and each
         if (leaves) expect(now.length).toBeLessThan(was.length);
       }
     }),
-    { seed: 20_260_729, numRuns: 200 },
+    tries({ runs: 200, seed: 20_260_729 }),
   );
 });

@@ -4,7 +4,12 @@
  */
 
 import type { Message, Part } from "../message/message.ts";
-import type { Proposal, SeenConversation, SeenMessage, Strategy } from "../message/strategy.ts";
+import type {
+  Proposal,
+  Strategy,
+  VisibleConversation,
+  VisibleMessage,
+} from "../message/strategy.ts";
 import { anyHandle, describeResult, utf8Bytes } from "./reference-text.ts";
 import { leastTruncated, truncateText } from "./result-preview.ts";
 
@@ -37,7 +42,7 @@ export function answeredResults(options: AnsweredResultsOptions = {}): Strategy 
         return {
           ...result,
           reference: describeResult(described),
-          lead: describeResult({ ...described, followedBy: "its first and last lines follow" }),
+          intro: describeResult({ ...described, followedBy: "ends" }),
         };
       });
       const tokens = await tokensAfter(conversation, leaving);
@@ -75,22 +80,22 @@ interface LeavingResult extends LargeResult {
   /** What stands in its place. */
   readonly reference: string;
   /** The same, where lines of it follow. */
-  readonly lead: string;
+  readonly intro: string;
 }
 
 /** Not what is pinned or of the highest priority, nor what says less already. */
 function resultsIn(
-  { messages, units }: SeenConversation,
+  { messages, units }: VisibleConversation,
   threshold: number,
 ): readonly LargeResult[] {
   const isKept = messages.map(({ isPinned }) => isPinned);
   for (const { first, last, priority } of units)
     if (priority === 1) isKept.fill(true, first, last + 1);
   const tools = new Map<string, string>();
-  return messages.slice(0, answeredBefore(messages)).flatMap((seen, message) => {
-    for (const part of seen.message.parts)
+  return messages.slice(0, answeredBefore(messages)).flatMap((visible, message) => {
+    for (const part of visible.message.parts)
       if (part.kind === "tool-call") tools.set(part.id, part.name);
-    const texts = isKept[message] === true ? [] : textsOf(seen);
+    const texts = isKept[message] === true ? [] : textsOf(visible);
     return texts
       .filter(({ bytes }) => bytes > threshold)
       .map(({ callId, ...found }) => ({ ...found, message, tool: tools.get(callId) }));
@@ -98,17 +103,18 @@ function resultsIn(
 }
 
 /** Where the model's last answer stands. One that ends the conversation may only be begun: what it answers to stays. */
-function answeredBefore(messages: readonly SeenMessage[]): number {
-  const isModel = (seen: SeenMessage | undefined): boolean => seen?.message.role === "assistant";
+function answeredBefore(messages: readonly VisibleMessage[]): number {
+  const isModel = (visible: VisibleMessage | undefined): boolean =>
+    visible?.message.role === "assistant";
   let end = messages.length;
   while (end > 0 && isModel(messages[end - 1])) end--;
-  const last = messages.findLastIndex((seen, index) => index < end && isModel(seen));
+  const last = messages.findLastIndex((visible, index) => index < end && isModel(visible));
   return Math.max(0, last);
 }
 
 type ResultText = Omit<LargeResult, "message" | "tool"> & { readonly callId: string };
 
-function textsOf({ message, original }: SeenMessage): readonly ResultText[] {
+function textsOf({ message, original }: VisibleMessage): readonly ResultText[] {
   return message.parts.flatMap((part, at) => {
     if (part.kind !== "tool-result") return [];
     const source = original?.message.parts[at];
@@ -128,7 +134,7 @@ function isReplaced(text: string, source: Part | undefined, inner: number): bool
 
 /** What the request would come to with references alone. */
 async function tokensAfter(
-  { messages, tokens, weigh, ownTools }: SeenConversation,
+  { messages, tokens, weigh, ownTools }: VisibleConversation,
   leaving: readonly LeavingResult[],
 ): Promise<number> {
   const texts = new Map(
@@ -140,10 +146,10 @@ async function tokensAfter(
   const changed = [...new Set(leaving.map(({ message }) => message))];
   const after = await weigh(
     changed.flatMap((index) => {
-      const seen = messages[index];
-      return seen === undefined
+      const visible = messages[index];
+      return visible === undefined
         ? []
-        : [replaced(seen.message, (part, inner) => texts.get(`${index}.${part}.${inner}`))];
+        : [replaced(visible.message, (part, inner) => texts.get(`${index}.${part}.${inner}`))];
     }),
   );
   const before = changed.reduce((sum, index) => sum + (messages[index]?.tokens ?? 0), 0);
@@ -169,7 +175,7 @@ function replaced(
 
 /** The newest first, as far as the room goes. */
 function withPreviews(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   room: number,
   leaving: readonly LeavingResult[],
 ): readonly LeavingResult[] {
@@ -182,12 +188,12 @@ function withPreviews(
       if (most < leastTruncated) return result;
       const lines = truncateText(result.text, Math.floor(most));
       left -= utf8Bytes(lines) * perByte;
-      return { ...result, reference: `${result.lead}\n${lines}` };
+      return { ...result, reference: `${result.intro}\n${lines}` };
     })
     .toReversed();
 }
 
 /** Of the message in which it stands: off by a little, a little more or less is shown. */
-function tokensPerByte(seen: SeenMessage | undefined): number {
-  return Math.max(0.05, (seen?.tokens ?? 1) / Math.max(1, seen?.bytes ?? 1));
+function tokensPerByte(visible: VisibleMessage | undefined): number {
+  return Math.max(0.05, (visible?.tokens ?? 1) / Math.max(1, visible?.bytes ?? 1));
 }

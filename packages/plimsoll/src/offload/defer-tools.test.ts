@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import {
-  chooseTold,
   classOf,
   deferralNote,
+  selectTools,
   type ToolClass,
   type WeighedTool,
   withLoaded,
@@ -25,12 +25,13 @@ const tools = [
 
 describe("what is told of too many tools", () => {
   test("MCP tools go first, then skills, built-ins never", () => {
-    const told = (tokens: number) => chooseTold(tools, { tokens, count: anyCount }, never).kept;
-    expect(told(50)).toEqual(["m1", "s1", "m2", "s2", "m3"]);
-    expect(told(40)).toEqual(["m1", "s1", "m2", "s2"]);
-    expect(told(20)).toEqual(["s1", "s2"]);
-    expect(told(10)).toEqual(["s1"]);
-    expect(told(0)).toEqual([]);
+    const selected = (tokens: number) =>
+      selectTools(tools, { tokens, count: anyCount }, never).kept;
+    expect(selected(50)).toEqual(["m1", "s1", "m2", "s2", "m3"]);
+    expect(selected(40)).toEqual(["m1", "s1", "m2", "s2"]);
+    expect(selected(20)).toEqual(["s1", "s2"]);
+    expect(selected(10)).toEqual(["s1"]);
+    expect(selected(0)).toEqual([]);
   });
 
   test("of a class those that were called last stay, in the client's order", () => {
@@ -38,24 +39,24 @@ describe("what is told of too many tools", () => {
       ["m3", 7],
       ["m2", 3],
     ]);
-    const told = chooseTold(tools, { tokens: 40, count: anyCount }, (name) => uses.get(name));
-    expect(told).toEqual({ kept: ["s1", "m2", "s2", "m3"], loaded: [] });
+    const selected = selectTools(tools, { tokens: 40, count: anyCount }, (name) => uses.get(name));
+    expect(selected).toEqual({ kept: ["s1", "m2", "s2", "m3"], loaded: [] });
   });
 
   test("there are never more than the provider takes", () => {
-    expect(chooseTold(tools, { tokens: 1000, count: 3 }, never).kept).toEqual(["m1", "s1", "s2"]);
+    expect(selectTools(tools, { tokens: 1000, count: 3 }, never).kept).toEqual(["m1", "s1", "s2"]);
   });
 
   test("one that is too large does not keep the others out", () => {
     const large = [tool("huge", "mcp", 1_000_000), ...tools];
-    const told = chooseTold(large, { tokens: 50, count: anyCount }, never);
-    expect(told.kept).toEqual(["m1", "s1", "m2", "s2", "m3"]);
+    const selected = selectTools(large, { tokens: 50, count: anyCount }, never);
+    expect(selected.kept).toEqual(["m1", "s1", "m2", "s2", "m3"]);
   });
 
   test("tools of one name are told together, or not at all", () => {
     const twins = [tool("twin", "mcp", 30), tool("other", "mcp", 10), tool("twin", "mcp", 30)];
-    expect(chooseTold(twins, { tokens: 50, count: anyCount }, never).kept).toEqual(["other"]);
-    expect(chooseTold(twins, { tokens: 70, count: anyCount }, never).kept).toEqual([
+    expect(selectTools(twins, { tokens: 50, count: anyCount }, never).kept).toEqual(["other"]);
+    expect(selectTools(twins, { tokens: 70, count: anyCount }, never).kept).toEqual([
       "twin",
       "other",
     ]);
@@ -63,11 +64,11 @@ describe("what is told of too many tools", () => {
 });
 
 describe("what a search finds", () => {
-  const told = { kept: ["m1", "s1"], loaded: ["m2"] };
+  const selected = { kept: ["m1", "s1"], loaded: ["m2"] };
 
   test("comes behind what is told, once", () => {
     const room = { tokens: 1000, count: anyCount };
-    const grown = withLoaded(tools, told, { names: ["m3", "m2"], room, lastUse: never });
+    const grown = withLoaded(tools, selected, { names: ["m3", "m2"], room, lastUse: never });
     expect(grown).toEqual({ kept: ["m1", "s1"], loaded: ["m2", "m3"] });
   });
 
@@ -75,10 +76,10 @@ describe("what a search finds", () => {
     const uses = new Map([["m1", 5]]);
     const lastUse = (name: string) => uses.get(name);
     const room = { tokens: 30, count: anyCount };
-    const grown = withLoaded(tools, told, { names: ["m3"], room, lastUse });
+    const grown = withLoaded(tools, selected, { names: ["m3"], room, lastUse });
     expect(grown).toEqual({ kept: ["m1", "s1"], loaded: ["m3"] });
     const tight = { tokens: 10, count: anyCount };
-    expect(withLoaded(tools, told, { names: ["m3"], room: tight, lastUse })).toEqual({
+    expect(withLoaded(tools, selected, { names: ["m3"], room: tight, lastUse })).toEqual({
       kept: [],
       loaded: ["m3"],
     });
@@ -87,7 +88,7 @@ describe("what a search finds", () => {
   test("leaves alone what was found just before", () => {
     const room = { tokens: 20, count: anyCount };
     const loading = { names: ["m3"], stays: ["m2"], room, lastUse: never };
-    expect(withLoaded(tools, told, loading)).toEqual({ kept: [], loaded: ["m2", "m3"] });
+    expect(withLoaded(tools, selected, loading)).toEqual({ kept: [], loaded: ["m2", "m3"] });
   });
 });
 

@@ -1,5 +1,6 @@
 /** Which tools are told when all of them would take too much: MCP tools are held back first, then skills, built-ins never. */
 
+import { deferredToolsNote } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
 
 export type ToolClass = "builtin" | "skill" | "mcp";
@@ -12,7 +13,7 @@ export interface WeighedTool {
 }
 
 /** Of the tools that may be held back, those that are told. */
-export interface ToldTools {
+export interface SelectedTools {
   /** In the order in which they stand. */
   readonly kept: readonly string[];
   /** Behind everything else, in the order in which they came. */
@@ -36,11 +37,11 @@ export function mayBeDeferred({ name, class: kind }: WeighedTool): boolean {
 }
 
 /** As many as there is room for: of each class those that were called last, then in the client's own order. */
-export function chooseTold(
+export function selectTools(
   tools: readonly WeighedTool[],
   room: ToolRoom,
   lastUse: LastUse,
-): ToldTools {
+): SelectedTools {
   let { tokens, count } = room;
   const kept = new Set<string>();
   for (const kind of inOrder) {
@@ -57,19 +58,19 @@ export function chooseTold(
 /** With these beside what is told; those that were not called for the longest time make room, but none of `stays`. */
 export function withLoaded(
   tools: readonly WeighedTool[],
-  told: ToldTools,
+  selected: SelectedTools,
   { names, stays = [], room, lastUse }: LoadedTools,
-): ToldTools {
-  const shown = new Set([...told.kept, ...told.loaded]);
-  const added = names.filter((name) => !shown.has(name));
-  const grown: ToldTools = { ...told, loaded: [...told.loaded, ...added] };
-  const all = new Set([...shown, ...added]);
-  const isTold = (tool: WeighedTool): boolean => mayBeDeferred(tool) && all.has(tool.name ?? "");
+): SelectedTools {
+  const selectedNames = new Set([...selected.kept, ...selected.loaded]);
+  const added = names.filter((name) => !selectedNames.has(name));
+  const grown: SelectedTools = { ...selected, loaded: [...selected.loaded, ...added] };
+  const all = new Set([...selectedNames, ...added]);
+  const isListed = (tool: WeighedTool): boolean => mayBeDeferred(tool) && all.has(tool.name ?? "");
   const candidates = inOrder
     .toReversed()
     .flatMap((kind) => byUse(namedOf(tools, kind), lastUse).toReversed())
     .filter(({ name }) => all.has(name) && !names.includes(name) && !stays.includes(name));
-  const gone = firstToGo(candidates, taken(room, tools.filter(isTold)));
+  const gone = firstToGo(candidates, taken(room, tools.filter(isListed)));
   const isLeft = (name: string): boolean => !gone.has(name);
   return { kept: grown.kept.filter(isLeft), loaded: grown.loaded.filter(isLeft) };
 }
@@ -143,7 +144,7 @@ export interface ToolPatterns {
 /** Servers that are named in the note. */
 const namedServersMax = 24;
 
-/** What the model is told of those that it is not told of. */
+/** Describes the deferred tools; it is shown with `tool_search`. */
 export function deferralNote(
   deferred: readonly { readonly name: string; readonly server?: string }[],
   searchName: string,
@@ -154,9 +155,11 @@ export function deferralNote(
     if (server !== undefined) servers.set(server, (servers.get(server) ?? 0) + 1);
   const listed = [...servers]
     .slice(0, namedServersMax)
-    .map(([server, count]) => `${server} (${count})`)
-    .join(", ");
-  const more = servers.size > namedServersMax ? ` and ${servers.size - namedServersMax} more` : "";
-  const from = listed === "" ? "" : ` They are of ${listed}${more}.`;
-  return `[${names.size} tools deferred to save context. Use ${searchName} to find them.]${from}`;
+    .map(([server, count]) => `${server} (${count})`);
+  return deferredToolsNote({
+    count: names.size,
+    searchTool: searchName,
+    servers: listed,
+    moreServers: Math.max(0, servers.size - namedServersMax),
+  });
 }

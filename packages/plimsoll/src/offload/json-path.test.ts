@@ -59,7 +59,7 @@ describe("a value by its path", () => {
     ["a.b[9]", "`a.b` is an array: its elements are [0] to [3]."],
     ["a.b.c", "`a.b` is an array: its elements are [0] to [3]."],
     ["a.b[2][0]", "`a.b.2` is an empty array."],
-    ["key.x", "`key` is a single value, there is nothing inside it: leave the rest of the path."],
+    ["key.x", "`key` is a single value with nothing inside. Leave out the rest of the path."],
   ])("%s is not there, and it is said what is", (path, sentence) => {
     expect(select(text, path)).toBe(sentence);
   });
@@ -74,7 +74,7 @@ describe("a value by its path", () => {
     '{"b":"',
     "{",
   ])("%j is no JSON", (broken) => {
-    expect(select(broken, "a.c")).toMatch(/^The content is no JSON/);
+    expect(select(broken, "a.c")).toMatch(/^The content is not JSON/);
   });
 
   test("one of a million elements", () => {

@@ -1,5 +1,6 @@
 /** One value of a JSON text by its path: found in the bytes, which are neither parsed as a whole nor copied. */
 
+import { jsonPathTexts } from "../text/for-models.ts";
 import {
   backslash,
   closeBrace,
@@ -67,7 +68,7 @@ function unquoted(text: string | undefined): string | undefined {
 
 const noJson: JsonSelection = {
   kind: "absent",
-  sentence: "The content is no JSON, or not all of it: use `lines` or `grep` instead.",
+  sentence: jsonPathTexts.notJson,
 };
 /** Thrown and caught in this file only: where brackets or quotes do not close. */
 const broken = Symbol("broken");
@@ -107,15 +108,15 @@ function stepInto(bytes: Uint8Array, at: number, step: string): number | Absence
   if (bytes[at] === openBrace) return memberOf(bytes, at, step);
   if (bytes[at] === openBracket) return elementOf(bytes, at, step);
   endOfValue(bytes, at);
-  return { instead: "is a single value, there is nothing inside it: leave the rest of the path." };
+  return { instead: jsonPathTexts.singleValue };
 }
 
 /** So many names are told when the one that was asked for is not there. */
-const toldNames = 20;
+const memberNamesMax = 20;
 
 function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence {
   const wanted = new TextEncoder().encode(name);
-  const told: string[] = [];
+  const memberNames: string[] = [];
   let members = 0;
   let next = afterSpace(bytes, at + 1);
   while (bytes[next] !== closeBrace) {
@@ -125,12 +126,14 @@ function memberOf(bytes: Uint8Array, at: number, name: string): number | Absence
     const value = afterSpace(bytes, afterSpace(bytes, keyEnd) + 1);
     if (isKey(key, wanted, name)) return value;
     members += 1;
-    if (told.length < toldNames) told.push(new TextDecoder().decode(key).slice(0, 80));
+    if (memberNames.length < memberNamesMax)
+      memberNames.push(new TextDecoder().decode(key).slice(0, 80));
     next = afterValue(bytes, endOfValue(bytes, value), closeBrace);
   }
-  if (members === 0) return { instead: "is an object without members." };
-  const more = members > told.length ? ` and ${members - told.length} more` : "";
-  return { instead: `has no \`${name.slice(0, 200)}\`. It has: ${told.join(", ")}${more}.` };
+  if (members === 0) return { instead: jsonPathTexts.noMembers };
+  return {
+    instead: jsonPathTexts.noMember(name.slice(0, 200), memberNames, members - memberNames.length),
+  };
 }
 
 function isKey(key: Uint8Array, wanted: Uint8Array, name: string): boolean {
@@ -153,8 +156,8 @@ function elementOf(bytes: Uint8Array, at: number, step: string): number | Absenc
     elements += 1;
     next = afterValue(bytes, endOfValue(bytes, next), closeBracket);
   }
-  if (elements === 0) return { instead: "is an empty array." };
-  return { instead: `is an array: its elements are [0] to [${elements - 1}].` };
+  if (elements === 0) return { instead: jsonPathTexts.noElements };
+  return { instead: jsonPathTexts.noElement(elements - 1) };
 }
 
 /** Where the next member or element begins, or the bracket that closes. */

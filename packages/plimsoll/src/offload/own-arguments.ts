@@ -1,6 +1,7 @@
 /** The arguments that a model wrote, field by field: lenient where the meaning is clear, else one sentence. */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
+import { argumentTexts } from "../text/for-models.ts";
 import { readJsonPath } from "./json-path.ts";
 
 /** 1-based, both inclusive. */
@@ -44,7 +45,7 @@ function wrong(sentence: string): { readonly kind: "wrong"; readonly sentence: s
 export function textOf(fields: JsonObject, name: string): Field<string> {
   const value = fields[name];
   if (value === undefined || value === null) return absent;
-  if (typeof value !== "string") return wrong(`\`${name}\` must be text.`);
+  if (typeof value !== "string") return wrong(argumentTexts.notText(name));
   return value.trim() === "" ? absent : { kind: "given", value };
 }
 
@@ -55,7 +56,7 @@ export function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<n
   const number = isDigits ? Number(value) : value;
   if (typeof number === "number" && Number.isSafeInteger(number) && number >= least)
     return { kind: "given", value: number };
-  return wrong(`\`${name}\` must be a whole number from ${least} on.`);
+  return wrong(argumentTexts.notANumber(name, least));
 }
 
 export function patternOf(fields: JsonObject): Field<string> {
@@ -63,7 +64,7 @@ export function patternOf(fields: JsonObject): Field<string> {
   // White space alone may well be what is looked for.
   if (typeof value !== "string" || value === "") return textOf(fields, "grep");
   return value.length > patternMax
-    ? wrong(`\`grep\` must have at most ${patternMax} characters: search for a part of it.`)
+    ? wrong(argumentTexts.longPattern(patternMax))
     : { kind: "given", value };
 }
 
@@ -75,11 +76,11 @@ export function linesOf(fields: JsonObject): Field<LineRange> {
   const range = { first: Number(from), last: Number(to ?? from) };
   return range.first >= 1 && range.last >= range.first
     ? { kind: "given", value: range }
-    : wrong('`lines` must be a line or a range of lines, counted from 1, like "120" or "120-180".');
+    : wrong(argumentTexts.lines);
 }
 
 export function pathOf(fields: JsonObject): Field<string> {
   const text = textOf(fields, "json");
   if (text.kind !== "given" || readJsonPath(text.value) !== undefined) return text;
-  return wrong("`json` must be a path, like items[3].name or /items/3/name.");
+  return wrong(argumentTexts.json);
 }

@@ -1,6 +1,7 @@
-/** What the model is told of the tools that Plimsoll answers itself: few words, for they stand in every request. */
+/** The definitions of the tools that Plimsoll answers itself. They are short, because every request carries them. */
 
 import type { ToolDefinition } from "../message/tool.ts";
+import { ownToolTexts } from "../text/for-models.ts";
 
 /** Only keywords that every provider takes: type, properties, required, additionalProperties, description. */
 export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly ToolDefinition[] {
@@ -8,17 +9,16 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
   return [
     {
       name: read,
-      description:
-        "Reads content that stands here only as a handle (pl_…). pl_…#12 or #12 is message 12. Gives a page and the next offset; grep, lines or json give only what you need.",
+      description: ownToolTexts.readResult,
       parameters: {
         type: "object",
         properties: {
           ref_id: { type: "string" },
-          offset: { type: "integer", description: "First byte." },
-          limit: { type: "integer", description: "Bytes." },
-          grep: { type: "string", description: "Lines that match this regular expression." },
-          lines: { type: "string", description: "e.g. 120-180" },
-          json: { type: "string", description: "e.g. items[3].name" },
+          offset: { type: "integer", description: ownToolTexts.offset },
+          limit: { type: "integer", description: ownToolTexts.limit },
+          grep: { type: "string", description: ownToolTexts.grep },
+          lines: { type: "string", description: ownToolTexts.lines },
+          json: { type: "string", description: ownToolTexts.json },
         },
         required: ["ref_id"],
         additionalProperties: false,
@@ -26,12 +26,12 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
     },
     {
       name: recall,
-      description: `Searches what was said and read earlier and is not shown any more. Gives passages word for word with their message numbers, for ${read}.`,
+      description: ownToolTexts.recall(read),
       parameters: {
         type: "object",
         properties: {
           query: { type: "string" },
-          budget: { type: "integer", description: "Tokens." },
+          budget: { type: "integer", description: ownToolTexts.budget },
         },
         required: ["query"],
         additionalProperties: false,
@@ -39,21 +39,20 @@ export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly 
     },
     {
       name: nameOf("compact_context"),
-      description:
-        "Makes room by shortening the older part of this conversation now. Nothing is lost.",
+      description: ownToolTexts.compactContext,
       parameters: { type: "object", properties: {}, required: [], additionalProperties: false },
     },
   ];
 }
 
-/** The note changes only when what is told changes anyway: these bytes stand before the whole conversation. */
+/** The note changes only when the tool list changes anyway: it comes before the whole conversation, and a change makes the provider read all of it again. */
 export function searchDefinition(
   nameOf: (tool: OwnToolName) => string,
   note: string,
 ): ToolDefinition {
   return {
     name: nameOf("tool_search"),
-    description: `${note || "Finds tools that you are not told of."} Say what you want to do, or a tool's name; what is found can be called from then on.`,
+    description: ownToolTexts.toolSearch(note),
     parameters: {
       type: "object",
       properties: { query: { type: "string" } },

@@ -13,13 +13,13 @@ describe("the tools of our own beside the client's", () => {
       "recall",
       "compact_context",
     ]);
-    expect(tools.hasStepped).toBe(false);
+    expect(tools.isRenamed).toBe(false);
     expect(ownToolsBeside(none).definitions).toBe(tools.definitions);
   });
 
   test("all step aside when a client has one of their names, and say so", () => {
     const tools = ownToolsBeside(new Set(["recall"]));
-    expect(tools.hasStepped).toBe(true);
+    expect(tools.isRenamed).toBe(true);
     expect(tools.named("plimsoll_read_result")).toBe("read_result");
     expect(tools.named("recall")).toBeUndefined();
     expect(tools.named("read_result")).toBeUndefined();
@@ -129,16 +129,20 @@ describe("arguments as a model writes them", () => {
 
   test.each([
     ["nothing", "", /`ref_id`/],
-    ["no JSON", "{ref_id: pl_x}", /no JSON object: write them like/],
-    ["a list", '["pl_x"]', /no JSON object/],
-    ["unfinished JSON", '{"ref_id": "pl_', /no JSON object/],
+    ["no JSON", "{ref_id: pl_x}", /not a JSON object. Write them like/],
+    ["a list", '["pl_x"]', /not a JSON object/],
+    ["unfinished JSON", '{"ref_id": "pl_', /not a JSON object/],
     ["no handle", "{}", /`ref_id`/],
     ["a handle that is a number", '{"ref_id": 12}', /`ref_id`/],
-    ["a negative offset", '{"ref_id":"#1","offset":-1}', /`offset` must be a whole number from 0/],
+    [
+      "a negative offset",
+      '{"ref_id":"#1","offset":-1}',
+      /`offset` must be a whole number, 0 or more/,
+    ],
     ["half an offset", '{"ref_id":"#1","offset":1.5}', /`offset`/],
     ["an offset in words", '{"ref_id":"#1","offset":"ten"}', /`offset`/],
     ["an endless offset", '{"ref_id":"#1","offset":1e400}', /`offset`/],
-    ["no bytes at all", '{"ref_id":"#1","limit":0}', /`limit` must be a whole number from 1/],
+    ["no bytes at all", '{"ref_id":"#1","limit":0}', /`limit` must be a whole number, 1 or more/],
     ["a list of limits", '{"ref_id":"#1","limit":[1]}', /`limit`/],
     ["a pattern that is a number", '{"ref_id":"#1","grep":3}', /`grep`/],
     ["an endless pattern", JSON.stringify({ ref_id: "#1", grep: "x".repeat(2000) }), /`grep`/],

@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
+import { argumentTexts } from "../text/for-models.ts";
 import {
   countOf,
   fieldsOf,
@@ -22,7 +23,7 @@ export interface OwnTools {
   named(name: string): OwnToolName | undefined;
   nameOf(tool: OwnToolName): string;
   /** A client's tool has one of our names, so ours go by longer ones. */
-  readonly hasStepped: boolean;
+  readonly isRenamed: boolean;
 }
 
 const ownNames: readonly OwnToolName[] = [
@@ -56,7 +57,7 @@ function ownToolsWith(prefix: string): OwnTools {
     search: (note: string) => searchDefinition(nameOf, note),
     named: (name: string) => tools.get(name),
     nameOf,
-    hasStepped: prefix !== "",
+    isRenamed: prefix !== "",
   });
 }
 
@@ -93,8 +94,7 @@ const queryMax = 4000;
 export function readOwnCall(tool: OwnToolName, input: string): OwnCall {
   if (tool === "compact_context") return { kind: "compact_context" };
   const fields = fieldsOf(input);
-  if (fields === undefined)
-    return invalid(`The arguments are no JSON object: write them like ${examples[tool]}.`);
+  if (fields === undefined) return invalid(argumentTexts.notAnObject(examples[tool]));
   switch (tool) {
     case "recall":
       return readRecall(fields);
@@ -113,8 +113,7 @@ const examples = {
 
 function readRecall(fields: JsonObject): OwnCall {
   const query = textOf(fields, "query");
-  if (query.kind !== "given")
-    return invalid(`Give \`query\` as text: what you look for, like ${examples.recall}.`);
+  if (query.kind !== "given") return invalid(argumentTexts.recallQuery(examples.recall));
   const budget = countOf(fields, "budget", 1);
   if (budget.kind === "wrong") return invalid(budget.sentence);
   return {
@@ -126,19 +125,13 @@ function readRecall(fields: JsonObject): OwnCall {
 
 function readSearch(fields: JsonObject): OwnCall {
   const query = textOf(fields, "query");
-  if (query.kind !== "given")
-    return invalid(
-      `Give \`query\` as text: what the tool should do, or its name, like ${examples.tool_search}.`,
-    );
+  if (query.kind !== "given") return invalid(argumentTexts.toolQuery(examples.tool_search));
   return { kind: "tool_search", query: query.value.slice(0, queryMax) };
 }
 
 function readRead(fields: JsonObject): OwnCall {
   const refId = textOf(fields, "ref_id");
-  if (refId.kind !== "given")
-    return invalid(
-      `Give \`ref_id\` as text: a handle as it stands in the conversation, or #12 for message 12, like ${examples.read_result}.`,
-    );
+  if (refId.kind !== "given") return invalid(argumentTexts.refId(examples.read_result));
   const offset = countOf(fields, "offset", 0);
   if (offset.kind === "wrong") return invalid(offset.sentence);
   const limit = countOf(fields, "limit", 1);

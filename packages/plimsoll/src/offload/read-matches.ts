@@ -1,6 +1,7 @@
 /** The lines of a content that match a pattern, with their numbers and what stands around them. */
 
 import { grouped } from "../text/digits.ts";
+import { pageTexts } from "../text/for-models.ts";
 import {
   countFeeds,
   endOfCharacter,
@@ -80,16 +81,16 @@ export async function readMatches(
   if (found.kind === "too-slow")
     return {
       kind: "refused",
-      text: `[${title}: the pattern ${name} took too long, use a simpler one]`,
+      text: pageTexts.slowPattern(title, name),
     };
   if (found.kind === "failed")
     return {
       kind: "refused",
-      text: `[${title}: the search could not be made now, use lines or offset, or try again]`,
+      text: pageTexts.searchFailed(title),
     };
-  const as = found.isLiteral ? " (taken literally: it is no valid regular expression)" : "";
+  const as = found.isLiteral ? pageTexts.literalPattern : "";
   if (found.matches.length === 0)
-    return { kind: "page", text: `[${title}: nothing matches ${name}${as}]` };
+    return { kind: "page", text: pageTexts.noMatch(title, `${name}${as}`) };
   const matches = placed(found.matches, chosen, first);
   const since = start === 0 ? "" : ` from byte ${start} on`;
   const head = `${title}: ${countText(found)} of ${name}${as}${since}`;
@@ -152,15 +153,15 @@ function fitting(answer: Answer, room: PageRoom): Page {
       most = most === 1 ? 0 : Math.max(1, Math.floor(most * 0.7));
     }
   }
-  return { kind: "refused", text: `[${answer.head}; there is no room to show one]` };
+  return { kind: "refused", text: pageTexts.noRoomForMatch(answer.head) };
 }
 
 function written({ bytes, matches, head, total }: Answer, most: number, style: Style): string {
-  const shown = matches.slice(0, most);
+  const listedMatches = matches.slice(0, most);
   const next = matches[most];
-  const here = total === shown.length ? "" : `, here the first ${shown.length}`;
+  const here = total === listedMatches.length ? "" : `, here the first ${listedMatches.length}`;
   const rest = next === undefined ? "" : `; next offset ${offsetOf(next)}`;
-  return [`[${head}${here}${rest}]`, ...rowsOf(bytes, shown, style)].join("\n");
+  return [`[${head}${here}${rest}]`, ...rowsOf(bytes, listedMatches, style)].join("\n");
 }
 
 /** From where a search finds this match and none before it. */
@@ -175,15 +176,15 @@ function rowsOf(
   { around, width }: Style,
 ): readonly string[] {
   const rows: string[] = [];
-  let shownTo = 0;
+  let lastLine = 0;
   const write = (line: number, row: string): void => {
-    if (shownTo > 0 && line > shownTo + 1) rows.push("--");
+    if (lastLine > 0 && line > lastLine + 1) rows.push("--");
     rows.push(row);
-    shownTo = line;
+    lastLine = line;
   };
   for (const [index, match] of matches.entries()) {
     for (const { line, start, end } of linesBefore(bytes, match, around))
-      if (line > shownTo) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
+      if (line > lastLine) write(line, `${line}-${cutLine(bytes, start, end, width)}`);
     write(match.line, matchRow(bytes, match, width));
     const until = matches[index + 1]?.line ?? Number.POSITIVE_INFINITY;
     for (const { line, start, end } of linesAfter(bytes, match, around))

@@ -278,7 +278,7 @@ describe("lines that match", () => {
       isLiteral: true,
     } as const;
     expect((await read(text, { grep: "(" }, plenty, always(literal))).text).toBe(
-      "[pl_x, result of ls: nothing matches /(/ (taken literally: it is no valid regular expression)]",
+      "[pl_x, result of ls: nothing matches /(/ (searched literally: it is not a valid regular expression)]",
     );
     expect(await read(text, { grep: "(a+)+$" }, plenty, always({ kind: "too-slow" }))).toEqual({
       kind: "refused",

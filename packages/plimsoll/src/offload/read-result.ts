@@ -1,6 +1,7 @@
 /** From content to the page that was asked for. Pages, put together, are the content byte for byte. */
 
 import { grouped } from "../text/digits.ts";
+import { pageTexts } from "../text/for-models.ts";
 import { readJsonPath, selectJson } from "./json-path.ts";
 import type { LineRange } from "./own-arguments.ts";
 import {
@@ -54,10 +55,7 @@ export async function readPage(
   // A pattern may match the very end.
   const isPast = request.grep === undefined ? offset >= size : offset > size;
   if (offset > 0 && isPast)
-    return refused(
-      chosen.title,
-      `offset ${offset} is past the end, there are ${grouped(size)} bytes`,
-    );
+    return refused(pageTexts.offsetPastEnd(chosen.title, offset, grouped(size)));
   if (request.grep !== undefined)
     return readMatches(chosen, { pattern: request.grep, offset, limit }, room, matchLines);
   return plainPage(chosen, offset, limit, room);
@@ -66,8 +64,8 @@ export async function readPage(
 type Refused = Extract<Page, { kind: "refused" }>;
 type Choice = Chosen | Refused;
 
-function refused(title: string, sentence: string): Refused {
-  return { kind: "refused", text: `[${title}: ${sentence}]` };
+function refused(text: string): Refused {
+  return { kind: "refused", text };
 }
 
 /** First the value, then lines of it. */
@@ -87,7 +85,7 @@ function chooseValue(
   path: string,
 ): { readonly title: string; readonly bytes: Uint8Array } | Refused {
   const found = selectJson(bytes, readJsonPath(path) ?? []);
-  if (found.kind === "absent") return refused(title, oneLine(found.sentence, 1000));
+  if (found.kind === "absent") return refused(`[${title}: ${oneLine(found.sentence, 1000)}]`);
   const value = bytes.subarray(found.start, found.end);
   return { title: `${title}, ${oneLine(path, 80)}`, bytes: plainValue(value) };
 }
@@ -109,10 +107,8 @@ function chooseLines(title: string, bytes: Uint8Array, { first, last }: LineRang
   let start = 0;
   for (let line = 1; line < first && start < bytes.length; line++)
     start = Math.min(bytes.length, lineEnd(bytes, start) + 1);
-  if (start >= bytes.length) {
-    const there = `there are ${grouped(countLines(bytes))} lines`;
-    return refused(title, `line ${first} is past the end, ${there}`);
-  }
+  if (start >= bytes.length)
+    return refused(pageTexts.linePastEnd(title, first, grouped(countLines(bytes))));
   let end = lineEnd(bytes, start);
   let line = first;
   for (; line < last && end + 1 < bytes.length; line++) end = lineEnd(bytes, end + 1);
@@ -132,7 +128,7 @@ const tokenBytesMax = 16;
 const stepsMax = 100;
 
 function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room: PageRoom): Page {
-  if (bytes.length === 0) return { kind: "page", text: `[${title}: empty]` };
+  if (bytes.length === 0) return { kind: "page", text: pageTexts.empty(title) };
   const start = startOfCharacter(bytes, offset);
   let most = Math.min(limit, room.tokens * tokenBytesMax);
   for (let step = 0; step < stepsMax; step++) {
@@ -143,7 +139,7 @@ function plainPage({ title, bytes }: Chosen, offset: number, limit: number, room
     if (end - start <= 4) break;
     most = Math.floor((end - start) * Math.min(0.9, (0.97 * room.tokens) / tokens));
   }
-  return refused(title, "there is no room for a page of it");
+  return refused(pageTexts.noRoom(title));
 }
 
 /** At least one character, or a model would ask for the same page for ever. */
@@ -153,7 +149,7 @@ function pageEnd(bytes: Uint8Array, start: number, most: number): number {
 }
 
 function header(title: string, size: number, start: number, end: number): string {
-  if (start === 0 && end === size) return `[${title}: all ${grouped(size)} bytes]`;
-  const next = end < size ? `; next offset ${end}` : "; the end";
-  return `[${title}: bytes ${grouped(start)}–${grouped(end)} of ${grouped(size)}${next}]`;
+  if (start === 0 && end === size) return pageTexts.whole(title, grouped(size));
+  const range = `${grouped(start)}–${grouped(end)}`;
+  return pageTexts.part(title, range, grouped(size), end < size ? end : undefined);
 }

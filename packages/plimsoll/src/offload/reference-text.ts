@@ -3,6 +3,7 @@
 import { withoutHandles } from "../message/handle.ts";
 import { isObject, type JsonValue } from "../message/json.ts";
 import { grouped } from "../text/digits.ts";
+import { type FollowedBy, mediaTexts, movedResult } from "../text/for-models.ts";
 import { oneSeenLine } from "../text/unseen.ts";
 
 export interface DescribedResult {
@@ -14,8 +15,8 @@ export interface DescribedResult {
   readonly handle: string;
   /** What the tool that reads it is called here; absent where the model has none. */
   readonly readingTool?: string | undefined;
-  /** What stands behind the reference, in a few words; then it does not quote the beginning. */
-  readonly followedBy?: string | undefined;
+  /** What follows the reference; then it does not quote the beginning. */
+  readonly followedBy?: FollowedBy | undefined;
 }
 
 /** Of the beginning: so many characters, and no more bytes, because other scripts cost more. */
@@ -31,18 +32,16 @@ export const anyHandle = "pl_4X7q2W9z5K8v3J6y1B7f4H";
 /** Contract: one line, whatever the result is; usually some 110 tokens, and never many more than 200. */
 export function describeResult(result: DescribedResult): string {
   const { text, bytes, handle, followedBy, readingTool } = result;
-  const of = result.tool === undefined ? "" : ` of ${toolName(result.tool)}`;
-  const keys = shapeOf(text);
-  const facts = [
-    `result${of}, ${grouped(bytes)} bytes, ${linesIn(text)}`,
-    ...(keys === undefined ? [] : [`JSON: ${keys}`]),
-    followedBy ?? `it begins: "${beginningOf(text)}"`,
-  ].join("; ");
-  const whole =
-    readingTool === undefined
-      ? `It is kept under ${handle}.`
-      : `All of it: ${readingTool} with ref_id "${handle}".`;
-  return `[Plimsoll: ${facts}. ${whole}]`;
+  return movedResult({
+    tool: result.tool === undefined ? undefined : toolName(result.tool),
+    bytes: grouped(bytes),
+    lines: linesIn(text),
+    shape: shapeOf(text),
+    followedBy,
+    beginning: followedBy === undefined ? beginningOf(text) : "",
+    handle,
+    readResult: readingTool,
+  });
 }
 
 /** Of an image or a document: there is nothing of it to quote, and nothing to read as text. */
@@ -51,7 +50,7 @@ export function describeMedia(media: {
   readonly tool: string;
   readonly handle: string;
 }): string {
-  return `[Plimsoll: the ${media.kind} that ${toolName(media.tool)} gave did not fit into the window; it is kept under ${media.handle}.]`;
+  return mediaTexts.tooLarge(media.kind, toolName(media.tool), media.handle);
 }
 
 function toolName(tool: string): string {

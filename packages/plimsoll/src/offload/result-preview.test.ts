@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { utf8Bytes } from "./reference-text.ts";
 import {
   chooseMode,
@@ -66,7 +67,7 @@ describe("first and last lines", () => {
         expect(text.startsWith(head)).toBe(true);
         expect(text.endsWith(tail)).toBe(true);
       }),
-      { seed: 20_260_729, numRuns: 300 },
+      tries({ runs: 300, seed: 20_260_729 }),
     );
   });
 });
@@ -100,7 +101,7 @@ describe("an extract without a model", () => {
           expect(utf8Bytes(extract)).toBeLessThanOrEqual(mostBytes);
         },
       ),
-      { seed: 20_260_729, numRuns: 100 },
+      tries({ runs: 100, seed: 20_260_729 }),
     );
   });
 });

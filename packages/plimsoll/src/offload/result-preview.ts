@@ -2,6 +2,7 @@
 
 import { detectType } from "../message/unit.ts";
 import { grouped } from "../text/digits.ts";
+import { markTexts } from "../text/for-models.ts";
 import { utf8Bytes, withoutOurMarks } from "./reference-text.ts";
 import {
   countFeeds,
@@ -63,7 +64,7 @@ export function truncateText(text: string, mostBytes: number): string {
   const [first, last] = [textBetween(bytes, 0, head), textBetween(bytes, tail, bytes.length)];
   return [
     withoutOurMarks(first.replace(/\n$/, "")),
-    `[… ${gone} left out]`,
+    markTexts.leftOut(gone),
     withoutOurMarks(last),
   ].join("\n");
 }
@@ -169,26 +170,26 @@ const edge = { lines: 2, worth: 1 };
 function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["standsOut"]): string {
   const lines = chunk.split("\n").map((line) => line.trimEnd());
   const known = new Set<string>();
-  const judged = lines.flatMap((line, index) => {
-    const shown =
+  const candidates = lines.flatMap((line, index) => {
+    const preview =
       line.length > longestLine
         ? `${line.slice(0, longestLine).replace(/[\uD800-\uDBFF]$/, "")}…`
         : line;
-    const kind = shown.replace(/\d+/g, "0");
-    if (shown.trim() === "" || known.has(kind)) return [];
+    const kind = preview.replace(/\d+/g, "0");
+    if (preview.trim() === "" || known.has(kind)) return [];
     known.add(kind);
     const isEdge = index < edge.lines || index >= lines.length - edge.lines;
-    return [{ index, shown, worth: standsOut(shown) + (isEdge ? edge.worth : 0) }];
+    return [{ index, preview, worth: standsOut(preview) + (isEdge ? edge.worth : 0) }];
   });
-  const taken = judged
+  const taken = candidates
     .filter(({ worth }) => worth > 0)
     .toSorted((one, other) => other.worth - one.worth || one.index - other.index)
     .filter(fitting(mostBytes))
     .toSorted((one, other) => one.index - other.index);
   return taken
-    .map(({ index, shown }, at) => {
+    .map(({ index, preview }, at) => {
       const isNext = at === 0 ? index === 0 : taken[at - 1]?.index === index - 1;
-      return isNext ? withoutOurMarks(shown) : `…\n${withoutOurMarks(shown)}`;
+      return isNext ? withoutOurMarks(preview) : `…\n${withoutOurMarks(preview)}`;
     })
     .join("\n");
 }
@@ -196,10 +197,10 @@ function standingOut(chunk: string, mostBytes: number, standsOut: Extraction["st
 /** A line costs itself, its end, and a line for the gap before it. */
 const gapBytes = 5;
 
-function fitting(mostBytes: number): (line: { readonly shown: string }) => boolean {
+function fitting(mostBytes: number): (line: { readonly preview: string }) => boolean {
   let left = mostBytes;
-  return ({ shown }) => {
-    const cost = utf8Bytes(shown) + gapBytes;
+  return ({ preview }) => {
+    const cost = utf8Bytes(preview) + gapBytes;
     if (cost > left) return false;
     left -= cost;
     return true;

@@ -100,12 +100,12 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
           facts.countSystem(wire, json, ruler),
         ),
       ];
-      const said = await learn(messages);
+      const learnedMessages = await learn(messages);
       const begin = messages.findIndex(
         (message) => wire.messages.decode(message).role !== "system",
       );
-      const lead = begin === -1 ? said.length : begin;
-      const pieces = [...head, ...said].flatMap((one) => one.pieces);
+      const leadCount = begin === -1 ? learnedMessages.length : begin;
+      const pieces = [...head, ...learnedMessages].flatMap((one) => one.pieces);
       const mark = markOn(wire, body);
       const end = mark === undefined ? [] : [{ block: pieces.length - 1, ...mark }];
       return {
@@ -116,8 +116,9 @@ export function openRequestReader(facts: FactsReader, wire: Wire, ruler: Ruler):
           ),
           ...end,
         ],
-        tokens: [...head, ...said].reduce((sum, one) => sum + one.tokens, 0),
-        headBlocks: [...head, ...said.slice(0, lead)].flatMap((one) => one.pieces).length,
+        tokens: [...head, ...learnedMessages].reduce((sum, one) => sum + one.tokens, 0),
+        headBlocks: [...head, ...learnedMessages.slice(0, leadCount)].flatMap((one) => one.pieces)
+          .length,
       };
     },
   };

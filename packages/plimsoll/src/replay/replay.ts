@@ -129,7 +129,7 @@ async function runPolicies(worlds: readonly World[], options: ReplayOptions): Pr
       const ours = engine && (await runPlimsoll(engine, world, clock));
       for (const [policy, done] of runs) {
         const run = await runOf(policy, world, ours ?? []);
-        tell(options, policy, world, run);
+        reportRun(options, policy, world, run);
         done.push(run.map(withoutBody));
       }
       options.onProgress?.(index + 1);
@@ -158,7 +158,7 @@ function runOf(policy: PolicyName, world: World, ours: Run): Promise<Run> | Run 
   }
 }
 
-function tell(options: ReplayOptions, policy: PolicyName, world: World, run: Run): void {
+function reportRun(options: ReplayOptions, policy: PolicyName, world: World, run: Run): void {
   if (options.onRequest === undefined) return;
   for (const [turn, sent] of run.entries()) {
     if (sent === undefined) continue;
@@ -255,10 +255,10 @@ async function withWindow(
   const ofModel = known.models?.[script.model] ?? {};
   const sized = { contextWindow: window.kind === "tokens" ? window.tokens : 0 };
   if (window.kind === "share") {
-    const said = script.turns.flatMap(({ added, answer }, index) =>
+    const soFar = script.turns.flatMap(({ added, answer }, index) =>
       index === script.turns.length - 1 ? added : [...added, ...(answer ?? [])],
     );
-    const tokens = (await reader.weigh(said)).reduce((sum, one) => sum + one, 0);
+    const tokens = (await reader.weigh(soFar)).reduce((sum, one) => sum + one, 0);
     const limit = Math.ceil(headTokens + tokens * window.share);
     const buffer = Math.ceil(limit * bufferShare);
     const contextWindow = windowFor(limit + buffer, script.maxOutputTokens);
@@ -329,12 +329,12 @@ async function runPlimsoll(engine: Engine, world: World, clock: Clock): Promise<
   const { script } = world;
   const biller = new Biller(world);
   const run: (Sent | undefined)[] = [];
-  const said: JsonObject[] = [];
+  const soFar: JsonObject[] = [];
   for (const [turn, { added, answer }] of script.turns.entries()) {
     clock.seconds = turn * world.secondsPerTurn;
-    said.push(...added);
-    const body = new TextEncoder().encode(JSON.stringify(bodyOf(script, said)));
-    said.push(...(answer ?? []));
+    soFar.push(...added);
+    const body = new TextEncoder().encode(JSON.stringify(bodyOf(script, soFar)));
+    soFar.push(...(answer ?? []));
     const received = await receiveFrom(engine, world, body);
     if (received.fitted.refusal !== undefined) {
       await received.end({ status: "aborted" });

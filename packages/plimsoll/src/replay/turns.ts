@@ -30,7 +30,7 @@ export interface Script {
   /** Everything but the conversation. */
   readonly head: JsonObject;
   /** What the conversation begins with before anyone has spoken. */
-  readonly lead: readonly JsonObject[];
+  readonly leadingMessages: readonly JsonObject[];
   readonly turns: readonly ReplayTurn[];
 }
 
@@ -49,7 +49,7 @@ export function scriptOf(recording: Recording, options: ScriptOptions): Script {
   const maxOutputTokens = recorded ?? options.maxOutputTokens;
   const isSame = recording.wire === options.wire;
   const spoken = isSame ? asRecorded(recording, wire) : converted(recording, wire);
-  const { head, lead, turns } = spoken;
+  const { head, leadingMessages, turns } = spoken;
   const body = wire.body.compose({
     model: options.model,
     messages: [],
@@ -65,13 +65,16 @@ export function scriptOf(recording: Recording, options: ScriptOptions): Script {
     model: options.model,
     maxOutputTokens,
     head: { ...bare, ...head, [wire.fields.model]: options.model },
-    lead,
+    leadingMessages,
     turns,
   };
 }
 
-export function bodyOf({ head, lead, wire }: Script, messages: readonly JsonObject[]): JsonObject {
-  return { ...head, [wire.fields.messages]: [...lead, ...messages] };
+export function bodyOf(
+  { head, leadingMessages, wire }: Script,
+  messages: readonly JsonObject[],
+): JsonObject {
+  return { ...head, [wire.fields.messages]: [...leadingMessages, ...messages] };
 }
 
 /** As an upstream would have answered. */
@@ -85,16 +88,16 @@ function maxOutputOf({ wire, head }: Recording): number | undefined {
   return typeof found === "number" && found > 0 ? found : undefined;
 }
 
-type Spoken = Pick<Script, "head" | "lead" | "turns">;
+type Spoken = Pick<Script, "head" | "leadingMessages" | "turns">;
 
 function asRecorded({ head, messages }: Recording, wire: Wire): Spoken {
-  const said = messages.map((json) => ({ json, role: wire.messages.decode(json).role }));
-  const begin = said.findIndex(({ role }) => role !== "system");
-  const lead = said.slice(0, begin === -1 ? said.length : begin);
-  const turns = turnsOf(said.slice(lead.length));
+  const withRoles = messages.map((json) => ({ json, role: wire.messages.decode(json).role }));
+  const begin = withRoles.findIndex(({ role }) => role !== "system");
+  const leadingMessages = withRoles.slice(0, begin === -1 ? withRoles.length : begin);
+  const turns = turnsOf(withRoles.slice(leadingMessages.length));
   return {
     head,
-    lead: lead.map(({ json }) => json),
+    leadingMessages: leadingMessages.map(({ json }) => json),
     turns: turns.map(({ added, answer }) => ({
       added: added.map(({ json }) => json),
       ...(answer === undefined ? {} : { answer: answer.map(({ json }) => json) }),
@@ -120,7 +123,7 @@ function converted(recording: Recording, wire: Wire): Spoken {
   const first = body[wire.fields.messages];
   return {
     head: promptIn(body, wire.fields),
-    lead: Array.isArray(first) ? first.filter(isObject) : [],
+    leadingMessages: Array.isArray(first) ? first.filter(isObject) : [],
     turns: turnsOf(spoken).map(({ added, answer }) => ({
       added: wire.messages.encode(added),
       ...(answer === undefined ? {} : { answer: wire.messages.encode(answer) }),
@@ -165,12 +168,12 @@ export function impliedTools({ wire: name, messages }: Recording): readonly Json
 /** Of conversations in which no model speaks: a request after so many messages. */
 const messagesPerRequest = 20;
 
-interface Said {
+interface WithRole {
   readonly role: Message["role"];
 }
 
 /** One for each answer; messages of the model that follow each other are one answer. */
-function turnsOf<M extends Said>(
+function turnsOf<M extends WithRole>(
   messages: readonly M[],
 ): readonly { readonly added: readonly M[]; readonly answer?: readonly M[] }[] {
   const isTalk = messages.some(({ role }) => role === "assistant");

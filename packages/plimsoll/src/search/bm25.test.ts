@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { buildTermIndex, ranked } from "./bm25.ts";
 import { termsOf } from "./words.ts";
 
@@ -97,6 +98,6 @@ test("scores are finite, never negative, and the same for the same question", ()
         expect(score > 0).toBe(isShared);
       }
     }),
-    { seed: 2, numRuns: 200 },
+    tries({ runs: 200, seed: 2 }),
   );
 });

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Candidate, coverGreedily } from "./choose-passages.ts";
+import { tries } from "../../test/harness/effort.ts";
+import { type Candidate, choosePassages } from "./choose-passages.ts";
 
 function choose(candidates: readonly Candidate[], room: number, first?: number): readonly number[] {
   const taken: number[] = [];
-  coverGreedily({
+  choosePassages({
     candidates,
     ...(first === undefined ? {} : { first }),
     worth: () => 1,
@@ -66,6 +67,6 @@ test("the lazy queue chooses what trying everything would", () => {
       expect(choose(candidates, candidates.length).toSorted()).toEqual(expected.toSorted());
       expect(choose(candidates, Number.POSITIVE_INFINITY)).toEqual(expected);
     }),
-    { seed: 4, numRuns: 200 },
+    tries({ runs: 200, seed: 4 }),
   );
 });

@@ -11,7 +11,7 @@ export interface Candidate {
   readonly tokens: number;
 }
 
-export interface CoverQuestion {
+export interface ChoiceQuestion {
   readonly candidates: readonly Candidate[];
   /** Taken before all others, if there is room. */
   readonly first?: number;
@@ -30,19 +30,20 @@ const baseWorth = 0.5;
  * Greedy: each time the passage with the largest gain per token, where gain = relevance² × worth of what is new.
  * Squared, since a passage half as relevant would otherwise be made up for by two more names in it.
  */
-export function coverGreedily(question: CoverQuestion): void {
+export function choosePassages(question: ChoiceQuestion): void {
   const { candidates, worth } = question;
-  const told = new Set<number>();
+  const chosenItems = new Set<number>();
   const take = (index: number): "taken" | "no room" | "full" => {
     const outcome = question.take(index);
-    if (outcome !== "no room") for (const item of candidates[index]?.items ?? []) told.add(item);
+    if (outcome !== "no room")
+      for (const item of candidates[index]?.items ?? []) chosenItems.add(item);
     return outcome;
   };
   const gainOf = (index: number): number => {
     const candidate = candidates[index];
     if (candidate === undefined) return 0;
     let sum = baseWorth;
-    for (const item of candidate.items) if (!told.has(item)) sum += worth(item);
+    for (const item of candidate.items) if (!chosenItems.has(item)) sum += worth(item);
     return (candidate.relevance ** 2 * sum) / candidate.tokens;
   };
   if (question.first !== undefined && take(question.first) === "full") return;

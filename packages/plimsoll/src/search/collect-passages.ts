@@ -15,14 +15,14 @@ export interface Run {
   readonly text: string;
 }
 
-export interface TrayParts {
+export interface CollectorParts {
   readonly texts: readonly string[];
   readonly places: readonly Place[];
   readonly budgetTokens: number;
   readonly countTokens: (text: string) => number;
 }
 
-export interface Tray {
+export interface PassageCollector {
   take(place: number): "taken" | "no room" | "full";
   /** Contract: they never cost more than the budget, each its tokens and 4 more; in the order of their places. */
   runs(): readonly Run[];
@@ -44,7 +44,7 @@ interface Span {
   readonly to: number;
 }
 
-export function createTray(parts: TrayParts): Tray {
+export function createPassageCollector(parts: CollectorParts): PassageCollector {
   const { places, budgetTokens, countTokens } = parts;
   const spans = new Map<number, Span>();
   const spanAtEnd = new Map<number, Span>();
@@ -93,7 +93,7 @@ export function createTray(parts: TrayParts): Tray {
 }
 
 /** Counts what is really handed out, once: the sums before were of parts. */
-function settle(parts: TrayParts, spans: readonly Span[]): readonly Run[] {
+function settle(parts: CollectorParts, spans: readonly Span[]): readonly Run[] {
   let room = parts.budgetTokens;
   const runs: Run[] = [];
   for (const { from, to } of spans) {
@@ -108,12 +108,12 @@ function settle(parts: TrayParts, spans: readonly Span[]): readonly Run[] {
   return runs.sort((a, b) => a.from - b.from);
 }
 
-function sourceOf({ texts, places }: TrayParts, place: number): string {
+function sourceOf({ texts, places }: CollectorParts, place: number): string {
   return texts[places[place]?.message ?? -1] ?? "";
 }
 
 /** As much of the beginning of a place as fits into the budget; undefined when not even a word does. */
-export function partOfPlace(parts: TrayParts, place: number): Run | undefined {
+export function partOfPlace(parts: CollectorParts, place: number): Run | undefined {
   const here = parts.places[place];
   if (here === undefined) return undefined;
   let text = tidy(sourceOf(parts, place).slice(here.start, here.end));

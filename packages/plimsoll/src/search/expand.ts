@@ -1,5 +1,6 @@
 /** A query's terms, and words of the archive that mean nearly the same. */
 
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";
 import { plainWords, termsOf } from "./words.ts";
 
@@ -40,15 +41,12 @@ const rememberedMax = 512;
 /** Synonyms among the words of an archive, found when first asked for. */
 export function synonymsAmong(vectors: WordVectors, words: Iterable<string>): Synonyms {
   const known = [...new Set(words)].filter((word) => vectors.has(word));
-  const remembered = new Map<string, readonly Neighbour[]>();
+  const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });
   return (word) => {
     const before = remembered.get(word);
     if (before !== undefined) return before;
     const found = vectors.has(word) ? nearestOf(vectors, word, known) : [];
-    const oldest = remembered.keys().next();
-    if (remembered.size >= rememberedMax && !oldest.done) remembered.delete(oldest.value);
-    remembered.set(word, found);
-    return found;
+    return remembered.set(word, found);
   };
 }
 

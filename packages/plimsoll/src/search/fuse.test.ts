@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { calibrate, fuseScores } from "./fuse.ts";
 
 test("scores of any scale count by their weight", () => {
@@ -40,6 +41,6 @@ test("calibration keeps the order and stays within 0…1", () => {
         }
       }
     }),
-    { seed: 5, numRuns: 100 },
+    tries({ runs: 100, seed: 5 }),
   );
 });

@@ -1,6 +1,6 @@
 /** Scores of different makes on one scale. */
 
-export interface Judgement {
+export interface WeightedScores {
   readonly scores: Float64Array;
   readonly weight: number;
 }
@@ -10,9 +10,9 @@ export interface Judgement {
  * the static vectors' cosine gains up to 4 points, where reciprocal ranks lose up to 26, since they believe a weak
  * ranking as much as a strong one.
  */
-export function fuseScores(judgements: readonly Judgement[]): Float64Array {
-  const sums = new Float64Array(judgements[0]?.scores.length ?? 0);
-  for (const { scores, weight } of judgements) {
+export function fuseScores(weighted: readonly WeightedScores[]): Float64Array {
+  const sums = new Float64Array(weighted[0]?.scores.length ?? 0);
+  for (const { scores, weight } of weighted) {
     byLargest(scores).forEach((share, i) => {
       sums[i] = (sums[i] ?? 0) + weight * share;
     });

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { type MentionKind, mentionsIn, worthOfStanding } from "./mentions.ts";
 
 function found(text: string): Readonly<Record<string, MentionKind>> {
@@ -84,7 +85,7 @@ test("any text is read without an exception, and every mention stands in it", ()
         expect(name.length).toBeLessThanOrEqual(200);
       }
     }),
-    { numRuns: 300, seed: 20261115 },
+    tries({ runs: 300, seed: 20261115 }),
   ));
 
 test.each([

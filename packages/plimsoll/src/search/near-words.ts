@@ -1,5 +1,6 @@
 /** The words of a catalogue and of its texts as rows of numbers, so that thousands are compared in a millisecond. */
 
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Synonyms } from "./expand.ts";
 import type { Neighbour, WordVectors } from "./vectors.ts";
 
@@ -39,16 +40,13 @@ export function nearWords(vectors: WordVectors, words: Iterable<string>): Synony
     known.map((word) => vectors.vector(word) ?? new Float32Array(vectors.dimensions)),
     vectors.dimensions,
   );
-  const remembered = new Map<string, readonly Neighbour[]>();
+  const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });
   return (word) => {
     const before = remembered.get(word);
     if (before !== undefined) return before;
     const vector = vectors.vector(word);
     const found = vector === undefined ? [] : nearest(known, cosines(rows, vector), word);
-    const oldest = remembered.keys().next();
-    if (remembered.size >= rememberedMax && !oldest.done) remembered.delete(oldest.value);
-    remembered.set(word, found);
-    return found;
+    return remembered.set(word, found);
   };
 }
 

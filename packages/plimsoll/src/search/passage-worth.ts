@@ -3,7 +3,7 @@
 import { rarest, type TermIndex } from "./bm25.ts";
 import { mentionsIn, worthOfStanding } from "./mentions.ts";
 
-export interface ToldPassage {
+export interface SourcePassage {
   readonly text: string;
   /** Passages of one message have one number. */
   readonly message: number;
@@ -24,7 +24,7 @@ export interface Items {
 const mentionWorth = 5;
 /** What people or the agent have used themselves, they use again (AUC 0.8 for "is used later" in coding traces). */
 const ownFactor = 2;
-interface Tally {
+interface ReferenceCount {
   readonly number: number;
   messages: number;
   lastMessage: number;
@@ -34,42 +34,42 @@ interface Tally {
 }
 
 /** `terms` has the same passages, in the same order, as its documents. */
-export function itemsOf(passages: readonly ToldPassage[], terms: TermIndex): Items {
+export function itemsOf(passages: readonly SourcePassage[], terms: TermIndex): Items {
   const of: number[][] = passages.map(() => []);
   const worth: number[] = [];
   for (const term of terms.terms()) {
     for (const { document } of terms.postings(term)) of[document]?.push(worth.length);
     worth.push(terms.rarity(term) / rarest(terms.size));
   }
-  const tallies = new Map<string, Tally>();
+  const counts = new Map<string, ReferenceCount>();
   for (const [i, passage] of passages.entries()) {
     const mentions = mentionsIn(passage.text);
     for (const name of mentions.keys()) {
-      const tally = tallies.get(name) ?? newTally(worth.length + tallies.size);
-      tallies.set(name, tally);
-      count(tally, passage, mentions.size);
-      of[i]?.push(tally.number);
+      const counted = counts.get(name) ?? newCount(worth.length + counts.size);
+      counts.set(name, counted);
+      count(counted, passage, mentions.size);
+      of[i]?.push(counted.number);
     }
   }
-  for (const tally of tallies.values()) worth.push(worthOfMention(tally));
+  for (const counted of counts.values()) worth.push(worthOfMention(counted));
   return {
     of,
     worth: Float64Array.from(worth),
-    mention: (name) => tallies.get(name)?.number,
+    mention: (name) => counts.get(name)?.number,
   };
 }
 
-function newTally(number: number): Tally {
+function newCount(number: number): ReferenceCount {
   return { number, messages: 0, lastMessage: -1, isOwn: false, fewest: Number.POSITIVE_INFINITY };
 }
 
-function count(tally: Tally, { message, isOwn }: ToldPassage, mentions: number): void {
-  if (tally.lastMessage !== message) tally.messages += 1;
-  tally.lastMessage = message;
-  tally.isOwn ||= isOwn;
-  tally.fewest = Math.min(tally.fewest, mentions);
+function count(counted: ReferenceCount, { message, isOwn }: SourcePassage, mentions: number): void {
+  if (counted.lastMessage !== message) counted.messages += 1;
+  counted.lastMessage = message;
+  counted.isOwn ||= isOwn;
+  counted.fewest = Math.min(counted.fewest, mentions);
 }
 
-function worthOfMention({ messages, isOwn, fewest }: Tally): number {
+function worthOfMention({ messages, isOwn, fewest }: ReferenceCount): number {
   return mentionWorth * (isOwn ? ownFactor : 1) * worthOfStanding({ messages, fewest });
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { piecesOf } from "./pieces.ts";
 
 function textsOf(text: string): readonly string[] {
@@ -64,7 +65,7 @@ test("pieces are in order, apart, never blank, and lack nothing but white space"
       }
       expect((between + text.slice(end)).trim()).toBe("");
     }),
-    { seed: 3, numRuns: 300 },
+    tries({ runs: 300, seed: 3 }),
   );
 });
 

@@ -74,10 +74,10 @@ export function buildToolIndex(tools: readonly SearchedTool[], vectors?: WordVec
         scoresOf(index, synonyms, whole),
         aspects.map((aspect) => scoresOf(index, synonyms, aspect)),
       );
-      const judgements = [{ scores: words, weight: 1 }];
+      const weighted = [{ scores: words, weight: 1 }];
       if (meaning !== undefined)
-        judgements.push({ scores: meaning([whole, ...aspects], words), weight: meaningWeight });
-      const scores = byLargest(fuseScores(judgements));
+        weighted.push({ scores: meaning([whole, ...aspects], words), weight: meaningWeight });
+      const scores = byLargest(fuseScores(weighted));
       return ranked(scores, Math.max(0, count)).map((found) => ({
         index: found,
         score: scores[found] ?? 0,
@@ -91,50 +91,50 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
 }
 
 /** Something that a query asks for: a term, and with less weight each synonym of it. */
-type Wish = Map<string, number>;
+type TermWeights = Map<string, number>;
 
 /** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */
 function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);
-  for (const [term, { wish, times }] of wishesOf(text, synonyms)) {
+  for (const [term, { weights, times }] of wantedTermsOf(text, synonyms)) {
     const touched = new Set<number>();
-    for (const [other, weight] of [[term, 1] as const, ...wish]) {
+    for (const [other, weight] of [[term, 1] as const, ...weights]) {
       for (const { document, worth } of index.holders(other)) {
         touched.add(document);
         best[document] = Math.max(best[document] ?? 0, weight * worth);
       }
     }
     // What is said twice matters more, but not twice as much (BM25's k3 = 1).
-    const said = (2 * times) / (1 + times);
+    const saturated = (2 * times) / (1 + times);
     for (const document of touched) {
-      scores[document] = (scores[document] ?? 0) + said * (best[document] ?? 0);
+      scores[document] = (scores[document] ?? 0) + saturated * (best[document] ?? 0);
       best[document] = 0;
     }
   }
   return scores;
 }
 
-function wishesOf(
+function wantedTermsOf(
   text: string,
   synonyms: Synonyms,
-): ReadonlyMap<string, { readonly wish: Wish; times: number }> {
-  const wishes = new Map<string, { readonly wish: Wish; times: number }>();
+): ReadonlyMap<string, { readonly weights: TermWeights; times: number }> {
+  const wantedTerms = new Map<string, { readonly weights: TermWeights; times: number }>();
   for (const term of termsOf(text)) {
-    const known = wishes.get(term);
-    if (known === undefined) wishes.set(term, { wish: new Map(), times: 1 });
+    const known = wantedTerms.get(term);
+    if (known === undefined) wantedTerms.set(term, { weights: new Map(), times: 1 });
     else known.times += 1;
   }
   const words = new Set(plainWords(text));
-  if (words.size > expandedWordsMax) return wishes;
+  if (words.size > expandedWordsMax) return wantedTerms;
   for (const word of words) {
-    const wish = wishes.get(stem(word))?.wish;
+    const weights = wantedTerms.get(stem(word))?.weights;
     for (const { word: other, similarity } of synonyms(word)) {
       for (const term of termsOf(other))
-        wish?.set(term, Math.max(wish.get(term) ?? 0, similarity * synonymWeight));
+        weights?.set(term, Math.max(weights.get(term) ?? 0, similarity * synonymWeight));
     }
   }
-  return wishes;
+  return wantedTerms;
 }
 
 /**

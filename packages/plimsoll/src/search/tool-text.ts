@@ -58,7 +58,7 @@ function splitName(tool: SearchedTool): { readonly server: string; readonly name
 
 /** Takes what is found on the way through a schema. */
 interface Reader {
-  tell(value: JsonValue | undefined): void;
+  addText(value: JsonValue | undefined): void;
   follow(value: JsonValue | undefined): void;
 }
 
@@ -68,7 +68,7 @@ function parameterText(parameters: JsonValue | undefined, charsMax: number): str
   let room = charsMax;
   const queue: (JsonValue | undefined)[] = [parameters];
   const reader: Reader = {
-    tell: (text) => {
+    addText: (text) => {
       if (room <= 0 || typeof text !== "string" || text === "") return;
       texts.push(text.slice(0, room));
       room -= text.length + 1;
@@ -86,24 +86,25 @@ function readNode(node: JsonValue | undefined, reader: Reader): void {
   if (!isObject(node)) return;
   for (const [key, value] of entriesOf(node)) {
     if (key === "properties" && isObject(value)) readProperties(value, reader);
-    else if (key === "enum" && Array.isArray(value)) value.slice(0, nodesMax).forEach(reader.tell);
-    else if (key === "description" || key === "title") reader.tell(value);
+    else if (key === "enum" && Array.isArray(value))
+      value.slice(0, nodesMax).forEach(reader.addText);
+    else if (key === "description" || key === "title") reader.addText(value);
     else reader.follow(value);
   }
 }
 
 function readProperties(properties: JsonObject, reader: Reader): void {
   for (const [name, schema] of entriesOf(properties)) {
-    reader.tell(name);
+    reader.addText(name);
     reader.follow(schema);
   }
 }
 
 /** Not `Object.entries`: that would copy a million keys before the first is read. */
 function* entriesOf(object: JsonObject): Generator<readonly [string, JsonValue | undefined]> {
-  let seen = 0;
+  let visited = 0;
   for (const key in object) {
-    if (++seen > nodesMax) return;
+    if (++visited > nodesMax) return;
     yield [key, object[key]];
   }
 }

@@ -1,5 +1,6 @@
 /** Static word vectors: which words mean nearly the same. A table of signed bytes, read in place. */
 
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
 
 export interface Neighbour {
@@ -41,17 +42,14 @@ interface Table {
 export function readWordVectors(bytes: Uint8Array): WordVectors {
   const table = readTable(bytes);
   const { rows, words, dimensions } = table;
-  const remembered = new Map<string, readonly Neighbour[]>();
+  const remembered = new BoundedMap<string, readonly Neighbour[]>({ entries: rememberedMax });
 
   const nearestOf = (word: string): readonly Neighbour[] => {
     const known = remembered.get(word);
     if (known !== undefined) return known;
     const row = rows.get(word);
     const found = row === undefined ? [] : findNearest(table, row);
-    const oldest = remembered.keys().next();
-    if (remembered.size >= rememberedMax && !oldest.done) remembered.delete(oldest.value);
-    remembered.set(word, found);
-    return found;
+    return remembered.set(word, found);
   };
 
   return {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { plainWords, stem, tellingWords, termsOf } from "./words.ts";
 
 test("identifiers are found by their parts and as a whole", () => {
@@ -68,7 +69,7 @@ test("any text has terms, the same every time, none of them blank or endless", (
         expect(term.length).toBeLessThanOrEqual(128);
       }
     }),
-    { seed: 1, numRuns: 200 },
+    tries({ runs: 200, seed: 1 }),
   );
 });
 

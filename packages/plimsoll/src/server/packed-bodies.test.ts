@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { PlimsollError } from "../message/error.ts";
 import type { Turn, TurnResult } from "../session/turn/turn.ts";
 import { wires } from "../wire/wires.ts";
-import { type BytesInFlight, bytesInFlight, createBytesInFlight } from "./http/held-bytes.ts";
+import { type BytesInFlight, bytesInFlight, createBytesInFlight } from "./http/buffered-bytes.ts";
 import { readBody } from "./http/read-body.ts";
 import { sendError } from "./http/reply.ts";
 import { freeUnpackedBytes, maxUnpackRatio, pieceBytes, plainBody } from "./http/unpack.ts";
@@ -35,20 +35,20 @@ let taken = 0;
 
 function boundsOf(maxBytes: number, maxInFlight: number): typeof bounds {
   const pool = createBytesInFlight(maxInFlight);
-  const hold: BytesInFlight["hold"] = () => {
-    const held = pool.hold();
+  const startBuffer: BytesInFlight["startBuffer"] = () => {
+    const buffered = pool.startBuffer();
     return {
-      ...held,
+      ...buffered,
       take: (bytes) => {
         taken += bytes;
-        held.take(bytes);
+        buffered.take(bytes);
       },
     };
   };
   return {
     maxBytes,
     inFlight: {
-      hold,
+      startBuffer,
       get count() {
         return pool.count;
       },

@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import type { Config } from "../config/schema.ts";
 import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
@@ -19,6 +20,7 @@ import {
   checkOrigin,
   checkOwner,
   isLoopbackHost,
+  maxKnownTenants,
 } from "./http/checks.ts";
 import { sendError, sendJson, sendText } from "./http/reply.ts";
 import { type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
@@ -77,7 +79,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ownerToken: options.token,
       tokens: new Map(Object.entries(options.config.tokens ?? {})),
       storeKey: options.storeKey,
-      knownTenants: new Map(),
+      knownTenants: new BoundedMap({ entries: maxKnownTenants }),
       isLoopback: isLoopbackHost(options.host),
       allowedHosts: (options.config.server?.allowed_hosts ?? []).map((host) => host.toLowerCase()),
     },
@@ -227,9 +229,9 @@ function checkReading(request: IncomingMessage): void {
 /** Requests are answered all the same; what is said is not stored while it is not ok. */
 function sendHealth({ engine, version }: Service, response: ServerResponse): void {
   const { problems, notices } = engine.health;
-  const said = { version, ...(notices.length === 0 ? {} : { notices }) };
-  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...said });
-  else sendJson(response, 503, { status: "failing", ...said, problems });
+  const versionAndNotices = { version, ...(notices.length === 0 ? {} : { notices }) };
+  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...versionAndNotices });
+  else sendJson(response, 503, { status: "failing", ...versionAndNotices, problems });
 }
 
 async function answer(

@@ -1,7 +1,7 @@
 /**
  * Bytes that flip on the disk: in every kind of row and anywhere in the file, while Plimsoll runs and over a restart. What
  * goes to the model is the client's own or what was committed; the conversation fits again within two turns; other
- * conversations are as they were. `PLIMSOLL_FLIPS=100` tries more pages.
+ * conversations are as they were.
  */
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { effort } from "../../test/harness/effort.ts";
 import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
 import { schemaVersion } from "../store/migrations.ts";
@@ -183,7 +184,7 @@ test("what flips while Plimsoll runs is noticed when it is read, and the next tu
 });
 
 const pageBytes = 4096;
-const flips = Number(process.env["PLIMSOLL_FLIPS"] ?? 12);
+const flips = effort(12, 100);
 
 /** By a seed, so that a failure comes again. */
 function place(file: Buffer, seed: number): number {

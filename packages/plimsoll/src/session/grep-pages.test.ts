@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import { longLineBytes, type MatchLines } from "../offload/read-matches.ts";
 import { readPage } from "../offload/read-result.ts";
 import { scanPattern, scanString } from "./lookup/grep-scan.ts";
@@ -107,7 +108,7 @@ test("whatever the text, the pattern and the size of a page, nothing is lost and
       const search = { text, pattern, limit };
       expect(await shownOf(search, byPattern)).toEqual(allOf(search));
     }),
-    { seed: 20_260_730, numRuns: 300 },
+    tries({ runs: 300, seed: 20_260_730 }),
   );
 });
 
@@ -118,6 +119,6 @@ test("the same holds for a plain string", async () => {
       const search = { text, pattern, limit };
       expect(await shownOf(search, byString)).toEqual(allOf(search));
     }),
-    { seed: 20_260_730, numRuns: 200 },
+    tries({ runs: 200, seed: 20_260_730 }),
   );
 });

@@ -353,7 +353,7 @@ describe.each(WIRES)("%s: switched off", (wire) => {
       const passed = await passAll(plimsoll, wire, requests.slice(0, -1));
       const before = passed.at(-1)?.edits ?? [];
       const last = requests.at(-1) ?? requestOf(wire, []);
-      const off = await pass(plimsoll, wire, last, { wishes: { isOff: true } });
+      const off = await pass(plimsoll, wire, last, { wishes: { isBypassed: true } });
       expect(off.turn.body).toBeUndefined();
       expect(off.turn.session).toBe(passed[0]?.turn.session);
       expect(off.edits).toEqual(before);

@@ -14,7 +14,7 @@ import { handlesIn } from "../../test/harness/kept.ts";
 import { truncate } from "../compact/strategies/truncate.ts";
 import type { Engine, Parts } from "../engine.ts";
 import type { Rung } from "../message/event.ts";
-import type { Proposal, SeenConversation, Strategy, TakenOut } from "../message/strategy.ts";
+import type { Proposal, Strategy, TakenOut, VisibleConversation } from "../message/strategy.ts";
 import { createMemoryStore } from "../store/memory.ts";
 import type { Store } from "../store/store.ts";
 import { newViolations } from "../wire/validate/validate.ts";
@@ -309,14 +309,14 @@ function removal(first: number, last: number, text?: string): Proposal {
 }
 
 /** The longest exchange that is not the newest one. */
-function oldExchange({ units }: SeenConversation): {
+function oldExchange({ units }: VisibleConversation): {
   readonly first: number;
   readonly last: number;
 } {
   return units.slice(1, -1).find(({ isExchange }) => isExchange) ?? { first: 1, last: 1 };
 }
 
-const nonsense: Readonly<Record<string, (seen: SeenConversation) => readonly Proposal[]>> = {
+const nonsense: Readonly<Record<string, (seen: VisibleConversation) => readonly Proposal[]>> = {
   "the first half of an exchange": (seen) => {
     const { first } = oldExchange(seen);
     return [removal(first, first)];

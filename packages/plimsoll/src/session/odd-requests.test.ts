@@ -23,6 +23,7 @@ import {
   violationsOf,
 } from "../../test/generate/rehearsal.ts";
 import { plainScript, scripts } from "../../test/generate/script.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import { type Engine, openEngine } from "../engine.ts";
@@ -322,7 +323,7 @@ test.each(["mistral", "deepseek"])(
           expect(violationsOf(one)).toEqual([]);
         await plimsoll.close();
       }),
-      { numRuns: 8, seed: 20261115, endOnFailure: true },
+      tries({ runs: 4, soak: 16, seed: 20261115 }),
     );
   },
 );

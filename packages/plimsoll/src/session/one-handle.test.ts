@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Engine, openEngine } from "../engine.ts";
 import type { Edit } from "../message/edit.ts";
-import type { Proposal, SeenConversation, Strategy } from "../message/strategy.ts";
+import type { Proposal, Strategy, VisibleConversation } from "../message/strategy.ts";
 import { wires } from "../wire/wires.ts";
 import type { Session } from "./library/session.ts";
 import { readArchived } from "./log/archive.ts";
@@ -14,13 +14,13 @@ afterEach(async () => {
 });
 
 const target = "openai/small";
-type Propose = (seen: SeenConversation) => readonly Proposal[];
+type Propose = (seen: VisibleConversation) => readonly Proposal[];
 
 /** What is to be proposed next; nothing, unless it is set. */
 class Script implements Strategy {
   readonly name = "scripted";
   next: Propose = () => [];
-  propose(seen: SeenConversation): readonly Proposal[] {
+  propose(seen: VisibleConversation): readonly Proposal[] {
     return this.next(seen);
   }
 }

@@ -2,10 +2,11 @@
  * A population: fifty people under one key, with conversations that begin alike, are answered alike, are rewound, forked,
  * retried and handed to sub-agents, on every wire. Their models call our tools with each other's words, numbers and
  * handles. No byte of one conversation is in a request, an answer or a search of another, and every message that was ever
- * sent is in the log. `PLIMSOLL_POPULATION_SEED` gives another population.
+ * sent is in the log.
  */
 
 import { expect, test } from "vitest";
+import { seedOr } from "../../test/harness/effort.ts";
 import { type Engine, openEngine } from "../engine.ts";
 import type { JsonObject } from "../message/json.ts";
 import type { Message } from "../message/message.ts";
@@ -17,7 +18,7 @@ import { encodeMessage } from "./draft/encode.ts";
 import { lastScope } from "./lookup/scope.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
-const seed = Number(process.env["PLIMSOLL_POPULATION_SEED"] ?? 1);
+const seed = seedOr(1);
 const turnsPerWire = 1700;
 const people = 50;
 const tenant = "one-key";

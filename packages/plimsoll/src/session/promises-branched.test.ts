@@ -13,6 +13,7 @@ import {
 } from "../../test/generate/rehearsal.ts";
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf } from "../../test/generate/whole.ts";
+import { tries } from "../../test/harness/effort.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import type { Engine } from "../engine.ts";
 import { validate } from "../wire/validate/validate.ts";
@@ -33,7 +34,7 @@ async function holds(
         await plimsoll.close();
       }
     }),
-    { numRuns: 3, seed, endOnFailure: true },
+    tries({ runs: 2, soak: 8, seed }),
   );
 }
 

@@ -13,6 +13,7 @@ import {
   withMessages,
 } from "../../test/generate/rehearsal.ts";
 import { scripts } from "../../test/generate/script.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import type { Engine } from "../engine.ts";
@@ -20,7 +21,6 @@ import type { PlimsollError } from "../message/error.ts";
 import type { Steered } from "./steer/steer.ts";
 
 const LIMIT = 1500;
-const RUNS = 8;
 const seed = 20261115;
 
 /** Without marks: those of the client move, so its own bytes would not stay the same. */
@@ -58,7 +58,7 @@ async function afterCuts(wire: Wire, property: (talk: CutTalk) => Promise<void>)
         await plimsoll.close();
       }
     }),
-    { numRuns: RUNS, seed, endOnFailure: true },
+    tries({ runs: 3, soak: 16, seed }),
   );
 }
 

@@ -17,13 +17,13 @@ import {
 } from "../../test/generate/rehearsal.ts";
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { hadIn, lostOf, plain, readPages } from "../../test/generate/whole.ts";
+import { tries } from "../../test/harness/effort.ts";
 import { isObject, type JsonObject, type Wire } from "../../test/harness/json.ts";
 import { messageTexts } from "../../test/harness/kept.ts";
 import type { Engine } from "../engine.ts";
 import type { Fitted } from "./fit/last-resort.ts";
 
 const LIMIT = 1500;
-const RUNS = 9;
 const seed = 20261115;
 const script = scripts({ roundsMin: 8, roundsMax: 14 });
 
@@ -41,7 +41,7 @@ async function holds(
         await plimsoll.close();
       }
     }),
-    { numRuns: RUNS, seed, endOnFailure: true },
+    tries({ runs: 3, soak: 18, seed }),
   );
 }
 
@@ -147,7 +147,7 @@ describe.each(WIRES)("%s", (wire) => {
         expect(new Set(passed.map(({ turn }) => turn.session)).size).toBe(1);
         expectStable(passed, generated.hasMarks);
       }),
-      { numRuns: 2, seed, endOnFailure: true },
+      tries({ runs: 3, soak: 18, seed }),
     );
   });
 });
@@ -201,7 +201,7 @@ async function expectWhole(
 ): Promise<void> {
   const had = await hadIn(plimsoll, wire, sentText);
   expect(lostOf(had, request.messages)).toEqual([]);
-  const words = new Set(said.flatMap((wordings) => [...wordings]));
+  const words = new Set(said.flatMap((clientSpellings) => [...clientSpellings]));
   expect(had.archived.filter((text) => !words.has(text))).toEqual([]);
 }
 

@@ -14,6 +14,7 @@ import { requestsOf, WIRES } from "../../test/generate/conversations.ts";
 import { openWith, type Passed, pass, violationsOf } from "../../test/generate/rehearsal.ts";
 import { scripts } from "../../test/generate/script.ts";
 import { archivedText } from "../../test/generate/whole.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { Json, JsonObject, Wire } from "../../test/harness/json.ts";
 import type { Engine } from "../engine.ts";
 import type { Part } from "../message/message.ts";
@@ -117,7 +118,7 @@ describe.each(WIRES)("%s", (wire) => {
           }
         }),
       ),
-      { numRuns: 6, seed: 20261115, endOnFailure: true },
+      tries({ runs: 3, soak: 12, seed: 20261115 }),
     );
     expect(replaced).toBeGreaterThan(20);
   });

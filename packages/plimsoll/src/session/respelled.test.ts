@@ -1,10 +1,11 @@
 /**
  * Clients send back what they were told in words of their own, and otherwise with every request. Each answer is still one
- * message of one conversation, and what was looked up and taken out stays so. `PLIMSOLL_RESPELLED_SEED` gives others.
+ * message of one conversation, and what was looked up and taken out stays so.
  */
 
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { tries } from "../../test/harness/effort.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import {
   brokenRules,
@@ -21,8 +22,7 @@ import { runClient, type TakenTurn } from "../../test/respelled/run.ts";
 import { callOf, closeTalks, EXTRA, LOOK, Talk, WORDS } from "../../test/respelled/talk.ts";
 import { SPELLERS } from "../../test/respelled/wires.ts";
 
-const seed = Number(process.env["PLIMSOLL_RESPELLED_SEED"] ?? 20261116);
-const RUNS = 14;
+const generated = tries({ runs: 4, soak: 14, seed: 20261116 });
 
 async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
   const taken: TakenTurn[] = [];
@@ -46,11 +46,15 @@ async function holds(wire: Wire, clients: fc.Arbitrary<Client>): Promise<void> {
         await run.engine.close();
       }
     }),
-    { numRuns: RUNS, seed, endOnFailure: true },
+    generated,
   );
   // The clients did what they are there for.
-  expect(taken.filter(({ newEdits }) => newEdits.length > 0).length).toBeGreaterThan(RUNS);
-  expect(taken.filter(({ lookup }) => lookup !== undefined).length).toBeGreaterThan(RUNS);
+  expect(taken.filter(({ newEdits }) => newEdits.length > 0).length).toBeGreaterThan(
+    generated.numRuns,
+  );
+  expect(taken.filter(({ lookup }) => lookup !== undefined).length).toBeGreaterThan(
+    generated.numRuns,
+  );
 }
 
 describe.each(WIRES)("%s", (wire) => {

@@ -60,7 +60,7 @@ describe.each(WIRES)("%s", (wire) => {
     const commit: typeof store.commit = (writes) =>
       isBroken ? Promise.reject(new Error("the disk is full")) : store.commit(writes);
     const plimsoll = await openWith(LIMIT, { parts: { store: { ...store, commit } } });
-    const off = await receive(plimsoll, wire, request.body, { isOff: true });
+    const off = await receive(plimsoll, wire, request.body, { isBypassed: true });
     expect(await off.overflowed({ kind: "input" })).toBe(false);
     await off.end({ status: "failed" });
     isBroken = true;

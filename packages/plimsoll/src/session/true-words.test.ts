@@ -47,5 +47,5 @@ test("the model is warned of the room that its conversation has, which a large h
     const id = `c${turn}`;
     messages.push(called("anthropic", id), result("anthropic", id, prose(random, 500)));
   }
-  expect(text).toMatch(/this conversation fills \d+ % of the room that it has\./);
+  expect(text).toMatch(/this conversation fills \d+ % of its room\./);
 });

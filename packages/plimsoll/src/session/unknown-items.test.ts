@@ -12,6 +12,7 @@ import {
 } from "../../test/generate/rehearsal.ts";
 import { type Script, scripts } from "../../test/generate/script.ts";
 import { write } from "../../test/generate/texts.ts";
+import { tries } from "../../test/harness/effort.ts";
 import { isObject, type Json, type JsonObject, type Wire } from "../../test/harness/json.ts";
 import { truncate, truncateKeeping } from "../compact/strategies/truncate.ts";
 import type { Config } from "../config/schema.ts";
@@ -170,7 +171,7 @@ describe.each(WIRES)("%s", (wire) => {
             if (cutters.has(one.turn.fitted.outcome) && wanted.length > 0) cuts++;
           }
         }),
-        { numRuns: 3, seed, endOnFailure: true },
+        tries({ runs: 1, soak: 6, seed }),
       );
       expect(cuts).toBeGreaterThan(0);
     },
@@ -192,7 +193,7 @@ describe.each(WIRES)("%s", (wire) => {
           expect(lostIn(last, unknown.at(-1) ?? [])).toEqual([]);
           expect(violationsOf(last)).toEqual([]);
         }),
-        { numRuns: 3, seed, endOnFailure: true },
+        tries({ runs: 1, soak: 6, seed }),
       );
     },
   );

@@ -1,7 +1,6 @@
 /**
  * A provider that counts otherwise than we do, on windows of all sizes: what it would have taken goes, old results leave before
  * new ones, and after its first report at most one request is too long, which its client never learns.
- * `WHAT_FITS_SEED` makes other conversations, `WHAT_FITS_RUNS` more of them.
  */
 
 import fc from "fast-check";
@@ -18,13 +17,12 @@ import {
 } from "../../test/generate/bodies.ts";
 import { WIRES } from "../../test/generate/conversations.ts";
 import { providerOf, receive, violationsOf } from "../../test/generate/rehearsal.ts";
+import { tries } from "../../test/harness/effort.ts";
 import type { JsonObject, Wire } from "../../test/harness/json.ts";
 import { type Engine, openEngine } from "../engine.ts";
 import type { Overflow } from "../wire/overflow.ts";
 import type { ReceivedTurn } from "./turn/turn.ts";
 
-const SEED = Number(process.env["WHAT_FITS_SEED"] ?? 20261116);
-const RUNS = Number(process.env["WHAT_FITS_RUNS"] ?? 12);
 const TURNS = 18;
 
 interface Scene {
@@ -159,7 +157,7 @@ interface Turned {
 async function send(turned: Turned): Promise<void> {
   const { scene, wire, provider, plimsoll, messages } = turned;
   const { body } = requestOf(wire, messages, headOf(wire, scene));
-  const client = await receive(plimsoll, wire, body, { tenant: "aside", isOff: true });
+  const client = await receive(plimsoll, wire, body, { tenant: "aside", isBypassed: true });
   await client.end({ status: "failed" });
   const whole = provider.count(client.fitted.measured);
   const turn = await receive(plimsoll, wire, body);
@@ -255,7 +253,7 @@ test.each(WIRES)(
   async (wire) => {
     await fc.assert(
       fc.asyncProperty(scene, (generated) => talk(wire, generated)),
-      { seed: SEED, numRuns: RUNS, endOnFailure: true },
+      tries({ runs: 5, soak: 60, seed: 20261116 }),
     );
   },
   120_000,

@@ -37,7 +37,7 @@ interface Kept {
   /** Turns of all sessions are numbered as they come; 0 before the first. */
   lastTurn: number;
   readonly edits: Map<number, Edit>;
-  readonly wordings: Map<number, Extract<Write, { kind: "wording" }>>;
+  readonly clientSpellings: Map<number, Extract<Write, { kind: "wording" }>>;
 }
 
 interface Memory {
@@ -159,18 +159,21 @@ function messageReads(memory: Memory): MessageReads {
       }
       return bodies;
     },
-    wordings: async (session, seqs) => {
-      const wordings = new Map<number, Uint8Array>();
+    clientSpellings: async (session, seqs) => {
+      const clientSpellings = new Map<number, Uint8Array>();
       for (const seq of seqs) {
-        const kept = memory.sessions.get(session)?.wordings.get(seq);
+        const kept = memory.sessions.get(session)?.clientSpellings.get(seq);
         if (kept === undefined) continue;
         const name = `wording ${seq} of ${session}`;
-        wordings.set(seq, await unpackBody({ ...kept.body, hash: kept.hash, name, session }));
+        clientSpellings.set(
+          seq,
+          await unpackBody({ ...kept.body, hash: kept.hash, name, session }),
+        );
       }
-      return wordings;
+      return clientSpellings;
     },
-    wordingSizes: async (session) => {
-      const kept = memory.sessions.get(session)?.wordings ?? new Map();
+    clientSpellingSizes: async (session) => {
+      const kept = memory.sessions.get(session)?.clientSpellings ?? new Map();
       return new Map([...kept].map(([seq, { bytes }]) => [seq, bytes]));
     },
     answers: async ({ tenant, wire, talks, limit }) =>
@@ -334,7 +337,7 @@ function applyToSession(
       kept.edits.set(write.edit.seq, write.edit);
       return;
     case "wording":
-      if (!kept.wordings.has(write.seq)) kept.wordings.set(write.seq, write);
+      if (!kept.clientSpellings.has(write.seq)) kept.clientSpellings.set(write.seq, write);
       return;
   }
 }
@@ -349,7 +352,7 @@ function emptySession(session: SessionRecord): Kept {
     turns: new Map(),
     lastTurn: 0,
     edits: new Map(),
-    wordings: new Map(),
+    clientSpellings: new Map(),
   };
 }
 

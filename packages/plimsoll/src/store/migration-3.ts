@@ -137,7 +137,7 @@ function forEachRow(database: Database, table: SealedTable, gain: (row: SqlRow) 
   }
 }
 
-interface Said {
+interface MessageState {
   /** Hash over everything that was said up to here. */
   readonly talk: string;
   readonly isLeading: boolean;
@@ -148,14 +148,14 @@ interface Said {
  * in essence only its wire could tell. A request is looked for by both (`session/identify/place-request.ts`).
  */
 class Talks {
-  readonly #said = new Map<string, Said>();
+  readonly #states = new Map<string, MessageState>();
 
   add(row: SqlRow, wire: string): string | null {
-    const parent = this.#said.get(`${row["session"]}\0${row["parent"]}`);
+    const parent = this.#states.get(`${row["session"]}\0${row["parent"]}`);
     const root = chainRoot(wire);
     const isLeading = row["role"] === "system" && (parent === undefined || parent.isLeading);
     const talk = isLeading ? root : nextChain(parent?.talk ?? root, String(row["identity"]));
-    this.#said.set(`${row["session"]}\0${row["seq"]}`, { talk, isLeading });
+    this.#states.set(`${row["session"]}\0${row["seq"]}`, { talk, isLeading });
     return isLeading || row["source"] === "inner" ? null : talk;
   }
 }

@@ -108,9 +108,10 @@ export function createSqlStore(driver: SqlDriver): Store {
     memories: (session) => readMemories(driver, session),
     messages: (session, page) => within(session, () => readMessages(driver, session, page)),
     bodies: (session, seqs) => within(session, () => readBodies(driver, "messages", session, seqs)),
-    wordings: (session, seqs) =>
+    clientSpellings: (session, seqs) =>
       within(session, () => readBodies(driver, "wordings", session, seqs)),
-    wordingSizes: (session) => within(session, () => readWordingSizes(driver, session)),
+    clientSpellingSizes: (session) =>
+      within(session, () => readClientSpellingSizes(driver, session)),
     answers: (query) => findAnswers(driver, query),
     holders: (query) => findHolders(driver, query),
     head: (session, hash) => within(session, () => readHead(driver, session, hash)),
@@ -159,7 +160,7 @@ async function within<T>(session: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readWordingSizes(
+async function readClientSpellingSizes(
   driver: SqlDriver,
   session: string,
 ): Promise<ReadonlyMap<number, number>> {

@@ -13,11 +13,14 @@ export interface SqliteOptions {
 }
 
 /** What the worker is asked. `close` ends it. */
-export type WorkerRequest =
-  | { readonly id: number; readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
-  | { readonly id: number; readonly kind: "query"; readonly statement: SqlStatement }
-  | { readonly id: number; readonly kind: "aside"; readonly session: string }
-  | { readonly id: number; readonly kind: "check" | "rebuild" | "close" };
+export type Question =
+  | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
+  | { readonly kind: "query"; readonly statement: SqlStatement }
+  | { readonly kind: "aside"; readonly session: string }
+  | { readonly kind: "check" | "rebuild" | "close" };
+
+/** For each statement its rows. */
+export type Rows = readonly (readonly SqlRow[])[];
 
 export interface WorkerError {
   readonly code: string;
@@ -25,6 +28,4 @@ export interface WorkerError {
   readonly fields?: PlimsollError["fields"];
 }
 
-export type WorkerReply =
-  | { readonly id: number; readonly rows: readonly (readonly SqlRow[])[] }
-  | { readonly id: number; readonly error: WorkerError };
+export type SqliteAnswer = { readonly rows: Rows } | { readonly error: WorkerError };

@@ -2,18 +2,21 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import Database from "better-sqlite3";
+import { BoundedMap } from "../bounds/bounded-map.ts";
 import { PlimsollError } from "../message/error.ts";
+import { type Answered, type Asked, greetingId } from "../workers/thread.ts";
 import { keptPlace } from "./kept-place.ts";
 import { migrateSqlite, schemaVersionOf } from "./migrate-sqlite.ts";
 import { migrations, schemaVersion } from "./migrations.ts";
 import type { SqlRow } from "./seal.ts";
 import { type SqlStatement, sealedRows } from "./sql-rows.ts";
 import { keptErrors, keptEvents } from "./sql-store.ts";
-import type { SqliteOptions, WorkerError, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
+import type { Question, SqliteAnswer, SqliteOptions, WorkerError } from "./sqlite-questions.ts";
 import { checkDatabase, checkSchema, putSessionAside, rebuildDatabase } from "./sqlite-repair.ts";
 import { isBusy, whileBusy } from "./while-busy.ts";
 
-type Transaction = Extract<WorkerRequest, { kind: "transact" }>;
+type Reply = Answered<SqliteAnswer>;
+type Transaction = Asked<Extract<Question, { kind: "transact" }>>;
 
 /** Statements are few and fixed, but for lists of marks whose length varies. */
 const maxPrepared = 500;
@@ -29,7 +32,7 @@ const lockedWaitMs = 50;
 const port = parentPort;
 if (port === null) throw new Error("sqlite-worker.ts runs only as a worker thread.");
 /** Sent together when everything that has arrived is done. */
-let replies: WorkerReply[] = [];
+let replies: Reply[] = [];
 const sendReplies = (): void => {
   port.postMessage(replies);
   replies = [];
@@ -64,17 +67,17 @@ let database = openOrReport();
 let checkPlace = keptPlace((workerData as SqliteOptions).file);
 let isLocked = false;
 waitForLock(busyWaitMs);
-const prepared = new Map<string, Database.Statement>();
+const prepared = new BoundedMap<string, Database.Statement>({ entries: maxPrepared });
 let eventsSinceTrim = 0;
 
 function openOrReport(): Database.Database {
   try {
     const opened = open(workerData as SqliteOptions);
-    replies.push({ id: 0, rows: [] });
+    replies.push({ id: greetingId, answer: { rows: [] } });
     sendReplies();
     return opened;
   } catch (error) {
-    replies.push({ id: 0, error: describe(error) });
+    replies.push({ id: greetingId, answer: { error: describe(error) } });
     sendReplies();
     process.exit(1);
   }
@@ -98,17 +101,12 @@ function run(statement: SqlStatement): readonly SqlRow[] {
 }
 
 function prepare(sql: string): Database.Statement {
-  const known = prepared.get(sql);
-  if (known !== undefined) return known;
-  if (prepared.size >= maxPrepared) prepared.clear();
-  const compiled = database.prepare(sql);
-  prepared.set(sql, compiled);
-  return compiled;
+  return prepared.get(sql) ?? prepared.set(sql, database.prepare(sql));
 }
 
 /** One durable write for all that wait. A transaction that fails takes none of the others with it. */
 function commit(transactions: readonly Transaction[]): void {
-  const done: WorkerReply[] = [];
+  const done: Reply[] = [];
   const isShared = transactions.length > 1;
   try {
     checkPlace();
@@ -123,7 +121,7 @@ function commit(transactions: readonly Transaction[]): void {
   } catch (error) {
     if (database.inTransaction) database.exec("ROLLBACK");
     noteLock(isBusy(error));
-    for (const { id } of transactions) replies.push({ id, error: describe(error) });
+    for (const { id } of transactions) replies.push({ id, answer: { error: describe(error) } });
   }
 }
 
@@ -136,11 +134,11 @@ function waitForLock(mostMs: number): void {
   database.pragma(`busy_timeout = ${mostMs}`);
 }
 
-function runAll(transaction: Transaction): WorkerReply {
-  return { id: transaction.id, rows: transaction.statements.map(run) };
+function runAll({ id, question }: Transaction): Reply {
+  return { id, answer: { rows: question.statements.map(run) } };
 }
 
-function runGuarded(transaction: Transaction): WorkerReply {
+function runGuarded(transaction: Transaction): Reply {
   run({ sql: "SAVEPOINT one", values: [] });
   try {
     const done = runAll(transaction);
@@ -151,7 +149,7 @@ function runGuarded(transaction: Transaction): WorkerReply {
     if (!database.inTransaction) throw error;
     database.exec("ROLLBACK TO one");
     database.exec("RELEASE one");
-    return { id: transaction.id, error: describe(error) };
+    return { id: transaction.id, answer: { error: describe(error) } };
   }
 }
 
@@ -169,15 +167,17 @@ function trimEvents(transactions: readonly Transaction[]): void {
   });
 }
 
-function answer(request: Exclude<WorkerRequest, Transaction>): void {
+type Other = Exclude<Question, { kind: "transact" }>;
+
+function answerTo(question: Other): SqliteAnswer {
   try {
-    replies.push({ id: request.id, rows: [rowsFor(request)] });
+    return { rows: [rowsFor(question)] };
   } catch (error) {
-    replies.push({ id: request.id, error: describe(error) });
+    return { error: describe(error) };
   }
 }
 
-function rowsFor(request: Exclude<WorkerRequest, Transaction>): readonly SqlRow[] {
+function rowsFor(request: Other): readonly SqlRow[] {
   const options = workerData as SqliteOptions;
   switch (request.kind) {
     case "query":
@@ -203,29 +203,29 @@ function rowsFor(request: Exclude<WorkerRequest, Transaction>): readonly SqlRow[
 }
 
 /** Takes everything that has arrived, in order; neighbouring transactions go together. */
-port.on("message", (first: readonly WorkerRequest[]) => {
+port.on("message", (first: readonly Asked<Question>[]) => {
   const requests = [...first];
   for (
     let more = receiveMessageOnPort(port);
     more !== undefined;
     more = receiveMessageOnPort(port)
   ) {
-    requests.push(...(more.message as readonly WorkerRequest[]));
+    requests.push(...(more.message as readonly Asked<Question>[]));
   }
   let together: Transaction[] = [];
   const flush = (): void => {
     if (together.length > 0) commit(together);
     together = [];
   };
-  for (const request of requests) {
-    if (request.kind === "transact") together.push(request);
+  for (const { id, question } of requests) {
+    if (question.kind === "transact") together.push({ id, question });
     else {
       flush();
-      answer(request);
+      replies.push({ id, answer: answerTo(question) });
     }
   }
   flush();
   sendReplies();
   // With nothing more to wait for, the thread ends by itself.
-  if (requests.some(({ kind }) => kind === "close")) port.close();
+  if (requests.some(({ question }) => question.kind === "close")) port.close();
 });

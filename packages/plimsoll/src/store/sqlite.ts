@@ -6,22 +6,19 @@
 import { closeSync, existsSync, openSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { errorMessage, PlimsollError } from "../message/error.ts";
-import type { SqlRow } from "./seal.ts";
-import type { SqlStatement } from "./sql-rows.ts";
+import { Thread } from "../workers/thread.ts";
 import { createSqlStore, type SqlDriver } from "./sql-store.ts";
-import type { SqliteOptions, WorkerError, WorkerReply, WorkerRequest } from "./sqlite-questions.ts";
+import type {
+  Question,
+  Rows,
+  SqliteAnswer,
+  SqliteOptions,
+  WorkerError,
+} from "./sqlite-questions.ts";
 import type { Store } from "./store.ts";
-import { endThread } from "./thread-end.ts";
-
-interface Waiting {
-  readonly resolve: (rows: Rows) => void;
-  readonly reject: (error: PlimsollError) => void;
-}
 
 /** More than this waiting for the disk means that it has stopped: say so instead of filling memory. */
 const maxWaiting = 10_000;
-/** The id of the first message, which says whether the database could be opened. */
-const openReply = 0;
 
 /**
  * Two threads: one writes, one reads. A reader of a write-ahead log never waits for the writer, so a
@@ -72,70 +69,44 @@ async function checkApart(options: SqliteOptions): Promise<readonly string[]> {
   }
 }
 
-type Question =
-  | { readonly kind: "transact"; readonly statements: readonly SqlStatement[] }
-  | { readonly kind: "query"; readonly statement: SqlStatement }
-  | { readonly kind: "aside"; readonly session: string }
-  | { readonly kind: "check" | "rebuild" | "close" };
-type Rows = readonly (readonly SqlRow[])[];
-
-interface Thread {
+interface Connection {
   ask(question: Question): Promise<Rows>;
   close(): Promise<void>;
 }
 
-async function openThread(options: SqliteOptions): Promise<Thread> {
-  const waiting = new Map<number, Waiting>();
-  /** What was asked in one turn of the event loop goes over together: each crossing has its price. */
-  const outbox: WorkerRequest[] = [];
-  let lastId: number = openReply;
+async function openThread(options: SqliteOptions): Promise<Connection> {
+  const { file } = options;
   let failure: PlimsollError | undefined;
   let isOpen = false;
-  const worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), {
-    workerData: options,
+  const thread = new Thread<Question, SqliteAnswer>({
+    startWorker: () =>
+      new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: options }),
+    // What it had begun is not known any more: no other thread goes on from there.
+    onEnd: (cause) => {
+      const hasNotStarted = cause !== undefined && !isOpen;
+      failure ??= hasNotStarted ? storeNotStarted(file, cause) : storeStopped(file, cause);
+    },
   });
-  worker.unref();
-
-  const fail = (error: PlimsollError): void => {
-    failure ??= error;
-    for (const { reject } of waiting.values()) reject(error);
-    waiting.clear();
-  };
-  worker.on("message", (replies: readonly WorkerReply[]) => {
-    for (const reply of replies) {
-      const request = waiting.get(reply.id);
-      waiting.delete(reply.id);
-      if ("error" in reply) request?.reject(storeError(reply.error, options.file));
-      else request?.resolve(reply.rows);
-    }
-    if (waiting.size === 0) worker.unref();
-  });
-  worker.on("error", (cause) =>
-    fail(isOpen ? storeStopped(options.file, cause) : storeNotStarted(options.file, cause)),
-  );
-  worker.on("exit", () => fail(storeStopped(options.file)));
-
-  const wait = (id: number): Promise<Rows> =>
-    new Promise((resolve, reject) => {
-      waiting.set(id, { resolve, reject });
-      worker.ref();
+  const rowsIn = async (answering: Promise<SqliteAnswer>): Promise<Rows> => {
+    const answer = await answering.catch((error: unknown) => {
+      throw failure ?? error;
     });
+    if ("error" in answer) throw storeError(answer.error, file);
+    return answer.rows;
+  };
   const ask = (question: Question): Promise<Rows> => {
     if (failure !== undefined) return Promise.reject(failure);
-    if (waiting.size >= maxWaiting) return Promise.reject(storeStuck());
-    const id = ++lastId;
-    if (outbox.length === 0) queueMicrotask(() => worker.postMessage(outbox.splice(0)));
-    outbox.push({ ...question, id });
-    return wait(id);
+    if (thread.waiting >= maxWaiting) return Promise.reject(storeStuck());
+    return rowsIn(thread.ask(question));
   };
-  await wait(openReply);
+  await rowsIn(thread.greeting());
   isOpen = true;
   return {
     ask,
     close: async () => {
       if (failure === undefined) await ask({ kind: "close" });
-      failure ??= storeStopped(options.file);
-      await endThread(worker);
+      failure ??= storeStopped(file);
+      await thread.end();
     },
   };
 }

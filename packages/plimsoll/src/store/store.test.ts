@@ -378,8 +378,8 @@ for (const [name, opener] of Object.entries(openers)) {
       });
       await store.commit([session("ses_a"), await message("ses_a", 2, "b"), await wording("B")]);
       await store.commit([await wording("other")]);
-      expect((await store.wordings("ses_a", [1, 2])).get(2)).toEqual(bytesOf("B"));
-      expect(await store.wordingSizes("ses_a")).toEqual(new Map([[2, 1]]));
+      expect((await store.clientSpellings("ses_a", [1, 2])).get(2)).toEqual(bytesOf("B"));
+      expect(await store.clientSpellingSizes("ses_a")).toEqual(new Map([[2, 1]]));
       expect((await store.bodies("ses_a", [2])).get(2)).toEqual(bytesOf("b"));
     });
 

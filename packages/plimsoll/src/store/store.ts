@@ -273,9 +273,12 @@ export interface MessageReads {
   messages(session: string, page: Page): Promise<readonly MessageRecord[]>;
   bodies(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
   /** Answers in the words in which the client sent them back, where they differ from the provider's and were cut. */
-  wordings(session: string, seqs: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>;
+  clientSpellings(
+    session: string,
+    seqs: readonly number[],
+  ): Promise<ReadonlyMap<number, Uint8Array>>;
   /** How many bytes each of them has. */
-  wordingSizes(session: string): Promise<ReadonlyMap<number, number>>;
+  clientSpellingSizes(session: string): Promise<ReadonlyMap<number, number>>;
   /** Answers behind which the same was said as in one of these talks: those of the first talk first, the newest before others. */
   answers(query: TalkQuery): Promise<readonly TalkMatch[]>;
   /** Sessions of a tenant in which one of these was said, also those that their clients have a name for. */
@@ -361,7 +364,7 @@ export interface StoreFigures {
 }
 
 /** An answer in the words in which the client sent it back: what is cut is kept exactly as it stood there. */
-export interface Wording {
+export interface ClientSpelling {
   readonly seq: number;
   readonly hash: string;
   readonly bytes: Uint8Array;

@@ -25,8 +25,11 @@ export function whatItDid({ action }: Pick<Edit, "action">): EditWords {
     case "expand":
       return { brief: "shown with its lookups", full: "Shown with the lookups that led to it" };
     case "tools": {
-      const told = action.kept.length + action.loaded.length;
-      return { brief: `tools held back, ${told} told`, full: `Tools held back: ${told} are told` };
+      const listed = action.kept.length + action.loaded.length;
+      return {
+        brief: `tools held back, ${listed} told`,
+        full: `Tools held back: ${listed} are told`,
+      };
     }
     case "pin":
       return { brief: "pinned", full: "Pinned" };

@@ -8,8 +8,8 @@ import {
 } from "./event-stream.ts";
 
 test("waits grow to five seconds and stay there, each a quarter around", () => {
-  expect([0, 1, 2, 3, 9].map((attempt) => waitBefore(attempt))).toEqual([
-    500, 1000, 2000, 5000, 5000,
+  expect([0, 1, 2, 3, 4, 9].map((attempt) => waitBefore(attempt))).toEqual([
+    500, 1000, 2000, 4000, 5000, 5000,
   ]);
   expect([waitBefore(0, 0), waitBefore(0, 1)]).toEqual([375, 625]);
 });
@@ -105,7 +105,7 @@ test("a service that is away is asked less and less often", async () => {
   };
   const { states } = await listenTo([away, () => new Response("", { status: 503 }), away, away]);
   expect(states.flatMap((state) => (state.kind === "waiting" ? state.retryMs : []))).toEqual([
-    500, 1000, 2000, 5000,
+    500, 1000, 2000, 4000,
   ]);
 });
 
@@ -188,4 +188,31 @@ test("characters that a chunk cuts in two arrive whole", async () => {
       ),
   ]);
   expect(events).toMatchObject([{ turn: "é🚢" }]);
+});
+
+test("events are read wherever the stream is cut, also between the halves of a line end and of a letter", async () => {
+  const bytes = new TextEncoder().encode(
+    `: hello\r\n\r\nid: 7\r\ndata: ${event("größer")}\r\n\r\n: still here\r\n\r\n`,
+  );
+  for (let at = 0; at <= bytes.length; at++) {
+    const pieces = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(bytes.slice(0, at));
+        controller.enqueue(bytes.slice(at));
+        controller.close();
+      },
+    });
+    const { events, asked } = await listenTo([() => new Response(pieces), () => streamOf("")]);
+    expect(events.map((one) => "turn" in one && one.turn)).toEqual(["größer"]);
+    expect(asked.at(-1)?.get("last-event-id")).toBe("7");
+  }
+});
+
+test("an event without an end is not told, and one that is too long ends the stream", async () => {
+  const { events } = await listenTo([
+    () => streamOf(`data: ${event("unfinished")}\n`),
+    () => streamOf(`data: ${"x".repeat(9_000_000)}`, `\n\ndata: ${event("behind")}\n\n`),
+    () => streamOf(`data: ${event("next")}\n\n`),
+  ]);
+  expect(events.map((one) => "turn" in one && one.turn)).toEqual(["next"]);
 });

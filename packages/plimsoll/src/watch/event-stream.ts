@@ -3,10 +3,11 @@
  * it was. Pure: network, clock and chance are told.
  */
 
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { pauseAfter } from "../bounds/growing-pause.ts";
 import type { PlimsollEvent } from "../message/event.ts";
 import { isObject, parseObject } from "../message/json.ts";
 import type { Timing } from "./gather.ts";
-import { createSseReader, type SseMessage } from "./read-sse.ts";
 
 export type Connection =
   | { readonly kind: "connecting" }
@@ -22,7 +23,7 @@ export interface EventStreamOptions {
   readonly token: () => string;
   readonly fetch: (
     address: string,
-    wish: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
+    init: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
   ) => Promise<Response>;
   readonly later: Timing["later"];
   /** 0…1: each wait is up to a quarter shorter or longer, so that not all come back at once. Absent: exact. */
@@ -37,14 +38,15 @@ export interface EventStream {
   close(): void;
 }
 
-const waitsMs = [500, 1000, 2000, 5000];
+const pause = { baseMs: 500, maxMs: 5000 };
+/** In characters. A longer event is none of the service's. */
+const longestEvent = 8 * 1024 * 1024;
 /** The service says something every 15 s: a stream that is silent for so long is dead. */
 const silenceMs = 45_000;
 
-/** 0.5, 1, 2, 5, 5 … seconds. */
+/** 0.5, 1, 2, 4, 5, 5 … seconds. */
 export function waitBefore(attempt: number, random: number = 0.5): number {
-  const usual = waitsMs[Math.min(attempt, waitsMs.length - 1)] ?? 5000;
-  return Math.round(usual * (0.75 + random / 2));
+  return Math.round(pauseAfter(pause, attempt) * (0.75 + random / 2));
 }
 
 type Outcome = { readonly kind: "ended" } | Extract<Connection, { readonly kind: "refused" }>;
@@ -76,9 +78,9 @@ export function openEvents(options: EventStreamOptions): EventStream {
   const onState = (state: Connection): void => {
     if (!isClosed) options.onState(state);
   };
-  const take = ({ id, data }: SseMessage): void => {
+  const take = ({ id, data }: EventSourceMessage): void => {
     const event = eventIn(data);
-    if (id !== undefined) lastId = id;
+    if (id) lastId = id;
     if (event !== undefined && !isClosed) options.onEvent(event);
   };
 
@@ -121,7 +123,7 @@ export function openEvents(options: EventStreamOptions): EventStream {
 }
 
 interface Reading {
-  readonly take: (message: SseMessage) => void;
+  readonly take: (message: EventSourceMessage) => void;
   readonly later: Timing["later"];
   readonly abort: () => void;
 }
@@ -132,14 +134,19 @@ async function readAll(
 ): Promise<void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  const read = createSseReader();
-  for (;;) {
+  let isTooLong = false;
+  const parser = createParser({
+    onEvent: take,
+    maxBufferSize: longestEvent,
+    onError: ({ type }) => {
+      isTooLong ||= type === "max-buffer-size-exceeded";
+    },
+  });
+  while (!isTooLong) {
     const stopWatching = later(abort, silenceMs);
     const { done, value } = await reader.read().finally(stopWatching);
     if (done) return;
-    const messages = read(decoder.decode(value, { stream: true }));
-    if (messages === "too-long") return;
-    for (const message of messages) take(message);
+    parser.feed(decoder.decode(value, { stream: true }));
   }
 }
 

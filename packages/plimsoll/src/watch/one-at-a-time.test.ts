@@ -5,8 +5,8 @@ import { oneAtATime } from "./one-at-a-time.ts";
 function slow() {
   const begun: number[] = [];
   const endings: (() => void)[] = [];
-  const asking = oneAtATime<number>((wish) => {
-    begun.push(wish);
+  const asking = oneAtATime<number>((request) => {
+    begun.push(request);
     return new Promise((resolve) => endings.push(resolve));
   });
   const endNext = async (): Promise<void> => {
@@ -18,7 +18,7 @@ function slow() {
 
 test("of the wishes that come while one runs, only the newest is done", async () => {
   const { begun, asking, endNext } = slow();
-  for (const wish of [1, 2, 3, 4]) asking.ask(wish);
+  for (const request of [1, 2, 3, 4]) asking.ask(request);
   expect(begun).toEqual([1]);
   await endNext();
   expect(begun).toEqual([1, 4]);

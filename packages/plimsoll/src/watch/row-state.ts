@@ -1,5 +1,6 @@
 /** What is known of one session at a glance, and how events change it. Pure. */
 
+import { usualThresholds } from "../budget/thresholds.ts";
 import type { ConfigAnswer, ProgressSettings, SessionRow, TurnPoint } from "../message/api.ts";
 import type {
   ContextBreakingUpdateEvent,
@@ -47,7 +48,7 @@ export interface RowSettings {
 }
 
 export const usualSettings: RowSettings = {
-  warningThreshold: 0.8,
+  warningThreshold: usualThresholds.warn,
   progress: { show: true, detail: "normal", auto_hide_seconds: 3, highlight_p1: true },
 };
 

@@ -19,7 +19,7 @@ export interface Overflow {
   readonly maxTokens?: number;
 }
 
-export interface UpstreamSaid {
+export interface UpstreamError {
   readonly status: number;
   /** The parsed body or event; text where it was not JSON. */
   readonly body: JsonValue;
@@ -128,7 +128,7 @@ const dialects: readonly Dialect[] = [
   { pattern: /tokens to keep from the initial prompt is greater than the context length/i },
 ];
 
-export function recognizeOverflow({ status, body }: UpstreamSaid): Overflow | undefined {
+export function recognizeOverflow({ status, body }: UpstreamError): Overflow | undefined {
   if (!overflowStatuses.has(status)) return undefined;
   if (isObject(body) && body["stop_reason"] === "model_context_window_exceeded")
     return { kind: "output" };
@@ -143,8 +143,8 @@ export function recognizeOverflow({ status, body }: UpstreamSaid): Overflow | un
 }
 
 /** Some gateways answer 200 with an error in it; an answer is not parsed for that. */
-export function mayBeError(status: number, said: Buffer): boolean {
-  return status !== 200 || said.subarray(0, 2048).includes('"error"');
+export function mayBeError(status: number, bytes: Buffer): boolean {
+  return status !== 200 || bytes.subarray(0, 2048).includes('"error"');
 }
 
 /** The same for an answer that was read. */

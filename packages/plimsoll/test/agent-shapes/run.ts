@@ -7,6 +7,7 @@ import { diceOf } from "../../demo/dice.ts";
 import { call, reasoning, reply, text } from "../harness/answer.ts";
 import type { AnswerPart, Reply } from "../harness/answer-parts.ts";
 import type { UpstreamRequest } from "../harness/answer-writer.ts";
+import { effort } from "../harness/effort.ts";
 import type { JsonObject } from "../harness/json.ts";
 import type { Finding } from "../harness/judge.ts";
 import { handlesIn } from "../harness/kept.ts";
@@ -27,7 +28,7 @@ import type { Agent } from "./agents.ts";
 import { type AgentShape, loadShape } from "./shape.ts";
 import type { Exchange, Result, Spoken } from "./spelling.ts";
 
-export const TURNS = 25;
+export const TURNS = effort(15, 25);
 const PARALLEL_EVERY = 6;
 /** In these turns the model looks something up: before it asks for a file, or in the same breath. */
 const LOOKUPS_BEFORE: readonly number[] = [5, 10, 15, 20];

@@ -1,13 +1,13 @@
 /** A chain of strategies on one conversation, as the session tries them, and what is left of it, unit by unit. */
 import { type ChainSettings, strategiesFor } from "../../src/compact/chain.ts";
-import type { Seen } from "../../src/compact/evidence/coherence.ts";
+import type { VisibleText } from "../../src/compact/evidence/coherence.ts";
 import { messageText } from "../../src/message/message.ts";
-import type { Goal, SeenConversation } from "../../src/message/strategy.ts";
+import type { Goal, VisibleConversation } from "../../src/message/strategy.ts";
 import type { PriorityArea } from "../../src/message/unit.ts";
 import { applyProposals, count } from "./seen.ts";
 
 export interface ChainOutcome {
-  readonly conversation: SeenConversation;
+  readonly conversation: VisibleConversation;
   /** Marks, by the number of the message that they stand behind. */
   readonly marks: readonly { readonly behind: number; readonly text: string }[];
   readonly taken: readonly { readonly name: string; readonly tokens: number }[];
@@ -17,7 +17,7 @@ export interface ChainOutcome {
 const ENOUGH = { savedShare: 0.3, filledShare: 0.8 };
 
 export async function chainOn(
-  before: SeenConversation,
+  before: VisibleConversation,
   goal: Goal,
   settings: ChainSettings | undefined,
   areas: readonly PriorityArea[],
@@ -44,11 +44,11 @@ export async function chainOn(
 
 /** In order. Numbers between those of messages are those of our own texts. */
 export function viewOf(
-  before: SeenConversation,
+  before: VisibleConversation,
   { conversation, marks }: ChainOutcome,
-): { readonly original: readonly Seen[]; readonly view: readonly Seen[] } {
+): { readonly original: readonly VisibleText[]; readonly view: readonly VisibleText[] } {
   const { summary } = conversation;
-  const own: readonly Seen[] = [
+  const own: readonly VisibleText[] = [
     ...(summary === undefined ? [] : [{ number: 0.5, text: summary, kind: "summary" } as const]),
     ...marks.map(({ behind, text }) => ({ number: behind + 0.5, text, kind: "handle" }) as const),
   ];
@@ -59,7 +59,7 @@ export function viewOf(
   };
 }
 
-function unitsOf({ units, messages }: SeenConversation): readonly Seen[] {
+function unitsOf({ units, messages }: VisibleConversation): readonly VisibleText[] {
   return units.map(({ first, last }) => ({
     number: messages[first]?.number ?? 0,
     text: messages

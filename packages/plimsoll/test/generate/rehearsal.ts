@@ -58,7 +58,7 @@ export function providerOf(wire: Wire): string {
 export type Wishes = Partial<
   Pick<
     Incoming,
-    "hints" | "priority" | "isOff" | "tenant" | "provider" | "headers" | "isRefreshable"
+    "hints" | "priority" | "isBypassed" | "tenant" | "provider" | "headers" | "isRefreshable"
   >
 >;
 
@@ -174,7 +174,7 @@ export async function recount(engine: Engine, wire: Wire, body: string): Promise
   const turn = await receive(engine, wire, new TextEncoder().encode(body), {
     tenant: "somebody else",
     hints: { clientKey: `test:${body.length}`, isCompacted: false },
-    isOff: true,
+    isBypassed: true,
   });
   await turn.end({ status: "failed" });
   return turn.fitted.measured.total;

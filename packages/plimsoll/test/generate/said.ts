@@ -1,7 +1,7 @@
 /** Small conversations, written by hand. */
 
 import { type Message, messageText, type Part } from "../../src/message/message.ts";
-import type { SeenConversation } from "../../src/message/strategy.ts";
+import type { VisibleConversation } from "../../src/message/strategy.ts";
 
 export function user(words: string): Message {
   return { role: "user", parts: [{ kind: "text", text: words }] };
@@ -57,10 +57,10 @@ export function linesOf(name: string, count: number): readonly string[] {
 }
 
 /** The messages of a view as text, by their numbers. */
-export function shown({ messages }: SeenConversation): ReadonlyMap<number, string> {
+export function shown({ messages }: VisibleConversation): ReadonlyMap<number, string> {
   return new Map(messages.map(({ number, message }) => [number, messageText(message)]));
 }
 
-export function numbersOf({ messages }: SeenConversation): readonly number[] {
+export function numbersOf({ messages }: VisibleConversation): readonly number[] {
   return messages.map(({ number }) => number);
 }

@@ -2,7 +2,7 @@
 
 import { isSpoken } from "../../src/compact/units/head.ts";
 import { type Message, messageText, type Part } from "../../src/message/message.ts";
-import type { Proposal, SeenConversation, SeenMessage } from "../../src/message/strategy.ts";
+import type { Proposal, VisibleConversation, VisibleMessage } from "../../src/message/strategy.ts";
 import { type PriorityArea, splitUnits } from "../../src/message/unit.ts";
 
 /** What every message costs beside its text. */
@@ -28,9 +28,9 @@ export interface Seeing {
   readonly otherTokens?: number;
 }
 
-export function seenFrom(messages: readonly Message[], seeing: Seeing = {}): SeenConversation {
+export function seenFrom(messages: readonly Message[], seeing: Seeing = {}): VisibleConversation {
   const seen = messages.map(
-    (message, number): SeenMessage => ({
+    (message, number): VisibleMessage => ({
       message,
       number,
       tokens: weight(message),
@@ -42,10 +42,10 @@ export function seenFrom(messages: readonly Message[], seeing: Seeing = {}): See
 }
 
 function conversationOf(
-  messages: readonly SeenMessage[],
+  messages: readonly VisibleMessage[],
   { areas = [], mustAlternate = false }: Seeing,
   own: { readonly tokens: number; readonly summary?: string | undefined },
-): SeenConversation {
+): VisibleConversation {
   return {
     messages,
     units: splitUnits(
@@ -68,13 +68,13 @@ export interface OwnText {
 }
 
 export interface Applied {
-  readonly conversation: SeenConversation;
+  readonly conversation: VisibleConversation;
   readonly texts: readonly OwnText[];
 }
 
 /** All of them. Throws when one names what is not there, tears a unit, or says its handle where it should not. */
 export function applyProposals(
-  before: SeenConversation,
+  before: VisibleConversation,
   proposals: readonly Proposal[],
   seeing: Seeing = {},
 ): Applied {
@@ -138,7 +138,7 @@ export function applyProposals(
   };
 }
 
-function headEnd({ messages }: SeenConversation): number {
+function headEnd({ messages }: VisibleConversation): number {
   return Math.max(
     0,
     messages.findIndex(({ message }) => isSpoken(message)),
@@ -153,7 +153,7 @@ function checkHandle(text: string, handle: "own" | "shared"): void {
   check(handle === "shared" || text.includes(HANDLE), "a handle of its own, unseen");
 }
 
-function changed(seen: SeenMessage, message: Message | undefined): SeenMessage {
+function changed(seen: VisibleMessage, message: Message | undefined): VisibleMessage {
   if (message === undefined) return seen;
   const { message: was, tokens } = seen;
   return {

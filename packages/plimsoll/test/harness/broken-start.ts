@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { openEngine } from "../../src/engine.ts";
+import { childEnvironment } from "./child-environment.ts";
 import { makeOldFolder, OLD_KEY, oldRows, rowsOf } from "./old-store.ts";
 import type { Opened } from "./store-opener.ts";
 import { within } from "./waiting.ts";
@@ -82,7 +83,7 @@ async function runStart(
     program === "library" ? [OPENER, data] : [PROGRAM, "serve", "--port", "0", "--data", data];
   const child = spawn(process.execPath, words, {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"], HOME: tmpdir(), FAULT_FOLDER: data, ...env },
+    env: childEnvironment({ HOME: tmpdir(), FAULT_FOLDER: data, ...env }),
   });
   let said = "";
   child.stderr.resume();

@@ -9,7 +9,7 @@ import {
 import { findChromium } from "./chromium.ts";
 import { eventually } from "./waiting.ts";
 
-export interface PageWish {
+export interface PageOptions {
   /** Of the service, without a slash at the end. */
   readonly url: string;
   /** The tab has it already; absent: it has none. */
@@ -44,7 +44,7 @@ export interface WatchedPage {
 }
 
 export interface TestBrowser {
-  open(wish: PageWish): Promise<WatchedPage>;
+  open(wish: PageOptions): Promise<WatchedPage>;
   /** Closes every page, and answers the trouble of all. */
   leave(): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -96,7 +96,7 @@ function cleanEnvironment(): Record<string, string> {
   return { PATH, HOME };
 }
 
-async function openPage(browser: Browser, wish: PageWish): Promise<WatchedPage> {
+async function openPage(browser: Browser, wish: PageOptions): Promise<WatchedPage> {
   const { url, token, path = "#/", width = 1280, height = 800 } = wish;
   const context = await browser.newContext({
     viewport: { width, height },

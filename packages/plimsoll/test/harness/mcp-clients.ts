@@ -8,6 +8,7 @@ import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/clien
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as OldStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { childEnvironment } from "./child-environment.ts";
 import { isObject, type JsonObject } from "./json.ts";
 
 /** With a handshake, and without one. */
@@ -46,7 +47,7 @@ function stdioOf(place: Extract<McpPlace, { data: string }>): {
   env: Record<string, string>;
   stderr: "ignore";
 } {
-  const env = { PATH: process.env["PATH"] ?? "", HOME: place.data, ...place.env };
+  const env = childEnvironment({ HOME: place.data, ...place.env });
   const args = [PROGRAM, "mcp", "--data", place.data];
   return { command: process.execPath, args, env, stderr: "ignore" };
 }

@@ -2,6 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
+import { childEnvironment } from "./child-environment.ts";
 import { OWNER_TOKEN } from "./service.ts";
 import { eventually, within } from "./waiting.ts";
 
@@ -46,7 +47,7 @@ export function runInTerminal(
     cols: columns,
     rows,
     ...(cwd === undefined ? {} : { cwd }),
-    env: { PATH: process.env["PATH"], PLIMSOLL_TOKEN: OWNER_TOKEN, ...env },
+    env: childEnvironment({ PLIMSOLL_TOKEN: OWNER_TOKEN, ...env }),
   });
   let written = "";
   child.onData((data) => {
@@ -54,7 +55,10 @@ export function runInTerminal(
     screen.write(data);
   });
   const exited = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
-    child.onExit(({ exitCode, signal }) => resolve({ code: exitCode, signal }));
+    // Once the screen has read what was written last.
+    child.onExit(({ exitCode, signal }) =>
+      screen.write("", () => resolve({ code: exitCode, signal })),
+    );
   });
   // A test run that is broken off must leave no program behind.
   const killChild = (): void => child.kill("SIGKILL");
@@ -68,7 +72,7 @@ export function runInTerminal(
       (_, row) =>
         active
           .getLine(active.baseY + row)
-          ?.translateToString(true)
+          ?.translateToString(true, 0, screen.cols)
           .trimEnd() ?? "",
     );
   };

@@ -8,6 +8,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { childEnvironment } from "./child-environment.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { within } from "./waiting.ts";
 
@@ -146,12 +147,7 @@ async function startProgram(data: string, options: ServiceOptions): Promise<Chil
   const argv = [PROGRAM, "serve", "--port", port, "--data", data, "--config", config];
   const child = spawn(process.execPath, argv, {
     stdio: ["ignore", "pipe", "pipe"],
-    env: {
-      PATH: process.env["PATH"],
-      HOME: data,
-      PLIMSOLL_TOKEN: OWNER_TOKEN,
-      ...options.env,
-    },
+    env: childEnvironment({ HOME: data, PLIMSOLL_TOKEN: OWNER_TOKEN, ...options.env }),
   });
   // A test run that is broken off must leave no service behind.
   const killChild = (): void => void child.kill("SIGKILL");

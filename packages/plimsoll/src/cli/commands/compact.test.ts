@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { plainScript } from "../../../test/generate/script.ts";
+import { childEnvironment } from "../../../test/harness/child-environment.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { type CompactFlags, runCompact, runCompactJsonl } from "./compact.ts";
 
@@ -24,7 +25,7 @@ interface Ran {
 }
 
 function run(words: readonly string[], input?: string): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: folder };
+  const env = childEnvironment({ HOME: folder });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

@@ -3,9 +3,18 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Flags, loadSettings, type Settings } from "../../config/config.ts";
+import { configuredTokenizers } from "../../config/configured-tokenizers.ts";
 import { databaseName, noticesOf } from "../../config/data-folder.ts";
 import { raisedLimits } from "../../config/limits.ts";
+import { installedFor } from "../../config/package-versions.ts";
+import type { Config } from "../../config/schema.ts";
 import { errorMessage } from "../../message/error.ts";
+import {
+  loadOptional,
+  type OptionalUse,
+  optionalPackages,
+} from "../../message/optional-packages.ts";
+import { signalsOf } from "../../server/telemetry/telemetry.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import { harmless, harmlessJson } from "../../text/unseen.ts";
 import { withProgress } from "../console/progress.ts";
@@ -47,10 +56,45 @@ async function examine(flags: Flags): Promise<readonly Finding[]> {
     ...raisedLimits(settings.config).map(
       (message): Finding => ({ check: "limits", isGood: true, message }),
     ),
+    ...(await Promise.all(uses.map((use) => checkPackages(use, settings)))),
     checkFolder(settings),
     await checkStore(settings),
     await checkService(settings),
   ];
+}
+
+const uses = Object.keys(optionalPackages) as readonly OptionalUse[];
+
+/** Bad only where the configuration wants what cannot be had. */
+async function checkPackages(use: OptionalUse, { config }: Settings): Promise<Finding> {
+  const check = "packages";
+  const installed = installedFor(use);
+  const names = Object.keys(optionalPackages[use].versions);
+  const usable =
+    installed.kind === "unusable"
+      ? installed
+      : await loadOptional(use, () => Promise.all(names.map((name) => import(name))));
+  return usable.kind === "unusable"
+    ? { check, isGood: !isWanted(use, config), message: usable.sentence }
+    : { check, isGood: true, message: `${optionalPackages[use].purpose}: installed` };
+}
+
+function isWanted(use: OptionalUse, config: Config): boolean {
+  switch (use) {
+    case "code":
+      return hasChunking(config.context_config?.breaking_strategy?.chain_order ?? []);
+    case "telemetry":
+      return Object.values(signalsOf(process.env)).includes(true);
+    case "tokenizers":
+      return [...configuredTokenizers(config)].some((tokenizer) => tokenizer.startsWith("hf:"));
+    case "embeddings":
+      return config.embedder !== undefined;
+  }
+}
+
+/** `hybrid` alone runs all strategies. */
+function hasChunking(order: readonly string[]): boolean {
+  return order.includes("content_type_chunking") || order[0] === "hybrid";
 }
 
 function checkFolder({ data }: Settings): Finding {

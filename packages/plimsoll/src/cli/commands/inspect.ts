@@ -17,7 +17,7 @@ import { pathTo, restoreLog } from "../../session/log/log.ts";
 import { indexOn, pathOfNodes } from "../../session/log/path.ts";
 import { foldView } from "../../session/log/view.ts";
 import { createFactsReader, type FactsReader } from "../../session/measure/message-facts.ts";
-import { createHeadReader, headInBody } from "../../session/measure/preamble.ts";
+import { createPreambleReader, preambleInBody } from "../../session/measure/preamble.ts";
 import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
 import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
@@ -136,7 +136,7 @@ async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
   const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
   const spoken = wire ?? wires.anthropic;
-  const { fields, lead } = headInBody(spoken, head);
+  const { fields, leadingMessages } = preambleInBody(spoken, head);
   const view =
     snapshot === undefined || wire === undefined
       ? []
@@ -144,7 +144,7 @@ async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
   return {
     ...fields,
     [spoken.fields.model]: turn?.model ?? "",
-    [spoken.fields.messages]: [...lead, ...view],
+    [spoken.fields.messages]: [...leadingMessages, ...view],
   };
 }
 
@@ -162,9 +162,9 @@ async function viewOfSnapshot(
   await loadInner(store, log);
   const path = { ...pathOfNodes(log, nodes, bodies), branch };
   const view = foldView(indexOn(path, log), log.edits);
-  const patches = renderView(view, path, { wire, ownTextStands: wire.edit.ownTextStands });
-  const said = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
-  return patchList(said, patches, decodeMessage);
+  const patches = renderView(view, path, { wire, ownTextPlacement: wire.edit.ownTextPlacement });
+  const recorded = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
+  return patchList(recorded, patches, decodeMessage);
 }
 
 async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {
@@ -187,8 +187,8 @@ async function inspectWith(
   const { provider } = target;
   const measured = measureRequest(read.head, messages, request.toolsInMessage);
   const decoded = decodedIn(read);
-  const firstSaid = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
-  const headTokens = measured.total - measured.conversation + firstSaid;
+  const firstUserTokens = messages[decoded.findIndex(({ role }) => role === "user")]?.tokens ?? 0;
+  const headTokens = measured.total - measured.conversation + firstUserTokens;
   return {
     model: request.model,
     window: target.limit.window,
@@ -211,7 +211,7 @@ function readGiven(facts: FactsReader, given: JsonObject, config: Config): Promi
   const targets = createTargets(config, Date.now);
   const hints = { isCompacted: false };
   return readAlone(
-    { targets, facts, heads: createHeadReader(facts) },
+    { targets, facts, heads: createPreambleReader(facts) },
     { tenant: "", provider: wire.vendor, wire, body, hints },
   );
 }

@@ -9,6 +9,7 @@ import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test, vi } from "vitest";
+import { childEnvironment } from "../../../test/harness/child-environment.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { mcpServerOver } from "../../server/mcp/mcp-server.ts";
 import type { McpHome } from "../../server/mcp/tools.ts";
@@ -125,7 +126,7 @@ test("lines that are piped into the program are all answered", async () => {
   const program = fileURLToPath(new URL("../../../bin/plimsoll.mjs", import.meta.url));
   const child = spawn(process.execPath, [program, "mcp", "--data", folder], {
     stdio: ["pipe", "pipe", "ignore"],
-    env: { PATH: process.env["PATH"], HOME: folder },
+    env: childEnvironment({ HOME: folder }),
   });
   const gone = once(child, "exit");
   child.stdin.end(lines(hello, ready, call(2), call(3)));

@@ -55,14 +55,14 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
   const unanswered = createUnanswered();
   const over = new AbortController();
   // The transport drops what is under way when its input ends, so the end is held back.
-  const held = new PassThrough({
+  const bufferedInput = new PassThrough({
     flush: (done) => {
       const settle = (): Promise<void> => unanswered.settled(streams.lastAnswersMs, over.signal);
       // By then all that was held has been read.
       setImmediate(() => void settle().then(() => done()));
     },
   });
-  const transport = new StdioServerTransport(held, output);
+  const transport = new StdioServerTransport(bufferedInput, output);
   const serving = serveStdio(server, {
     transport,
     onerror: ({ message }) => console.error(harmless(`plimsoll: ${message}`)),
@@ -83,11 +83,11 @@ export async function serveStreams(streams: ServedStreams): Promise<void> {
   };
   stopped.addEventListener("abort", () => ended.resolve(), { once: true });
   // An input that breaks off ends what is held, too; the transport tells of it.
-  pipeline(input, held, () => undefined);
+  pipeline(input, bufferedInput, () => undefined);
   await ended.promise;
   over.abort();
   await serving.close();
-  held.destroy();
+  bufferedInput.destroy();
 }
 
 interface Unanswered {

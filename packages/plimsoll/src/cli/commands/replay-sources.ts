@@ -9,7 +9,7 @@ import { recordingOf } from "../../replay/recording.ts";
 import type { Recording } from "../../replay/turns.ts";
 import { decodeMessage } from "../../session/draft/encode.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
-import { headInBody } from "../../session/measure/preamble.ts";
+import { preambleInBody } from "../../session/measure/preamble.ts";
 import type { Store } from "../../store/store.ts";
 import { wires } from "../../wire/wires.ts";
 import { jsonLines } from "../console/json-lines.ts";
@@ -91,15 +91,15 @@ async function ofSession(store: Store, id: string): Promise<Recording> {
     );
   const branch = snapshot.branches.find((one) => one.id === turn.branch);
   const nodes = pathInSnapshot(snapshot, branch?.tipSeq ?? null);
-  const said = nodes.filter(({ source }) => source !== "inner").map(({ seq }) => seq);
-  const bodies = await store.bodies(id, said);
+  const seqs = nodes.filter(({ source }) => source !== "inner").map(({ seq }) => seq);
+  const bodies = await store.bodies(id, seqs);
   const head = turn.head === undefined ? undefined : await store.head(id, turn.head);
-  const { fields, lead } = headInBody(wire, head);
-  const messages = said.map((seq) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
+  const { fields, leadingMessages } = preambleInBody(wire, head);
+  const messages = seqs.map((seq) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
   const body = {
     ...fields,
     [wire.fields.model]: turn.model,
-    [wire.fields.messages]: [...lead, ...messages],
+    [wire.fields.messages]: [...leadingMessages, ...messages],
   };
   return { ...recordingOf(body, id), wire: wire.name };
 }

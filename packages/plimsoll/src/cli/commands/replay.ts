@@ -121,8 +121,8 @@ function targetOf(
 }
 
 function readTraces(traces: readonly string[], flags: ReplayFlags): Promise<readonly Recording[]> {
-  const wish = { total: traces.length, json: flags.json };
-  return withProgress("Reading traces", wish, async (progress) => {
+  const options = { total: traces.length, json: flags.json };
+  return withProgress("Reading traces", options, async (progress) => {
     const recordings: Recording[] = [];
     for (const [index, trace] of traces.entries()) {
       recordings.push(...(await readTrace(trace, flags)));

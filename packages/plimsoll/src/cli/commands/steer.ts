@@ -14,7 +14,7 @@ import { findService } from "../console/running.ts";
 
 interface Steer<T extends Steered> {
   readonly action: "undo" | "restore" | "compact";
-  readonly wish: Readonly<Record<string, string | number>>;
+  readonly payload: Readonly<Record<string, string | number>>;
   readonly directly: (steering: Steering, session: string) => Promise<T>;
 }
 
@@ -32,14 +32,14 @@ export async function runUndo(
   flags: SteerFlags & { readonly edit?: number; readonly branch?: string },
 ): Promise<void> {
   const { edit, branch } = flags;
-  const wish = {
+  const payload = {
     ...(edit === undefined ? {} : { edit }),
     ...(branch === undefined ? {} : { branch }),
   };
   await steer(id, flags, {
     action: "undo",
-    wish,
-    directly: (steering, session) => steering.undo(session, wish),
+    payload,
+    directly: (steering, session) => steering.undo(session, payload),
   });
 }
 
@@ -47,11 +47,11 @@ export async function runRestore(
   point: string,
   flags: SteerFlags & { readonly session?: string },
 ): Promise<void> {
-  const wish = pointOf(point);
+  const payload = pointOf(point);
   await steer(flags.session, flags, {
     action: "restore",
-    wish: { ...wish },
-    directly: (steering, session) => steering.restore(session, wish),
+    payload: { ...payload },
+    directly: (steering, session) => steering.restore(session, payload),
   });
 }
 
@@ -60,14 +60,14 @@ export async function runCompactSession(
   flags: SteerFlags & { readonly budget?: number; readonly branch?: string },
 ): Promise<void> {
   const { budget, branch } = flags;
-  const wish = {
+  const payload = {
     ...(budget === undefined ? {} : { budget }),
     ...(branch === undefined ? {} : { branch }),
   };
   await steer(id, flags, {
     action: "compact",
-    wish,
-    directly: (steering, session) => steering.compact(session, wish),
+    payload,
+    directly: (steering, session) => steering.compact(session, payload),
   });
 }
 
@@ -87,7 +87,7 @@ function pointOf(text: string): RestorePoint {
 export function compactStored(settings: Settings, session: string): Promise<Compacted> {
   return steerStored(settings, session, {
     action: "compact",
-    wish: {},
+    payload: {},
     directly: (steering) => steering.compact(session, {}),
   });
 }
@@ -140,13 +140,13 @@ async function steerService<T extends Steered>(
   url: string,
   settings: Settings,
   session: string,
-  { action, wish }: Steer<T>,
+  { action, payload }: Steer<T>,
 ): Promise<T> {
   const token = settings.token ?? openDataFolder(settings.data).token;
   const response = await fetch(`${url}/api/sessions/${session}/${action}`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify(wish),
+    body: JSON.stringify(payload),
   });
   const answer: unknown = await response.json();
   if (response.ok) return answer as T;

@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import type { Writable } from "node:stream";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
@@ -95,20 +96,17 @@ export async function runToolSearchJsonl(
   progress?: Progress,
 ): Promise<void> {
   const vectors = await loadWordVectors();
-  const catalogues = new Map<JsonValue | undefined, Catalogue>();
+  const catalogues = new BoundedMap<JsonValue | undefined, Catalogue>({ entries: cataloguesMax });
   let answered = 0;
   for await (const { item, number } of jsonLines(input)) {
     if (item["kind"] === "catalogue") {
       const tools = toolsOf(item["tools"]);
       if (tools === undefined)
         throw badLine(number, 'a catalogue needs "tools", a list of tool definitions');
-      catalogues.delete(item["set"]);
-      const oldest = catalogues.keys().next();
-      if (catalogues.size >= cataloguesMax && !oldest.done) catalogues.delete(oldest.value);
       catalogues.set(item["set"], catalogueOf(tools, vectors));
     }
     if (item["kind"] !== "tools") continue;
-    const names = answer(catalogues.get(item["catalogue"]), item, number);
+    const names = answer(catalogues.peek(item["catalogue"]), item, number);
     await writeLine(output, { id: item["id"], tools: names });
     answered += 1;
     progress?.step(answered);

@@ -44,19 +44,19 @@ export function badLine(number: number, reason: string): PlimsollError {
 async function* linesOf(input: Input): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
-  let held = 0;
+  let bufferedChars = 0;
   let number = 1;
   for await (const chunk of input) {
     const text = typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
     const lines = text.split("\n");
     for (const [i, line] of lines.entries()) {
       parts.push(line);
-      held += line.length;
-      if (held > lineCharsMax) throw badLine(number, "it is too long");
+      bufferedChars += line.length;
+      if (bufferedChars > lineCharsMax) throw badLine(number, "it is too long");
       if (i === lines.length - 1) break;
       yield parts.join("");
       parts = [];
-      held = 0;
+      bufferedChars = 0;
       number += 1;
     }
   }

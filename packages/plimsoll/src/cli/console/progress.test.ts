@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { childEnvironment } from "../../../test/harness/child-environment.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { runInTerminal } from "../../../test/harness/pseudo-terminal.ts";
 import { databaseName } from "../../config/data-folder.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
@@ -62,7 +64,7 @@ describe("a line", () => {
           expect(line).not.toMatch(/\p{Cc}/u);
         },
       ),
-      { seed: 20261116, numRuns: 300 },
+      tries({ runs: 300, seed: 20261116 }),
     );
   });
 });
@@ -74,42 +76,52 @@ describe("whether there is one", () => {
   const streams = { isStreaming: true, readsInput: true };
 
   test.each([
-    { where: "a terminal", wish: {}, around: all, isShown: true },
-    { where: "a file for errors", wish: {}, around: { ...all, stderr: piped }, isShown: false },
-    { where: "a program that asked for JSON", wish: { json: true }, around: all, isShown: false },
+    { where: "a terminal", options: {}, around: all, isShown: true },
+    { where: "a file for errors", options: {}, around: { ...all, stderr: piped }, isShown: false },
+    {
+      where: "a program that asked for JSON",
+      options: { json: true },
+      around: all,
+      isShown: false,
+    },
     {
       where: "a dumb terminal",
-      wish: {},
+      options: {},
       around: { ...all, env: { TERM: "dumb" } },
       isShown: false,
     },
-    { where: "a build server", wish: {}, around: { ...all, env: { CI: "true" } }, isShown: false },
+    {
+      where: "a build server",
+      options: {},
+      around: { ...all, env: { CI: "true" } },
+      isShown: false,
+    },
     {
       where: "a terminal on which lines are printed",
-      wish: { isStreaming: true },
+      options: { isStreaming: true },
       around: all,
       isShown: false,
     },
     {
       where: "a terminal, while lines go to a file",
-      wish: { isStreaming: true },
+      options: { isStreaming: true },
       around: { ...all, stdout: piped },
       isShown: true,
     },
     {
       where: "a terminal on which somebody types",
-      wish: streams,
+      options: streams,
       around: { ...all, stdout: piped },
       isShown: false,
     },
     {
       where: "a terminal, while lines come from a file and go to one",
-      wish: streams,
+      options: streams,
       around: { ...all, stdin: piped, stdout: piped },
       isShown: true,
     },
-  ])("$where: $isShown", ({ wish, around, isShown }) => {
-    expect(mayShow(wish, around)).toBe(isShown);
+  ])("$where: $isShown", ({ options, around, isShown }) => {
+    expect(mayShow(options, around)).toBe(isShown);
   });
 });
 
@@ -281,7 +293,7 @@ describe("a command that has to wait for a service", () => {
     expectQuestion();
     const program = fileURLToPath(new URL("../../../bin/plimsoll.mjs", import.meta.url));
     const ran = new Promise<{ stdout: string; stderr: string }>((resolve) => {
-      const env = { PATH: process.env["PATH"], HOME: folder, TERM: "xterm" };
+      const env = childEnvironment({ HOME: folder, TERM: "xterm" });
       execFile(process.execPath, [program, ...words], { env }, (_error, stdout, stderr) =>
         resolve({ stdout, stderr }),
       );

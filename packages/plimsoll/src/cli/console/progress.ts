@@ -12,7 +12,7 @@ export interface Progress {
   end(): void;
 }
 
-export interface ProgressWish {
+export interface ProgressOptions {
   /** How many steps there are; without it, or before the first, the bar runs to and fro. */
   readonly total?: number;
   /** The command prints data for programs. */
@@ -58,12 +58,12 @@ const clearLine = "\r\u001b[2K";
 /** Contract: `end` is called whatever `work` does. */
 export async function withProgress<T>(
   label: string,
-  wish: ProgressWish,
+  options: ProgressOptions,
   work: (progress: Progress) => Promise<T>,
 ): Promise<T> {
   const { stdin, stdout, stderr, env } = process;
-  const isShown = mayShow(wish, { stdin, stdout, stderr, env });
-  const progress = startProgress(isShown ? terminalScreen : undefined, label, wish.total);
+  const isShown = mayShow(options, { stdin, stdout, stderr, env });
+  const progress = startProgress(isShown ? terminalScreen : undefined, label, options.total);
   try {
     return await work(progress);
   } finally {
@@ -80,7 +80,7 @@ export interface Surroundings {
 }
 
 export function mayShow(
-  { json, isStreaming, readsInput }: ProgressWish,
+  { json, isStreaming, readsInput }: ProgressOptions,
   { stdin, stdout, stderr, env }: Surroundings,
 ): boolean {
   if (json === true || stderr.isTTY !== true) return false;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createStopJudge, type StopSignal } from "./stop-signals.ts";
+import { createStopDecider, type StopSignal } from "./stop-signals.ts";
 
 test.each<[string, readonly (readonly [StopSignal, number])[], readonly string[]]>([
   ["one Ctrl-C", [["SIGINT", 0]], ["stop"]],
@@ -40,6 +40,6 @@ test.each<[string, readonly (readonly [StopSignal, number])[], readonly string[]
     ["stop", "same", "same", "same"],
   ],
 ])("%s", (_, signals, expected) => {
-  const judge = createStopJudge();
-  expect(signals.map(([signal, at]) => judge(signal, at))).toEqual(expected);
+  const decide = createStopDecider();
+  expect(signals.map(([signal, at]) => decide(signal, at))).toEqual(expected);
 });

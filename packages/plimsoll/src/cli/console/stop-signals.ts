@@ -22,7 +22,7 @@ const keystrokeMs = 250;
  * Contract: only a second SIGINT ends at once. Supervisors and scripts/bootstrap.mjs say SIGTERM, as often as they like, also
  * beside the SIGINT of the terminal.
  */
-export function createStopJudge(): (signal: StopSignal, atMs: number) => StopVerdict {
+export function createStopDecider(): (signal: StopSignal, atMs: number) => StopVerdict {
   let isStopping = false;
   let interruptedAt: number | undefined;
   return (signal, atMs) => {
@@ -41,10 +41,10 @@ export function onStopSignals(
   stop: (signal: StopSignal) => void,
   endAtOnce: (signal: StopSignal) => void,
 ): void {
-  const judge = createStopJudge();
+  const decide = createStopDecider();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.on(signal, () => {
-      const verdict = judge(signal, performance.now());
+      const verdict = decide(signal, performance.now());
       if (verdict === "stop") stop(signal);
       else if (verdict === "at-once") endAtOnce(signal);
     });

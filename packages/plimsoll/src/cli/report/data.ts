@@ -148,9 +148,9 @@ function figuresOf(
   const sentTokens = sum(sentBy);
   const clientTokens = sum((turn) => turn.tokensBefore ?? sentBy(turn));
   const savedTokens = Math.max(0, clientTokens - sentTokens);
-  const told = sent.filter(({ usage }) => usage?.cacheReadTokens !== undefined);
-  const readTokens = told.reduce((all, { usage }) => all + (usage?.inputTokens ?? 0), 0);
-  const cached = told.reduce((all, { usage }) => all + (usage?.cacheReadTokens ?? 0), 0);
+  const reported = sent.filter(({ usage }) => usage?.cacheReadTokens !== undefined);
+  const readTokens = reported.reduce((all, { usage }) => all + (usage?.inputTokens ?? 0), 0);
+  const cached = reported.reduce((all, { usage }) => all + (usage?.cacheReadTokens ?? 0), 0);
   const pricesOf = cost.models.find(({ prices }) => prices !== undefined)?.prices?.date;
   const fullest = fullestOf(turns);
   return {

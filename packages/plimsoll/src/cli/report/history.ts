@@ -66,14 +66,14 @@ function columnOf(turns: readonly TurnPoint[], first: number): Column {
 }
 
 function cachedIn(turns: readonly TurnPoint[]): number | undefined {
-  const told = turns.flatMap(({ usage }) =>
+  const reported = turns.flatMap(({ usage }) =>
     usage?.cacheReadTokens === undefined || usage.inputTokens <= 0
       ? []
       : [{ read: usage.inputTokens, cached: usage.cacheReadTokens }],
   );
-  const read = told.reduce((sum, one) => sum + one.read, 0);
+  const read = reported.reduce((sum, one) => sum + one.read, 0);
   if (read === 0) return undefined;
-  return Math.min(1, told.reduce((sum, one) => sum + one.cached, 0) / read);
+  return Math.min(1, reported.reduce((sum, one) => sum + one.cached, 0) / read);
 }
 
 function markIn(turns: readonly TurnPoint[]): Column["mark"] {
@@ -110,12 +110,12 @@ function componentChart(columns: readonly Column[]): Markup {
   const shown = components.filter(({ of }) => columns.some((column) => of(column) > 0));
   const bases = columns.map(() => 0);
   const layers = shown.map(({ className, of }) => {
-    const stretches = columns.map((column, index) => {
+    const segments = columns.map((column, index) => {
       const from = bases[index] ?? 0;
       bases[index] = from + of(column);
       return { from, to: from + of(column) };
     });
-    return layer(className, stretches, scale);
+    return layer(className, segments, scale);
   });
   const fullest = columns.reduce((best, column) => (column.sent > best.sent ? column : best));
   const marks = columns.filter(({ mark }) => mark !== undefined).length;
@@ -181,8 +181,8 @@ function cachedChart(columns: readonly Column[]): Markup {
     text: (share) => `${Math.round(share * 100)} %`,
     ticks: [0, 0.5, 1],
   };
-  const told = columns.flatMap(({ cached }) => cached ?? []);
-  const mean = told.reduce((sum, share) => sum + share, 0) / Math.max(1, told.length);
+  const reported = columns.flatMap(({ cached }) => cached ?? []);
+  const mean = reported.reduce((sum, share) => sum + share, 0) / Math.max(1, reported.length);
   return chart({
     title: "Read from the provider's cache",
     label: `Share of each turn that the provider read from its cache: ${percent(mean)} in the mean.`,
@@ -207,15 +207,15 @@ interface Scale {
   readonly ticks?: readonly number[];
 }
 
-interface Stretch {
+interface Segment {
   readonly from: number;
   readonly to: number;
 }
 
 /** All columns of one colour are one path. */
-function layer(className: string, stretches: readonly Stretch[], scale: Scale): Markup {
-  const gap = stretches.length <= mostGaps ? 1 : 0;
-  const path = stretches.flatMap(({ from, to }, index) => {
+function layer(className: string, segments: readonly Segment[], scale: Scale): Markup {
+  const gap = segments.length <= mostGaps ? 1 : 0;
+  const path = segments.flatMap(({ from, to }, index) => {
     const [top, bottom] = [heightOf(to, scale), heightOf(from, scale)];
     const left = index * columnUnits + gap;
     const right = (index + 1) * columnUnits - gap;

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import type { SegmentKind, TurnPoint, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { CompactionEndEvent } from "../../message/event.ts";
 import type { Receipt } from "../../message/receipt.ts";
@@ -312,7 +313,7 @@ describe("the window as blocks", () => {
         }
         expect(along).toBeCloseTo((drawn.tokens / layout.capacity) * layout.rows, 6);
       }),
-      { seed, numRuns: 60 },
+      tries({ runs: 60, seed }),
     );
   });
 

@@ -14,7 +14,7 @@ import { styleSheet } from "./style.ts";
 import { messagesOf, windowLegend, windowSvg } from "./window.ts";
 import { counted, durationOf, percent, timeOf } from "./words.ts";
 
-export interface PageWish {
+export interface PageOptions {
   /** Commands that show more, each with what it shows. */
   readonly further: readonly Further[];
   /** Of this program. */
@@ -29,7 +29,7 @@ export interface Further {
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 const mostUnitsListed = 15;
 
-export function reportHtml(report: Report, { further, version }: PageWish): string {
+export function reportHtml(report: Report, { further, version }: PageOptions): string {
   const { session, picture, turns, madeAt } = report;
   const name = session.agent ?? session.id;
   return html`<!doctype html>

@@ -36,12 +36,14 @@ interface Group {
 export function editList({ edits, picture }: Report): Markup {
   if (edits.length === 0)
     return html`<p class="panel empty">Nothing was edited: the model sees every message as it came.</p>`;
-  const seen = unitsByEdit(picture?.units ?? []);
-  const shaping = edits.filter(({ seq, action }) => seen.has(seq) || isAlwaysSeen(action.kind));
+  const unitByEdit = unitsByEdit(picture?.units ?? []);
+  const shaping = edits.filter(
+    ({ seq, action }) => unitByEdit.has(seq) || isAlwaysSeen(action.kind),
+  );
   const rest = edits.length - shaping.length;
   const groups = groupsOf(shaping).toReversed();
   const left = groups.slice(mostGroups).reduce((sum, group) => sum + group.edits.length, 0);
-  return html`${longList(groups.slice(0, mostGroups).map((group) => editGroup(group, seen)))}
+  return html`${longList(groups.slice(0, mostGroups).map((group) => editGroup(group, unitByEdit)))}
 ${rest + left > 0 ? html`<p class="note">${counted(rest + left, "more edit")} ${rest + left === 1 ? "holds" : "hold"} too, ${left > 0 ? "older ones, or " : ""}inside of what was taken out since: <code>plimsoll edits</code> lists them.</p>` : nothing}`;
 }
 
@@ -72,11 +74,13 @@ function groupsOf(edits: readonly Edit[]): readonly Group[] {
 
 function editGroup(
   { strategy, reason, at, edits }: Group,
-  seen: ReadonlyMap<number, WindowUnit>,
+  unitByEdit: ReadonlyMap<number, WindowUnit>,
 ): Markup {
   const before = edits.reduce((sum, edit) => sum + edit.tokensBefore, 0);
   const after = edits.reduce((sum, edit) => sum + edit.tokensAfter, 0);
-  const rows = edits.slice(0, mostEditsInGroup).map((edit) => editRow(edit, seen.get(edit.seq)));
+  const rows = edits
+    .slice(0, mostEditsInGroup)
+    .map((edit) => editRow(edit, unitByEdit.get(edit.seq)));
   const left = edits.length - rows.length;
   return html`<details><summary><strong class="foreign">${strategy}</strong><span>${counted(edits.length, "edit")}</span>${before === 0 ? nothing : html`<span>${grouped(before)} ${arrow} ${grouped(after)} tokens</span>`}<span class="muted foreign why">${shortened(reason, whyChars)}</span><span class="muted spread">${timeOf(at)}</span></summary>
 <div class="inside"><table class="cards"><thead><tr><th scope="col" class="number">Edit</th><th scope="col">What</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Tokens before</th><th scope="col" class="number">after</th><th scope="col" class="wide">Stands there now</th></tr></thead><tbody>${rows}</tbody></table>

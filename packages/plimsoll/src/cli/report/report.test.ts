@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { requestsOf } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { plainScript } from "../../../test/generate/script.ts";
+import { childEnvironment } from "../../../test/harness/child-environment.ts";
 import type { Engine } from "../../engine.ts";
 import { gatherReport, type Report } from "./data.ts";
 
@@ -25,7 +26,7 @@ interface Ran {
 }
 
 function run(...words: string[]): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: folder };
+  const env = childEnvironment({ HOME: folder });
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,

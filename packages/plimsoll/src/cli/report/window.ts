@@ -70,8 +70,8 @@ function blocksFrom(
     const isTold = gathered.units === 1 && gathered.tokens * pixelsPerToken >= toldPixels;
     const told = isTold && gathered.unit !== undefined ? { unit: gathered.unit } : {};
     const end = start + gathered.tokens;
-    for (const stretch of stretchesOf({ rows, capacity }, start, end))
-      blocks.push({ ...stretch, kind, ...told });
+    for (const segment of segmentsOf({ rows, capacity }, start, end))
+      blocks.push({ ...segment, kind, ...told });
     start = end;
     gathered = noneGathered();
   };
@@ -111,27 +111,27 @@ function largestOf(byKind: ReadonlyMap<SegmentKind, number>): SegmentKind {
   return first?.[0] ?? "user";
 }
 
-type Stretch = Pick<Block, "row" | "x" | "width">;
+type Segment = Pick<Block, "row" | "x" | "width">;
 
 /** One for each row that the tokens from `start` to `end` touch. */
-function stretchesOf({ rows, capacity }: Layout, start: number, end: number): readonly Stretch[] {
+function segmentsOf({ rows, capacity }: Layout, start: number, end: number): readonly Segment[] {
   const from = (start / capacity) * rows;
   const to = Math.min(rows, (end / capacity) * rows);
-  const stretches: Stretch[] = [];
+  const segments: Segment[] = [];
   for (let row = Math.floor(from); row < rows && row < to; row++) {
     const x = Math.max(0, from - row);
     const width = Math.min(1, to - row) - x;
-    if (width > 0) stretches.push({ row, x, width });
+    if (width > 0) segments.push({ row, x, width });
   }
-  return stretches;
+  return segments;
 }
 
 export function windowSvg(picture: WindowPicture): Markup {
   const layout = layoutOf(picture);
   const { rows, capacity } = layout;
   const height = rows * rowPitch - (rowPitch - rowHeight) + 2 * margin;
-  const room = stretchesOf(layout, 0, capacity).map((stretch) => rect(stretch, "room"));
-  const kept = stretchesOf(layout, picture.limit, capacity).map((stretch) => rect(stretch, "kept"));
+  const room = segmentsOf(layout, 0, capacity).map((segment) => rect(segment, "room"));
+  const kept = segmentsOf(layout, picture.limit, capacity).map((segment) => rect(segment, "kept"));
   return html`<svg class="window" width="100%" height="${height}" role="img" aria-label="${summaryOf(picture, grouped)}">
 ${patterns}${room}${picture.limit > 0 ? kept : nothing}
 <g class="blocks">${blocksOf(picture, layout).map(blockRect)}</g>
@@ -153,7 +153,7 @@ function across(share: number): string {
   return `${Number((share * 100).toFixed(3))}%`;
 }
 
-function rect({ row, x, width }: Stretch, className: string): Markup {
+function rect({ row, x, width }: Segment, className: string): Markup {
   return html`<rect class="${className}" x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"/>`;
 }
 
@@ -189,7 +189,7 @@ export function messagesOf({ first, last }: Pick<WindowUnit, "first" | "last">):
 
 /** What the provider read from its cache is paler, with a bar below it. */
 function cachedShade({ cachedTokens = 0 }: WindowPicture, layout: Layout): readonly Markup[] {
-  return stretchesOf(layout, 0, cachedTokens).map(
+  return segmentsOf(layout, 0, cachedTokens).map(
     ({ row, x, width }) =>
       html`<rect class="cached" x="${across(x)}" y="${topOf(row)}" width="${across(width)}" height="${rowHeight}"/><rect class="cached-edge" x="${across(x)}" y="${topOf(row) + rowHeight - 4}" width="${across(width)}" height="1"/><rect class="cached-bar" x="${across(x)}" y="${topOf(row) + rowHeight - 3}" width="${across(width)}" height="3"/>`,
   );
@@ -199,10 +199,10 @@ function pins({ units }: WindowPicture, layout: Layout): readonly Markup[] {
   const marks: Markup[] = [];
   let start = 0;
   for (const { tokens, isPinned } of units) {
-    const [stretch] = isPinned === true ? stretchesOf(layout, start, start + tokens) : [];
-    if (stretch !== undefined && marks.length < mostPins)
+    const [segment] = isPinned === true ? segmentsOf(layout, start, start + tokens) : [];
+    if (segment !== undefined && marks.length < mostPins)
       marks.push(
-        html`<circle class="pin" cx="${across(stretch.x + stretch.width / 2)}" cy="${topOf(stretch.row) + 7}" r="3.5"/>`,
+        html`<circle class="pin" cx="${across(segment.x + segment.width / 2)}" cy="${topOf(segment.row) + 7}" r="3.5"/>`,
       );
     start += tokens;
   }

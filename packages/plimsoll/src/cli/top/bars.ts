@@ -39,12 +39,13 @@ export function pictureBar(picture: WindowPicture, cells: number): Line {
   const { window, limit, tokens } = picture;
   const inner = Math.max(1, cells - 1);
   const scale = Math.max(window, limit, tokens, 1);
-  const seen = cellKinds(picture, scale / inner);
+  const kindByCell = cellKinds(picture, scale / inner);
   const at = Math.round((Math.min(limit, scale) / scale) * inner);
   const drawn = Array.from({ length: inner }, (_, index): Span => {
-    const kind = seen[index];
+    const kind = kindByCell[index];
     if (kind === undefined) return span("░", "dim");
-    if (kind !== seen[index - 1]) return { text: kindLetter(kind), tone: kind, isBlock: true };
+    if (kind !== kindByCell[index - 1])
+      return { text: kindLetter(kind), tone: kind, isBlock: true };
     return span("█", kind);
   });
   return merged([...drawn.slice(0, at), span(loadLine, "strong"), ...drawn.slice(at)]);

@@ -1,6 +1,7 @@
 import headless from "@xterm/headless";
 import { assert, asyncProperty, constantFrom, integer, oneof, string } from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { cellsOf, clipped, cut, leftIn, rightIn, sober, wrapped } from "./cells.ts";
 
 /** Where the cursor of a real terminal is after the text, and on which line. */
@@ -51,7 +52,7 @@ describe("whatever somebody wrote", () => {
         expect(x).toBeLessThanOrEqual(cellsOf(shown));
         expect(y).toBe(0);
       }),
-      { numRuns: 300 },
+      tries({ runs: 300, seed: 20261116 }),
     );
   });
 

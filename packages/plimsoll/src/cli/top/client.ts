@@ -40,8 +40,8 @@ interface Place {
 
 export function createTopClient(place: Place): TopClient {
   const get = <T>(path: string): Promise<T> => request<T>(place, path);
-  const post = <T>(session: string, name: string, wish: unknown): Promise<T> =>
-    request<T>(place, `/api/sessions/${encodeURIComponent(session)}/${name}`, wish);
+  const post = <T>(session: string, name: string, payload: unknown): Promise<T> =>
+    request<T>(place, `/api/sessions/${encodeURIComponent(session)}/${name}`, payload);
   const of = (session: string): string => `/api/sessions/${encodeURIComponent(session)}`;
   return {
     sessions: () => get(`/api/sessions?limit=${mostSessions}`),
@@ -92,15 +92,15 @@ function done(text: string): Note {
   return { tone: "done", text };
 }
 
-async function request<T>({ url, token }: Place, path: string, wish?: unknown): Promise<T> {
+async function request<T>({ url, token }: Place, path: string, payload?: unknown): Promise<T> {
   const response = await fetch(`${url()}${path}`, {
-    method: wish === undefined ? "GET" : "POST",
+    method: payload === undefined ? "GET" : "POST",
     headers: {
       authorization: `Bearer ${token}`,
-      ...(wish === undefined ? {} : { "content-type": "application/json" }),
+      ...(payload === undefined ? {} : { "content-type": "application/json" }),
     },
-    ...(wish === undefined ? {} : { body: JSON.stringify(wish) }),
-    signal: AbortSignal.timeout(wish === undefined ? readingMs : actingMs),
+    ...(payload === undefined ? {} : { body: JSON.stringify(payload) }),
+    signal: AbortSignal.timeout(payload === undefined ? readingMs : actingMs),
   });
   const answer: unknown = JSON.parse(await textOf(response));
   if (response.ok) return answer as T;

@@ -14,7 +14,7 @@ export type Key =
   /** A character. */
   | { readonly character: string };
 
-export type Wish =
+export type Command =
   | { readonly kind: "quit" }
   | ({
       readonly kind: "act";
@@ -30,7 +30,7 @@ export type Action =
 
 export interface Pressed {
   readonly state: TopState;
-  readonly wish?: Wish;
+  readonly command?: Command;
 }
 
 const pageSteps = 10;
@@ -46,7 +46,7 @@ const steps: Readonly<Record<string, number>> = {
 
 export function press(state: TopState, key: Key): Pressed {
   const name = typeof key === "string" ? key : key.character;
-  if (name === "q") return { state, wish: { kind: "quit" } };
+  if (name === "q") return { state, command: { kind: "quit" } };
   const { mode } = state;
   if (mode.kind === "help" || name === "?")
     return {
@@ -135,7 +135,7 @@ function act(state: TopState, action: Action): Pressed {
   const branch = looked?.picture.branch;
   return {
     state,
-    wish: {
+    command: {
       kind: "act",
       session,
       text: `${doing[action.action]} ${nameOf(row.row)}…`,

@@ -9,8 +9,8 @@ import { isListedEnd, type RowSettings, settingsOf } from "../../watch/row-state
 import { staleAfter } from "../../watch/stale.ts";
 import type { TopClient } from "./client.ts";
 import { editSteps } from "./edits.ts";
-import { holdEvents } from "./held-events.ts";
-import { type Key, press, type Wish } from "./keys.ts";
+import { type Command, type Key, press } from "./keys.ts";
+import { queueEvents } from "./queued-events.ts";
 import { type Looked, type News, type Note, type TopState, withNews } from "./state.ts";
 import { timing } from "./timing.ts";
 
@@ -20,7 +20,7 @@ export interface Live {
   readonly press: (key: Key) => void;
   readonly hear: (event: PlimsollEvent) => void;
   readonly link: (link: Connection) => void;
-  readonly tell: (news: News) => void;
+  readonly dispatch: (news: News) => void;
   /** Nothing is drawn or asked any more. */
   close(): void;
 }
@@ -47,25 +47,25 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     for (const changed of listeners) changed();
     if (next.selected !== selected) reading.look();
   };
-  const tell = (news: News): void => {
+  const dispatch = (news: News): void => {
     if (!isClosed) set(withNews(state, news));
   };
-  const reading = createReading(client, () => state, tell);
-  const phases = createPhaseTimers(tell);
+  const reading = createReading(client, () => state, dispatch);
+  const phases = createPhaseTimers(dispatch);
   const shown = (event: PlimsollEvent): void => {
     const known = state.rows.get(event.session);
     const isUnknown = known === undefined && event.type !== "session-start";
-    tell({ kind: "event", event });
+    dispatch({ kind: "event", event });
     if (isUnknown || isListedEnd(known, event)) reading.list();
     if (event.type === "context-breaking-update") phases.entered(event, state.settings);
     if (event.session === state.selected && staleAfter(event).includes("window")) reading.look();
   };
-  const gathering = holdEvents(shown, timing);
-  const carryOut = async (wish: Extract<Wish, { kind: "act" }>): Promise<void> => {
-    const { session, text } = wish;
-    tell({ kind: "acting", text });
-    const note = await client.act(session, wish).catch(failure);
-    tell({ kind: "acted", session, note });
+  const gathering = queueEvents(shown, timing);
+  const carryOut = async (command: Extract<Command, { kind: "act" }>): Promise<void> => {
+    const { session, text } = command;
+    dispatch({ kind: "acting", text });
+    const note = await client.act(session, command).catch(failure);
+    dispatch({ kind: "acted", session, note });
     reading.look();
   };
 
@@ -78,16 +78,16 @@ export function createLive({ start, client, quit }: LiveOptions): Live {
     press: (key) => {
       const pressed = press(state, key);
       set(pressed.state);
-      if (pressed.wish?.kind === "quit") quit();
-      if (pressed.wish?.kind === "act") void carryOut(pressed.wish);
+      if (pressed.command?.kind === "quit") quit();
+      if (pressed.command?.kind === "act") void carryOut(pressed.command);
     },
     hear: gathering.hear,
     link: (link) => {
-      tell({ kind: "link", link });
+      dispatch({ kind: "link", link });
       // The stream is open: what is read now misses nothing.
       if (link.kind === "live") reading.all();
     },
-    tell,
+    dispatch,
     close: () => {
       isClosed = true;
       gathering.close();
@@ -106,30 +106,30 @@ interface Reading {
 function createReading(
   client: TopClient,
   read: () => TopState,
-  tell: (news: News) => void,
+  dispatch: (news: News) => void,
 ): Reading {
   // Without a service there is nothing to say that the header does not say.
   const failed = (error: unknown): void => {
-    if (read().link.kind === "live") tell({ kind: "note", note: failure(error) });
+    if (read().link.kind === "live") dispatch({ kind: "note", note: failure(error) });
   };
   const look = oneAtATime<void>(async () => {
     const { selected } = read();
     if (selected === undefined) return;
     try {
-      tell({ kind: "looked", looked: await lookAt(client, selected) });
+      dispatch({ kind: "looked", looked: await lookAt(client, selected) });
     } catch (error) {
       if (PlimsollError.is(error) && error.code === "SESSION_UNKNOWN")
-        tell({ kind: "gone", session: selected });
+        dispatch({ kind: "gone", session: selected });
       else failed(error);
     }
   });
   const list = oneAtATime<void>(async () => {
-    await client.sessions().then((found) => tell({ kind: "listed", list: found }), failed);
+    await client.sessions().then((found) => dispatch({ kind: "listed", list: found }), failed);
   });
   const configure = oneAtATime<void>(async () => {
     // Only the owner may read them: others see the usual ones.
     const config = await client.config().catch(() => undefined);
-    if (config !== undefined) tell({ kind: "settings", settings: settingsOf(config) });
+    if (config !== undefined) dispatch({ kind: "settings", settings: settingsOf(config) });
   });
   const all = (): void => {
     list.ask();
@@ -140,7 +140,7 @@ function createReading(
 }
 
 /** A phase does not stay for ever. One timer for each session that is in one. */
-function createPhaseTimers(tell: (news: News) => void): {
+function createPhaseTimers(dispatch: (news: News) => void): {
   readonly entered: (event: ContextBreakingUpdateEvent, settings: RowSettings) => void;
   readonly close: () => void;
 } {
@@ -151,7 +151,7 @@ function createPhaseTimers(tell: (news: News) => void): {
       timers.get(session)?.();
       const over = (): void => {
         timers.delete(session);
-        tell({ kind: "phase-over", session, at });
+        dispatch({ kind: "phase-over", session, at });
       };
       const state = isLastPhase(event) ? "done" : "running";
       timers.set(session, timing.later(over, hideAfterMs({ state }, progress)));

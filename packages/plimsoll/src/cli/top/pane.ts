@@ -64,13 +64,13 @@ function titleLine({ row }: RowState, columns: number): Line {
 function figuresLine(row: RowState, looked: Looked | undefined): Line {
   const { tokens, limit, window, isWindowGuess } = row;
   if (limit === 0) return [span(" Nothing was asked yet.", "dim")];
-  const told = windowWords({ window: Math.max(window, limit), isWindowGuess }, grouped);
+  const windowText = windowWords({ window: Math.max(window, limit), isWindowGuess }, grouped);
   const { cachedTokens = 0, takenOutTokens = 0 } = looked?.picture ?? {};
   return [
     span(" "),
     ...dotted([
       [span(grouped(tokens), "strong"), span(` of ${grouped(limit)} tokens`)],
-      [span(`window ${told}`, "dim")],
+      [span(`window ${windowText}`, "dim")],
       ...(cachedTokens > 0 ? [[span(`${grouped(cachedTokens)} cached`, "dim")]] : []),
       ...(takenOutTokens > 0 ? [[span(`${grouped(takenOutTokens)} taken out`)]] : []),
     ]),

@@ -33,10 +33,10 @@ export function phaseLine(
   const share = progress < 0 ? "…" : `${Math.min(100, progress)} %`;
   const bar = progressBar(progress, tone, columns < 100 ? 12 : 30);
   const badge = priority && `P${priority.level} ${clipped(priority.area, 16)} `;
-  const said: Line = [
+  const stateLine: Line = [
     span(` ${phaseIcon(event)} `, tone),
     span(badge ?? "", priority?.level === 1 ? "p1" : "warning"),
     span(clipped(message, columns)),
   ];
-  return apart(said, [...bar, span(`${share.padStart(6)} `)], columns);
+  return apart(stateLine, [...bar, span(`${share.padStart(6)} `)], columns);
 }

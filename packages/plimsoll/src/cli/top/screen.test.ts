@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import type { SegmentKind, SessionRow, WindowPicture } from "../../message/api.ts";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { fillBar, pictureBar } from "./bars.ts";
@@ -114,7 +115,7 @@ describe("the screen", () => {
           }
         },
       ),
-      { numRuns: 100 },
+      tries({ runs: 100, seed: 20261116 }),
     );
   });
 

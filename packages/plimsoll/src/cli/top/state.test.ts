@@ -212,26 +212,30 @@ describe("keys", () => {
   });
 
   test("wish for a compaction and an undo, on the branch that is shown, one at a time", () => {
-    expect(pressed(base, "c").wish).toMatchObject({
+    expect(pressed(base, "c").command).toMatchObject({
       session: "a",
       action: "compact",
       branch: "br_9",
     });
-    expect(pressed(base, "u").wish).toMatchObject({ session: "a", action: "undo", branch: "br_9" });
+    expect(pressed(base, "u").command).toMatchObject({
+      session: "a",
+      action: "undo",
+      branch: "br_9",
+    });
     const acting = withNews(base, { kind: "acting", text: "Compacting…" });
-    expect(pressed(acting, "u").wish).toBeUndefined();
+    expect(pressed(acting, "u").command).toBeUndefined();
     expect(pressed(acting, "u").state.note?.tone).toBe("refused");
   });
 
   test("choose among messages what is pinned, from the newest, and release what is", () => {
     expect(pressed(base, "p").state.mode).toEqual({ kind: "pins", unit: "m6" });
-    expect(pressed(base, "p", "enter").wish).toMatchObject({
+    expect(pressed(base, "p", "enter").command).toMatchObject({
       action: "pin",
       unit: { first: 6, last: 8 },
     });
-    expect(pressed(base, "p", "P").wish).toBeUndefined();
-    expect(pressed(base, "p", "k", "enter").wish).toBeUndefined();
-    expect(pressed(base, "p", "k", "P").wish).toMatchObject({
+    expect(pressed(base, "p", "P").command).toBeUndefined();
+    expect(pressed(base, "p", "k", "enter").command).toBeUndefined();
+    expect(pressed(base, "p", "k", "P").command).toMatchObject({
       action: "release",
       unit: { first: 1 },
     });
@@ -251,10 +255,10 @@ describe("keys", () => {
   test("do nothing to a service without sessions but say so", () => {
     const empty = told(listed());
     for (const key of ["c", "u", "p"]) {
-      expect(pressed(empty, key).wish).toBeUndefined();
+      expect(pressed(empty, key).command).toBeUndefined();
       expect(pressed(empty, key).state.note?.text).toBe("There is no session yet.");
     }
-    expect(pressed(empty, "q").wish).toEqual({ kind: "quit" });
+    expect(pressed(empty, "q").command).toEqual({ kind: "quit" });
   });
 
   test("a session that was deleted while it was open leaves the list", () => {

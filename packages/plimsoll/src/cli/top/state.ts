@@ -185,12 +185,12 @@ function looked(state: TopState, news: Looked): TopState {
   const { tokens, limit } = news.picture;
   const editedAt = news.steps[0]?.at ?? 0;
   // What was edited after the last turn is in the picture, and in no turn yet.
-  const seen = withRow({ ...state, looked: news }, news.session, (row) => {
+  const updated = withRow({ ...state, looked: news }, news.session, (row) => {
     if (row === undefined || row.running !== undefined || limit === 0) return row;
     const isEdited = editedAt > (row.row.lastTurn?.endedAt ?? 0);
     return isEdited ? settle({ ...row, steered: { tokens, limit } }, state.settings) : row;
   });
-  return { ...seen, mode: modeOn(state.mode, news.picture) };
+  return { ...updated, mode: modeOn(state.mode, news.picture) };
 }
 
 /** The unit under the cursor may have left the window. */

@@ -10,6 +10,7 @@ import { plainText } from "./lines.ts";
 import { lookAt } from "./live.ts";
 import { onceLines } from "./screen.ts";
 import { startState, type TopState, withNews } from "./state.ts";
+import { watchSessions } from "./watch.ts";
 
 export interface TopFlags extends Flags {
   readonly once?: boolean;
@@ -38,9 +39,6 @@ export async function runTop(flags: TopFlags): Promise<void> {
     console.log(await frameOf(client, start, stdout.columns ?? usualColumns));
     return;
   }
-  // React keeps records of every drawing otherwise, for as long as it runs.
-  process.env["NODE_ENV"] ??= "production";
-  const { watchSessions } = await import("./watch.ts");
   // NO_COLOR, and terminals without colours, are known to Node.
   const hasColour = flags.color !== false && stdout.hasColors();
   await watchSessions({ data: settings.data, token, place, client, start, hasColour });

@@ -1,13 +1,16 @@
-/** The screen drawn by ink: lines of text as they are, with colours where they are wanted, and the keys. */
+/** The screen of `plimsoll top` in a terminal: it is drawn when the state or the size changes, keys go out, and the terminal is given back. */
 
-import { Box, type Key as InkKey, Text, useInput, usePaste, useWindowSize } from "ink";
-import { createElement as h, type ReactNode, useSyncExternalStore } from "react";
+import { emitKeypressEvents, type Interface, type Key as PressedKey } from "node:readline";
+import type { ReadStream, WriteStream } from "node:tty";
 import type { Key } from "./keys.ts";
-import type { Line, Span, Tone } from "./lines.ts";
+import type { Size } from "./lines.ts";
+import { changes, rowText } from "./paint.ts";
 import { screenLines } from "./screen.ts";
 import type { TopState } from "./state.ts";
 
-export interface TopViewProps {
+export interface ViewOptions {
+  readonly input: ReadStream;
+  readonly output: WriteStream;
   readonly hasColour: boolean;
   readonly read: () => TopState;
   /** Calls back whenever another state can be read; answers how to end it. */
@@ -15,78 +18,178 @@ export interface TopViewProps {
   readonly press: (key: Key) => void;
 }
 
-interface Look {
-  readonly color?: string;
-  readonly bold?: true;
-  readonly dimColor?: true;
+export interface View {
+  close(): void;
+  /** Contract: once it settles the terminal is as it was. Rejects when the screen could not be drawn. */
+  readonly closed: Promise<void>;
 }
 
-/** The sixteen colours that every terminal has, as its user chose them. */
-const looks: Readonly<Record<Tone, Look>> = {
-  dim: { dimColor: true },
-  strong: { bold: true },
-  normal: { color: "blueBright" },
-  p1: { color: "green" },
-  warning: { color: "yellow" },
-  recovery: { color: "red" },
-  system: { color: "magenta" },
-  skills: { color: "magentaBright" },
-  tools: { color: "cyan" },
-  user: { color: "green" },
-  assistant: { color: "blueBright" },
-  results: { color: "yellow" },
-  summary: { color: "whiteBright" },
-  handle: { color: "gray" },
-};
+/** The alternate screen, no cursor, pastes marked as such, and no row that flows into the next. */
+const take = "\u001b[?1049h\u001b[?25l\u001b[?2004h\u001b[?7l";
+const giveBack = "\u001b[?7h\u001b[?2004l\u001b[?25h\u001b[?1049l";
+/** Nobody sees more frames than one in this time. */
+const frameMs = 30;
+/** In a terminal that does not know its size. */
+const usualSize: Size = { columns: 80, rows: 24 };
 
-export function TopView({ hasColour, read, subscribe, press }: TopViewProps): ReactNode {
-  const state = useSyncExternalStore(subscribe, read);
-  const size = useWindowSize();
-  useInput((input, key) => {
-    for (const pressed of keysOf(input, key)) press(pressed);
-  });
-  // What is pasted is no command.
-  usePaste(() => undefined);
-  const lines = screenLines(state, size);
-  return h(
-    Box,
-    { flexDirection: "column", height: size.rows },
-    ...lines.map((line, index) =>
-      // An empty text would take no row.
-      h(Box, { key: index, height: 1, flexShrink: 0 }, textOf(line, hasColour)),
-    ),
-  );
+export function openView(options: ViewOptions): View {
+  const { input, output } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const close = (error?: unknown): void => {
+    for (const end of endings.splice(0)) end();
+    if (error === undefined) resolve();
+    else reject(error);
+  };
+  const leave = (): void => close();
+  const drawing = startDrawing(options, close);
+  const release = (): void => {
+    input.setRawMode(false);
+    output.write(giveBack);
+  };
+  const hold = (): void => {
+    input.setRawMode(true);
+    output.write(take);
+    drawing.afresh();
+  };
+  const endings = [
+    drawing.stop,
+    on(input, "end", leave),
+    hearKeys(options, leave),
+    // Another program had the terminal while this one was stopped.
+    on(process, "SIGCONT", hold),
+    on(process, "exit", release),
+    release,
+  ];
+  // Whoever closes the window takes the terminal away: giving it back fails then, too.
+  on(output, "error", leave);
+  on(input, "error", leave);
+  hold();
+  return { close: leave, closed: promise };
 }
 
-function textOf(line: Line, hasColour: boolean): ReactNode {
-  const pieces = line.map((piece, index) =>
-    h(Text, { key: index, ...lookOf(piece, hasColour) }, piece.text),
-  );
-  return h(Text, { wrap: "truncate" }, ...(pieces.length === 0 ? [" "] : pieces));
+interface Drawing {
+  /** All rows, soon: nobody knows what the terminal shows. */
+  afresh(): void;
+  stop(): void;
 }
 
-function lookOf(
-  { tone, isBlock }: Span,
-  hasColour: boolean,
-): Look & { readonly backgroundColor?: string } {
-  if (!hasColour || tone === undefined) return {};
-  const look = looks[tone];
-  return isBlock === true && look.color !== undefined
-    ? { color: "black", backgroundColor: look.color }
-    : look;
+function startDrawing(
+  { output, hasColour, read, subscribe }: ViewOptions,
+  fail: (error: unknown) => void,
+): Drawing {
+  const painter = createPainter(output, hasColour);
+  let timer: NodeJS.Timeout | undefined;
+  const draw = (): void => {
+    timer = undefined;
+    // A slow line gets the newest state once it has taken the last one.
+    if (output.writableNeedDrain) return;
+    try {
+      painter.paint(read());
+    } catch (error) {
+      fail(error);
+    }
+  };
+  const soon = (): void => {
+    timer ??= setTimeout(draw, frameMs);
+  };
+  const afresh = (): void => {
+    painter.forget();
+    soon();
+  };
+  const endings = [subscribe(soon), on(output, "resize", afresh), on(output, "drain", soon)];
+  const stop = (): void => {
+    for (const end of endings) end();
+    clearTimeout(timer);
+  };
+  return { afresh, stop };
+}
+
+function on(
+  emitter: NodeJS.EventEmitter,
+  event: string,
+  listener: (...words: never[]) => void,
+): () => void {
+  emitter.on(event, listener as () => void);
+  return () => void emitter.off(event, listener as () => void);
+}
+
+interface Painter {
+  paint(state: TopState): void;
+  /** What the terminal shows is not known any more. */
+  forget(): void;
+}
+
+function createPainter(output: WriteStream, hasColour: boolean): Painter {
+  let shown: readonly string[] | undefined;
+  return {
+    paint: (state) => {
+      const columns = output.columns || usualSize.columns;
+      const rows = output.rows || usualSize.rows;
+      const next = screenLines(state, { columns, rows }).map((line) =>
+        rowText(line, columns, hasColour),
+      );
+      const bytes = changes(shown, next);
+      shown = next;
+      if (bytes !== "") output.write(bytes);
+    },
+    forget: () => {
+      shown = undefined;
+    },
+  };
 }
 
 /** More at once is nobody's hand: a paste, in a terminal that does not say so. */
 const mostKeys = 16;
+/** After this an escape is the key, and not the beginning of another one's sequence. */
+const escapeMs = 50;
 
-/** Over a slow line several keys come at once. */
-function keysOf(input: string, key: InkKey): readonly Key[] {
-  if (key.upArrow) return ["up"];
-  if (key.downArrow) return ["down"];
-  if (key.pageUp) return ["page-up"];
-  if (key.pageDown) return ["page-down"];
-  if (key.return) return ["enter"];
-  if (key.escape) return ["escape"];
-  if (key.ctrl || key.meta || input.length > mostKeys) return [];
-  return [...input].map((character) => (character === "\r" ? "enter" : { character }));
+/** Answers how to end it. */
+function hearKeys({ input, press }: ViewOptions, leave: () => void): () => void {
+  let isPasting = false;
+  let pressed: Key[] = [];
+  const pressAll = (): void => {
+    const keys = pressed;
+    pressed = [];
+    if (keys.length <= mostKeys) for (const key of keys) press(key);
+  };
+  const heard = (character: string | undefined, key: PressedKey): void => {
+    if (key.ctrl === true && key.name === "c") leave();
+    // What is pasted is no command.
+    if (key.name === "paste-start" || key.name === "paste-end")
+      isPasting = key.name === "paste-start";
+    const known = isPasting ? undefined : keyOf(character, key);
+    if (known === undefined) return;
+    // Over a slow line several keys come at once.
+    if (pressed.length === 0) setImmediate(pressAll);
+    pressed.push(known);
+  };
+  // Of an interface only this is read; a whole one would keep what is typed.
+  emitKeypressEvents(input, { escapeCodeTimeout: escapeMs } as unknown as Interface);
+  const end = on(input, "keypress", heard);
+  input.resume();
+  return () => {
+    end();
+    pressed = [];
+    input.pause();
+  };
+}
+
+const named: Readonly<Record<string, Key>> = {
+  up: "up",
+  down: "down",
+  pageup: "page-up",
+  pagedown: "page-down",
+  return: "enter",
+  enter: "enter",
+  escape: "escape",
+};
+
+function keyOf(
+  character: string | undefined,
+  { name = "", ctrl, meta }: PressedKey,
+): Key | undefined {
+  const known = named[name];
+  if (known !== undefined) return known;
+  if (ctrl === true || meta === true || character === undefined) return undefined;
+  return { character };
 }

@@ -1,14 +1,12 @@
-/** `plimsoll top` in a terminal: ink draws, events come in, keys go out, and whatever ends it gives the terminal back. */
+/** `plimsoll top` in a terminal: the screen is drawn, events come in, keys go out, and whatever ends it gives the terminal back. */
 
-import { render } from "ink";
-import { createElement as h } from "react";
 import { type EventStream, openEvents } from "../../watch/event-stream.ts";
 import { findService } from "../console/running.ts";
 import type { TopClient } from "./client.ts";
 import { createLive, type Live } from "./live.ts";
 import type { TopState } from "./state.ts";
 import { timing } from "./timing.ts";
-import { TopView } from "./view.ts";
+import { openView } from "./view.ts";
 
 export interface Watching {
   readonly data: string;
@@ -28,12 +26,9 @@ export async function watchSessions(watching: Watching): Promise<void> {
   const closing = new AbortController();
   const live = createLive({ start, client, quit: () => closing.abort() });
   const { read, subscribe, press } = live;
-  const screen = render(h(TopView, { hasColour, read, subscribe, press }), {
-    alternateScreen: true,
-    incrementalRendering: true,
-    interactive: true,
-  });
-  closing.signal.addEventListener("abort", () => screen.unmount());
+  const { stdin: input, stdout: output } = process;
+  const view = openView({ input, output, hasColour, read, subscribe, press });
+  closing.signal.addEventListener("abort", view.close);
   const end = (signal: keyof typeof signals): void => {
     process.exitCode = 128 + signals[signal];
     closing.abort();
@@ -41,7 +36,7 @@ export async function watchSessions(watching: Watching): Promise<void> {
   for (const signal of Object.keys(signals)) process.on(signal, end);
   const stream = hearService(watching, live);
   try {
-    await screen.waitUntilExit();
+    await view.closed;
   } finally {
     closing.abort();
     stream.close();
@@ -65,7 +60,7 @@ function hearService({ data, token, place }: Watching, live: Live): EventStream 
       const found = await findService(data);
       if (found !== undefined && found.url !== place.url) {
         place.url = found.url;
-        live.tell({ kind: "moved", url: found.url });
+        live.dispatch({ kind: "moved", url: found.url });
       }
       return found?.url;
     },

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compressContent, detectContent, type Wish } from "./content.ts";
+import { tries } from "../../../test/harness/effort.ts";
+import { type CutOptions, compressContent, detectContent } from "./content.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
-const half: Wish = { ratio: 0.5, count };
+const half: CutOptions = { ratio: 0.5, count };
 
 function repeat(times: number, line: (index: number) => string): string {
   return Array.from({ length: times }, (_, index) => line(index)).join("");
@@ -97,7 +98,7 @@ describe("detection", () => {
           expect(typeof detectContent(text, path)).toBe("string");
         },
       ),
-      { seed: 11, numRuns: 300 },
+      tries({ runs: 300, seed: 11 }),
     );
   });
 });
@@ -254,7 +255,7 @@ describe("texts of no kind", () => {
           expect(shorter.text.length).toBeLessThanOrEqual(text.length);
         },
       ),
-      { seed: 12, numRuns: 400 },
+      tries({ runs: 400, seed: 12 }),
     );
   });
 });

@@ -3,9 +3,16 @@
  * must tell what was there, and be true.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { alarmOf } from "../../text/trouble.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
-import type { CompressInner, Compressor, ContentKind, Sample, Wish } from "./cut/compressor.ts";
+import type {
+  CompressInner,
+  Compressor,
+  ContentKind,
+  CutOptions,
+  Sample,
+} from "./cut/compressor.ts";
 import { cutLines } from "./cut/lines.ts";
 import { jsonCompressor } from "./json/json.ts";
 import { base64Compressor } from "./kinds/base64.ts";
@@ -18,7 +25,7 @@ import { traceCompressor } from "./kinds/stack-trace.ts";
 import { tableCompressor } from "./kinds/table.ts";
 import { testCompressor } from "./kinds/test-output.ts";
 
-export type { ContentKind, Wish } from "./cut/compressor.ts";
+export type { ContentKind, CutOptions } from "./cut/compressor.ts";
 
 export interface Compressed {
   readonly kind: ContentKind;
@@ -52,21 +59,16 @@ export function detectContent(text: string, path?: string): ContentKind {
  * Undefined when nothing shorter that is still of use can be made. The same text and wish always give the same; never
  * longer than the text, in tokens and in characters.
  */
-export function compressContent(text: string, wish: Wish): Compressed | undefined {
-  return compressNested(text, { ...wish, count: remembering(wish.count) }, 0);
+export function compressContent(text: string, options: CutOptions): Compressed | undefined {
+  return compressNested(text, { ...options, count: remembering(options.count) }, 0);
 }
 
 /** Long texts are counted at several places on the way. */
-function remembering(count: Wish["count"]): Wish["count"] {
-  const known = new Map<string, number>();
+function remembering(count: CutOptions["count"]): CutOptions["count"] {
+  const known = new BoundedMap<string, number>({ entries: maxRemembered });
   return (text) => {
     if (text.length < longChars) return count(text);
-    const remembered = known.get(text);
-    if (remembered !== undefined) return remembered;
-    if (known.size >= maxRemembered) known.clear();
-    const tokens = count(text);
-    known.set(text, tokens);
-    return tokens;
+    return known.get(text) ?? known.set(text, count(text));
   };
 }
 
@@ -76,63 +78,70 @@ const maxRemembered = 16;
 /** A text inside JSON inside a text is looked into; not for ever. */
 const maxNesting = 2;
 
-function compressNested(text: string, wish: Wish, nesting: number): Compressed | undefined {
-  const before = wish.count(text);
+function compressNested(
+  text: string,
+  options: CutOptions,
+  nesting: number,
+): Compressed | undefined {
+  const before = options.count(text);
   if (before < leastTokens) return undefined;
   const sections = sectionsOf(text);
   const bodies = sections.filter(({ kind }) => kind === "body");
-  const inside = bodies.reduce((sum, body) => sum + wish.count(body.text), 0);
+  const inside = bodies.reduce((sum, body) => sum + options.count(body.text), 0);
   const around = before - inside;
-  const ratio = Math.max(leastRatio, (before * wish.ratio - around) / Math.max(1, inside));
-  const bodyWish = { ...wish, ratio: Math.min(1, ratio) };
+  const ratio = Math.max(leastRatio, (before * options.ratio - around) / Math.max(1, inside));
+  const bodyOptions = { ...options, ratio: Math.min(1, ratio) };
   const result = sections
     .map((section) =>
       section.kind === "tags"
         ? section.text
-        : (compressBody(section.text, bodyWish, nesting) ?? section.text),
+        : (compressBody(section.text, bodyOptions, nesting) ?? section.text),
     )
     .join("");
-  const tokens = wish.count(result);
+  const tokens = options.count(result);
   const isShorter = tokens < before && result.length <= text.length;
-  return isShorter ? { kind: detectContent(text, wish.path), text: result, tokens } : undefined;
+  return isShorter ? { kind: detectContent(text, options.path), text: result, tokens } : undefined;
 }
 
 const leastRatio = 0.05;
 
-function compressBody(text: string, wish: Wish, nesting: number): string | undefined {
-  const before = wish.count(text);
+function compressBody(text: string, options: CutOptions, nesting: number): string | undefined {
+  const before = options.count(text);
   if (before < leastTokens) return undefined;
-  const inner: CompressInner = (innerText, innerWish) => {
+  const inner: CompressInner = (innerText, innerOptions) => {
     if (nesting >= maxNesting) return undefined;
     // The name of a file is not that of a text inside it.
-    const { path, ...unnamed } = innerWish;
-    const named = path === wish.path ? unnamed : innerWish;
+    const { path, ...unnamed } = innerOptions;
+    const named = path === options.path ? unnamed : innerOptions;
     return compressNested(innerText, named, nesting + 1)?.text;
   };
-  const shorter = tryAll(recognising(text, wish.path), text, wish, inner);
-  const isShorter = shorter !== undefined && wish.count(shorter) < before;
+  const shorter = tryAll(recognising(text, options.path), text, options, inner);
+  const isShorter = shorter !== undefined && options.count(shorter) < before;
   return isShorter ? shorter : undefined;
 }
 
 /** Shorter than any mark of a gap could make shorter. */
 const leastTokens = 24;
 
-function judgeAnything(lines: readonly string[]): { scores: number[]; keys: ReadonlySet<number> } {
+function classifyAnything(lines: readonly string[]): {
+  scores: number[];
+  keys: ReadonlySet<number>;
+} {
   return { scores: lines.map(alarmOf), keys: new Set([0, lines.length - 1]) };
 }
 
 function tryAll(
   recognised: readonly Compressor[],
   text: string,
-  wish: Wish,
+  options: CutOptions,
   inner: CompressInner,
 ): string | undefined {
   for (const compressor of recognised) {
-    const tried = compressor.compress(text, wish, inner);
+    const tried = compressor.compress(text, options, inner);
     if (tried.kind === "cut") return tried.text;
     if (tried.kind === "whole") return undefined;
   }
-  return cutLines(text, wish, judgeAnything);
+  return cutLines(text, options, classifyAnything);
 }
 
 function recognising(text: string, path: string | undefined): readonly Compressor[] {

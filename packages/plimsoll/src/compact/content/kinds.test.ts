@@ -1,12 +1,12 @@
 /** Kinds of texts that are cut by lines or sentences, and those that are described. */
 
 import { describe, expect, test } from "vitest";
-import { compressContent, type Wish } from "./content.ts";
+import { type CutOptions, compressContent } from "./content.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 
-function compress(text: string, wish: Partial<Wish> = {}): string {
-  return compressContent(text, { ratio: 0.4, count, ...wish })?.text ?? text;
+function compress(text: string, options: Partial<CutOptions> = {}): string {
+  return compressContent(text, { ratio: 0.4, count, ...options })?.text ?? text;
 }
 
 function repeat(times: number, line: (index: number) => string): string {

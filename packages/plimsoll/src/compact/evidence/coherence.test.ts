@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coherenceOf, type Seen } from "./coherence.ts";
+import { tries } from "../../../test/harness/effort.ts";
+import { coherenceOf, type VisibleText } from "./coherence.ts";
 
-const kept = (number: number, text: string): Seen => ({ number, text, kind: "kept" });
-const original: readonly Seen[] = [
+const kept = (number: number, text: string): VisibleText => ({ number, text, kind: "kept" });
+const original: readonly VisibleText[] = [
   kept(1, "Open src/app/main.py and src/app/cart.py"),
   kept(2, "src/app/main.py calls load_orders"),
   kept(3, "src/app/cart.py calls load_prices with ZX81Q9"),
@@ -11,7 +12,7 @@ const original: readonly Seen[] = [
   kept(5, "load_prices is fine in src/app/cart.py"),
   kept(6, "So load_orders in src/app/main.py is to blame for ZX81Q9"),
 ];
-const without = (...numbers: readonly number[]): readonly Seen[] =>
+const without = (...numbers: readonly number[]): readonly VisibleText[] =>
   original.filter(({ number }) => !numbers.includes(number));
 const shuffles = fc.sample(fc.shuffledSubarray([...original], { minLength: original.length }), {
   seed: 4,
@@ -56,7 +57,7 @@ describe("coherence", () => {
   test("counts a name in a summary whole, beside a handle half, behind a handle not at all", () => {
     const names = "src/app/main.py load_orders ZX81Q9";
     const last = kept(6, "So load_orders in src/app/main.py is to blame for ZX81Q9");
-    const behind = (kind: Seen["kind"], text: string): number =>
+    const behind = (kind: VisibleText["kind"], text: string): number =>
       coherenceOf(original, [{ number: 1, kind, text }, last]);
     expect(behind("summary", names)).toBe(1);
     expect(behind("handle", names)).toBe(0.5);
@@ -90,7 +91,7 @@ describe("coherence", () => {
         expect(score).toBeGreaterThanOrEqual(0);
         expect(score).toBeLessThanOrEqual(1);
       }),
-      { seed: 3, numRuns: 200 },
+      tries({ runs: 200, seed: 3 }),
     );
   });
 });

@@ -4,7 +4,7 @@ import { mentionsIn } from "../../search/mentions.ts";
 import { termsOf } from "../../search/words.ts";
 
 /** A unit as the original has it, or as the view shows it. */
-export interface Seen {
+export interface VisibleText {
   /** Position in the original. Of a summary or a handle: of the first unit that it stands for. */
   readonly number: number;
   readonly text: string;
@@ -12,7 +12,7 @@ export interface Seen {
 }
 
 /** What a mention before the reference is worth: said or summed up; merely named beside a handle. */
-const worth: Readonly<Record<Seen["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
+const worth: Readonly<Record<VisibleText["kind"], number>> = { kept: 1, summary: 1, handle: 0.5 };
 
 /**
  * Share of the references made in kept units (an atom that the original had mentioned earlier) whose antecedent stands before
@@ -20,7 +20,10 @@ const worth: Readonly<Record<Seen["kind"], number>> = { kept: 1, summary: 1, han
  * without the newest unit of the original scores 0; one that refers to nothing scores 1. Where a conversation has no atoms
  * that are taken up again, its words are.
  */
-export function coherenceOf(original: readonly Seen[], view: readonly Seen[]): number {
+export function coherenceOf(
+  original: readonly VisibleText[],
+  view: readonly VisibleText[],
+): number {
   const newest = original.reduce((last, { number }) => Math.max(last, number), -1);
   const hasNewest = view.some(
     ({ kind, number, text }) => kind === "kept" && number === newest && text.trim() !== "",
@@ -34,13 +37,13 @@ type Mentions = (text: string) => readonly string[];
 
 /** Undefined when the original itself refers to nothing. */
 function scoreOf(
-  original: readonly Seen[],
-  view: readonly Seen[],
+  original: readonly VisibleText[],
+  view: readonly VisibleText[],
   mentionsOf: Mentions,
 ): number | undefined {
   const first = firstMentions(original, mentionsOf);
   if (first.isEmpty) return undefined;
-  const shown = placesIn(view, mentionsOf);
+  const visible = placesIn(view, mentionsOf);
   let references = 0;
   let found = 0;
   for (const [place, { kind, number, text }] of view.entries()) {
@@ -48,14 +51,14 @@ function scoreOf(
     for (const atom of mentionsOf(text)) {
       if ((first.of.get(atom) ?? number) >= number) continue;
       references++;
-      found += antecedentWorth(shown.get(atom) ?? [], place, number);
+      found += antecedentWorth(visible.get(atom) ?? [], place, number);
     }
   }
   return references === 0 ? 1 : found / references;
 }
 
 function firstMentions(
-  original: readonly Seen[],
+  original: readonly VisibleText[],
   mentionsOf: Mentions,
 ): { readonly of: ReadonlyMap<string, number>; readonly isEmpty: boolean } {
   const of = new Map<string, number>();
@@ -70,14 +73,17 @@ function firstMentions(
   return { of, isEmpty };
 }
 
-interface Shown {
+interface VisibleMention {
   readonly place: number;
   readonly number: number;
-  readonly kind: Seen["kind"];
+  readonly kind: VisibleText["kind"];
 }
 
-function placesIn(view: readonly Seen[], mentionsOf: Mentions): ReadonlyMap<string, Shown[]> {
-  const places = new Map<string, Shown[]>();
+function placesIn(
+  view: readonly VisibleText[],
+  mentionsOf: Mentions,
+): ReadonlyMap<string, VisibleMention[]> {
+  const places = new Map<string, VisibleMention[]>();
   for (const [place, { text, number, kind }] of view.entries()) {
     for (const atom of mentionsOf(text)) {
       const own = places.get(atom) ?? [];
@@ -88,9 +94,13 @@ function placesIn(view: readonly Seen[], mentionsOf: Mentions): ReadonlyMap<stri
   return places;
 }
 
-function antecedentWorth(shown: readonly Shown[], place: number, number: number): number {
+function antecedentWorth(
+  visible: readonly VisibleMention[],
+  place: number,
+  number: number,
+): number {
   let best = 0;
-  for (const one of shown) {
+  for (const one of visible) {
     const isAntecedent = one.kind === "kept" ? one.number < number : true;
     if (!isAntecedent) continue;
     if (one.place < place) best = Math.max(best, worth[one.kind]);

@@ -24,8 +24,8 @@ export function commandOf(call: ToolCallPart): string | undefined {
   const command = named ?? (isShell && strings.length === 1 ? strings[0] : undefined);
   if (command === undefined) return undefined;
   const trimmed = command.trim();
-  const shown = trimmed.length <= wholeChars ? trimmed : (trimmed.split("\n", 1)[0] ?? "");
-  return shortened(clean(shown.slice(0, 4 * wholeChars)), wholeChars) || undefined;
+  const firstLine = trimmed.length <= wholeChars ? trimmed : (trimmed.split("\n", 1)[0] ?? "");
+  return shortened(clean(firstLine.slice(0, 4 * wholeChars)), wholeChars) || undefined;
 }
 
 function wordsOf(value: unknown): string | undefined {
@@ -45,10 +45,11 @@ const showing =
 export function outcomeOf(result: ToolResultPart, command = ""): CommandOutcome {
   const text = searchableText({ role: "tool", parts: result.content });
   const { head, tail } = reach;
-  const seen = text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
-  const code = exitCode.exec(seen)?.[1];
+  const scanned =
+    text.length <= head + tail ? text : `${text.slice(0, head)}\n${text.slice(-tail)}`;
+  const code = exitCode.exec(scanned)?.[1];
   if (code !== undefined) return Number(code) === 0 ? "ok" : `exit ${Number(code)}`;
-  const isOwnError = !showing.test(command) && errorsIn(seen.split("\n"), false).length > 0;
+  const isOwnError = !showing.test(command) && errorsIn(scanned.split("\n"), false).length > 0;
   return result.isError || isOwnError ? "failed" : "ok";
 }
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { EvidenceClass } from "../../message/receipt.ts";
 import { type Evidence, readEvidence } from "./evidence.ts";
@@ -322,7 +323,7 @@ describe("whatever the messages are", () => {
           perMessage.set(number, (perMessage.get(number) ?? 0) + 1);
         expect(Math.max(0, ...perMessage.values())).toBeLessThanOrEqual(64);
       }),
-      { seed: 7, numRuns: 200 },
+      tries({ runs: 200, seed: 7 }),
     );
   });
 

@@ -2,7 +2,7 @@
 
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import { coherenceOf, type Seen } from "./coherence.ts";
+import { coherenceOf, type VisibleText } from "./coherence.ts";
 import { readEvidence } from "./evidence.ts";
 import { makeReceipt } from "./receipt.ts";
 
@@ -10,20 +10,25 @@ export interface ReceiptWork {
   /** The view before, for the facts in it … */
   readonly before: readonly { readonly message: Message; readonly number: number }[];
   /** … and for what referred to what. */
-  readonly seenBefore: readonly Seen[];
+  readonly visibleBefore: readonly VisibleText[];
   /** The view now, texts of ours as well, in any order. */
-  readonly shown: readonly Seen[];
+  readonly visibleAfter: readonly VisibleText[];
   readonly figures: Omit<Receipt, "classes" | "coherence">;
 }
 
-export function receiptFrom({ before, seenBefore, shown, figures }: ReceiptWork): Receipt {
-  const inOrder = shown.toSorted((one, other) => one.number - other.number);
+export function receiptFrom({
+  before,
+  visibleBefore,
+  visibleAfter,
+  figures,
+}: ReceiptWork): Receipt {
+  const inOrder = visibleAfter.toSorted((one, other) => one.number - other.number);
   const { handles, ...rest } = figures;
   return makeReceipt({
     ...rest,
     before: readEvidence(before),
-    after: shown.map(({ text }) => text),
-    coherence: coherenceOf(seenBefore, inOrder),
+    after: visibleAfter.map(({ text }) => text),
+    coherence: coherenceOf(visibleBefore, inOrder),
     handles,
   });
 }

@@ -24,13 +24,13 @@ export function makeReceipt({ before, after, ...rest }: ReceiptTask): Receipt {
   const text = after.map(plain).join("\n");
   const atoms = new Set(after.flatMap((one) => [...mentionsIn(one).keys()]));
   // A view has many facts of few characters: names are looked up, only sentences are searched for.
-  const isSaid = (fact: Fact): boolean =>
+  const isVerbatim = (fact: Fact): boolean =>
     atoms.has(fact.text) || (!isName(fact) && text.includes(plain(fact.text)));
   const lines = evidenceClasses.map((of): readonly [EvidenceClass, ReceiptLine] => [
     of,
     lineOf(
       before.facts.filter((fact) => fact.class === of),
-      isSaid,
+      isVerbatim,
     ),
   ]);
   return {
@@ -43,10 +43,10 @@ function isName(fact: Fact): boolean {
   return fact.class === "path" || fact.class === "id";
 }
 
-function lineOf(facts: readonly Fact[], isSaid: (fact: Fact) => boolean): ReceiptLine {
-  const verbatim = facts.filter(isSaid);
-  const said = new Set(verbatim);
-  const behind = facts.filter((fact) => !said.has(fact));
+function lineOf(facts: readonly Fact[], isVerbatim: (fact: Fact) => boolean): ReceiptLine {
+  const verbatim = facts.filter(isVerbatim);
+  const verbatimFacts = new Set(verbatim);
+  const behind = facts.filter((fact) => !verbatimFacts.has(fact));
   return {
     facts: facts.length,
     verbatim: verbatim.length,

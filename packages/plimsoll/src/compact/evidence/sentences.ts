@@ -50,9 +50,9 @@ const failing =
 
 const supposing = /\b(?:if|whether|would|might|unless)\b/i;
 
-export type Told = "worked" | "failed" | "neither";
+export type ReportedOutcome = "worked" | "failed" | "neither";
 
-export function toldIn(sentence: string): Told {
+export function outcomeIn(sentence: string): ReportedOutcome {
   if (supposing.test(sentence)) return "neither";
   if (failing.test(sentence)) return "failed";
   return working.test(sentence) ? "worked" : "neither";

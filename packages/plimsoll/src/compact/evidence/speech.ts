@@ -144,14 +144,14 @@ export function echoesIn(speech: readonly Speech[]): (one: Speech, sentence: str
   const wanted = sentencesByKey(speech.filter(({ speaker }) => speaker === "agent"));
   const numberOf = new Map(speech.map((one, index) => [one, index]));
   /** Of each sentence, the first speech in which a tool showed it. */
-  const shownIn = new Map<string, number>();
+  const firstShownAt = new Map<string, number>();
   for (const [index, { speaker, text }] of speech.entries()) {
     if (speaker !== "tool" || wanted.size === 0) continue;
-    for (const said of shownSentences(plain(text), wanted))
-      if (!shownIn.has(said)) shownIn.set(said, index);
+    for (const said of visibleSentences(plain(text), wanted))
+      if (!firstShownAt.has(said)) firstShownAt.set(said, index);
   }
   return (one, sentence) => {
-    const first = one.speaker === "agent" ? shownIn.get(plain(sentence)) : undefined;
+    const first = one.speaker === "agent" ? firstShownAt.get(plain(sentence)) : undefined;
     return first !== undefined && first < (numberOf.get(one) ?? 0);
   };
 }
@@ -168,14 +168,14 @@ function sentencesByKey(speech: readonly Speech[]): ReadonlyMap<string, Readonly
   return byKey;
 }
 
-function* shownSentences(
-  shown: string,
+function* visibleSentences(
+  plainText: string,
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
 ): Generator<string> {
-  for (let at = 0; at >= 0 && at < shown.length; at = nextWord(shown, at))
+  for (let at = 0; at >= 0 && at < plainText.length; at = nextWord(plainText, at))
     for (const length of keyLengths)
-      for (const said of wanted.get(shown.slice(at, at + length)) ?? [])
-        if (shown.startsWith(said, at)) yield said;
+      for (const said of wanted.get(plainText.slice(at, at + length)) ?? [])
+        if (plainText.startsWith(said, at)) yield said;
 }
 
 /** Spaces are single here. */

@@ -1,19 +1,19 @@
 /** What a choice costs, exactly: each text is weighed once. */
 
 import type { Message } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
-import { gapText, type Shown } from "./render-choice.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
+import { gapText, type RenderedChoice } from "./render-choice.ts";
 
 export class Scales {
-  readonly #conversation: SeenConversation;
+  readonly #conversation: VisibleConversation;
   readonly #known = new Map<string, number>();
 
-  constructor(conversation: SeenConversation) {
+  constructor(conversation: VisibleConversation) {
     this.#conversation = conversation;
   }
 
   /** Of everything behind the head, without the digest. What is shown whole is known. */
-  async tokensOf({ messages, gone }: Shown): Promise<number> {
+  async tokensOf({ messages, gone }: RenderedChoice): Promise<number> {
     const gaps = gone
       .map((range) => gapText(this.#conversation, range))
       .filter((text) => text !== "");

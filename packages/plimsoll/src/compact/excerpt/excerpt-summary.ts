@@ -1,6 +1,6 @@
 /** The text of ours behind the head of an excerpt: the notice, names that are missing, and a few lines of summary. */
 
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
 import { isTalk } from "../relevance/task.ts";
 import { formatSummary } from "../summary/format.ts";
@@ -11,9 +11,9 @@ import type { Choice } from "./greedy-choice.ts";
 import { estimateTokens } from "./long-lines.ts";
 import type { Room } from "./must-keep.ts";
 import { digestText, type Notice, noticeFor } from "./notice-text.ts";
-import type { Shown } from "./render-choice.ts";
+import type { RenderedChoice } from "./render-choice.ts";
 import type { Slots } from "./texts-to-cut.ts";
-import { rulesOf, rulesTokens, unsaidRules } from "./user-rules.ts";
+import { missingRules, rulesOf, rulesTokens } from "./user-rules.ts";
 
 /** Of the room, for what the ledger calls important and the view no longer says. */
 const digestShare = 0.02;
@@ -32,11 +32,15 @@ export interface Reserve {
   readonly tokens: number;
 }
 
-/** `duties`: what is shown before anything is chosen. */
-export function reserveFor(conversation: SeenConversation, room: Room, duties: Shown): Reserve {
+/** `mandatory`: what is shown before anything is chosen. */
+export function reserveFor(
+  conversation: VisibleConversation,
+  room: Room,
+  mandatory: RenderedChoice,
+): Reserve {
   const notice = noticeFor(room.tokens, conversation.hasArchive);
   const rules = rulesOf(conversation, room.headLength);
-  const ruled = rulesTokens(unsaidRules(rules, duties, room.tokens));
+  const ruled = rulesTokens(missingRules(rules, mandatory, room.tokens));
   const summary = summaryRoom(conversation, room) + ruled;
   const names = room.tokens < roomForNames || isTalk(conversation) ? 0 : danglingShare;
   const tokens = notice.tokens + room.tokens * (digestShare + names) + summary;
@@ -44,7 +48,7 @@ export function reserveFor(conversation: SeenConversation, room: Room, duties: S
 }
 
 export interface SummaryTask {
-  readonly conversation: SeenConversation;
+  readonly conversation: VisibleConversation;
   readonly slots: Slots;
   readonly room: Room;
   readonly reserve: Reserve;
@@ -55,21 +59,24 @@ export interface SummaryTask {
 export async function writeSummary(
   scales: Scales,
   choice: Choice,
-  shown: Shown,
+  rendered: RenderedChoice,
   task: SummaryTask,
 ): Promise<string> {
   const { conversation, slots, room, tokens } = task;
   const { notice } = task.reserve;
   // Where there is no handle to show, nothing need be said when there is no room for it.
   if (!conversation.hasArchive && tokens < notice.tokens) return "";
-  const isSaid = (atom: number): boolean => choice.isSaid(atom);
+  const isMentioned = (atom: number): boolean => choice.isMentioned(atom);
   const dangling = room.tokens < roomForNames ? [] : danglingIn(choice, slots);
-  const body = summaryLines(task, shown);
+  const body = summaryLines(task, rendered);
   for (const size of sizesFrom(tokens - estimateTokens(body), notice.tokens)) {
-    const text = above(body, digestText(notice, slots.ledger, { isSaid, dangling }, size));
+    const text = above(
+      body,
+      digestText(notice, slots.mentionWeights, { isMentioned, dangling }, size),
+    );
     if ((await scales.weighText(text)) <= tokens) return text;
   }
-  const bare = digestText(notice, slots.ledger, { isSaid, dangling: [] }, 0);
+  const bare = digestText(notice, slots.mentionWeights, { isMentioned, dangling: [] }, 0);
   const text = above(body, bare);
   return (await scales.weighText(text)) <= tokens ? text : bare;
 }
@@ -81,26 +88,29 @@ function* sizesFrom(most: number, least: number): Generator<number> {
   for (let size = most; size > least; size = Math.floor(size * 0.9) - 2) yield size;
 }
 
-function summaryLines({ conversation, room, reserve }: SummaryTask, shown: Shown): string {
+function summaryLines(
+  { conversation, room, reserve }: SummaryTask,
+  rendered: RenderedChoice,
+): string {
   const { rules, summary: tokens } = reserve;
   if (tokens === 0) return "";
-  const first = unsaidRules(rules, shown, room.tokens);
-  return summaryOf(conversation, shown, { room, tokens, first });
+  const first = missingRules(rules, rendered, room.tokens);
+  return summaryOf(conversation, rendered, { room, tokens, first });
 }
 
 /** Atoms whose first mention that is shown is not the first there was. */
-function danglingIn(choice: Choice, { slots, ledger }: Slots): readonly number[] {
+function danglingIn(choice: Choice, { slots, mentionWeights }: Slots): readonly number[] {
   const first = new Map<number, number>();
-  const shown = new Map<number, number>();
+  const rendered = new Map<number, number>();
   for (const [index, { place, mentions }] of slots.entries())
     for (const [piece, atoms] of mentions.entries()) {
       const isKept = choice.isKept(index, piece);
-      for (const atom of atoms) note(isKept ? [first, shown] : [first], atom, place.message);
+      for (const atom of atoms) note(isKept ? [first, rendered] : [first], atom, place.message);
     }
-  return [...shown]
+  return [...rendered]
     .filter(([atom, message]) => (first.get(atom) ?? message) < message)
     .map(([atom]) => atom)
-    .filter((atom) => (ledger.weights[atom] ?? 0) > 0);
+    .filter((atom) => (mentionWeights.weights[atom] ?? 0) > 0);
 }
 
 /** The first is the one that counts. */
@@ -111,7 +121,10 @@ function note(lists: readonly Map<number, number>[], atom: number, message: numb
 /** In a window of any size to speak of, a few lines say what the excerpts no longer do. */
 const summaryShare = { least: 8000, ofRoom: 0.02, most: 600, prepared: 0.15 };
 
-function summaryRoom({ prepared, summary, messages }: SeenConversation, { tokens }: Room): number {
+function summaryRoom(
+  { prepared, summary, messages }: VisibleConversation,
+  { tokens }: Room,
+): number {
   if (prepared !== undefined)
     return Math.min(estimateTokens(prepared) * 1.2, tokens * summaryShare.prepared);
   const isCarried = summaryBody(summary) !== undefined;
@@ -128,16 +141,16 @@ interface SummaryLines {
 
 /** By a model where one has been at work; else by structure, from what is no longer whole, and from what was said before. */
 function summaryOf(
-  conversation: SeenConversation,
-  { messages }: Shown,
+  conversation: VisibleConversation,
+  { messages }: RenderedChoice,
   { room, tokens, first }: SummaryLines,
 ): string {
   const { prepared, summary } = conversation;
   if (prepared !== undefined) return prepared;
   if (summaryRoom(conversation, room) === 0) return formatSummary(first.map(itemOf));
   const cut = conversation.messages.filter((_, index) => {
-    const shown = messages.get(index);
-    return index >= room.headLength && (shown === undefined || shown.changes.length > 0);
+    const rendered = messages.get(index);
+    return index >= room.headLength && (rendered === undefined || rendered.changes.length > 0);
   });
   const earlier = summaryBody(summary);
   const evidence = readEvidence(

@@ -5,8 +5,14 @@ import { describe, expect, test } from "vitest";
 import { type Applied, applyProposals, HANDLE, seenFrom } from "../../../test/generate/seen.ts";
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { type Message, messageText, type Part, type ToolCallPart } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type {
+  Goal,
+  Proposal,
+  VisibleConversation,
+  VisibleMessage,
+} from "../../message/strategy.ts";
 import { excerpt } from "./excerpt.ts";
 
 const seed = 20261115;
@@ -41,21 +47,21 @@ function workOf(count: number, between: Readonly<Record<number, string>> = {}): 
   return [user("Mend the loader of src/load.ts. Never touch the tests."), ...steps];
 }
 
-function goalOf({ tokens }: SeenConversation, share: number): Goal {
+function goalOf({ tokens }: VisibleConversation, share: number): Goal {
   const wanted = Math.floor(tokens * share);
   return { limitTokens: wanted, tokens: wanted, floorTokens: Math.floor(wanted * 0.86) };
 }
 
-async function shorten(before: SeenConversation, share: number): Promise<Applied> {
+async function shorten(before: VisibleConversation, share: number): Promise<Applied> {
   return applyProposals(before, await excerpt.propose(before, goalOf(before, share)));
 }
 
-function byNumber({ conversation }: Applied): ReadonlyMap<number, SeenMessage> {
+function byNumber({ conversation }: Applied): ReadonlyMap<number, VisibleMessage> {
   return new Map(conversation.messages.map((seen) => [seen.number, seen]));
 }
 
 /** Numbers of the log, other than the places in the view. */
-function numbered(conversation: SeenConversation): SeenConversation {
+function numbered(conversation: VisibleConversation): VisibleConversation {
   const messages = conversation.messages.map((seen) => ({
     ...seen,
     number: 100 + 3 * seen.number,
@@ -79,11 +85,11 @@ function expectOfOriginal(text: string, original: string): void {
   const letters = (some: string): string => some.replaceAll(/[\s"\\,[\]{}:]/g, "");
   const whole = letters(original);
   // Of JSON any member may be gone.
-  const stretches = text.split(marks).flatMap((some) => (isJson ? some.split(/[",]/) : [some]));
-  for (const stretch of stretches) expect(whole).toContain(letters(stretch));
+  const segments = text.split(marks).flatMap((some) => (isJson ? some.split(/[",]/) : [some]));
+  for (const segment of segments) expect(whole).toContain(letters(segment));
 }
 
-function expectAllOfOriginal(now: SeenConversation, before: SeenConversation): void {
+function expectAllOfOriginal(now: VisibleConversation, before: VisibleConversation): void {
   for (const { number, message } of now.messages) {
     const was = textsOf(before.messages[number]?.message ?? message);
     for (const [at, text] of textsOf(message).entries()) expectOfOriginal(text, was[at] ?? "");
@@ -97,7 +103,7 @@ interface CallPair {
 }
 
 /** The calls that are left, beside what they were. */
-function callsIn({ conversation }: Applied, before: SeenConversation): readonly CallPair[] {
+function callsIn({ conversation }: Applied, before: VisibleConversation): readonly CallPair[] {
   return conversation.messages.flatMap(({ number, message }) =>
     message.parts.flatMap((now, at): readonly CallPair[] => {
       const was = before.messages[number]?.message.parts[at];
@@ -314,7 +320,7 @@ test("without an archive there is no handle anywhere", async () => {
 
 describe("over generated conversations", () => {
   const samples = fc
-    .sample(talks, { numRuns: 20, seed })
+    .sample(talks, tries({ runs: 20, seed }))
     .map((talk) => seenFrom(talk.messages, { ...talk, areas: AREAS, otherTokens: 100 }));
 
   test("the same conversation gives the same proposals", async () => {

@@ -6,15 +6,15 @@
 
 import type { EditPlace } from "../../message/edit.ts";
 import type { Message } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
 import { headLength } from "../units/head.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 import { ownMessage, Scales } from "./exact-cost.ts";
 import { reserveFor, writeSummary } from "./excerpt-summary.ts";
 import { Choice } from "./greedy-choice.ts";
-import { exactCallsFrom, keepDuties, oversizedTokens, type Room } from "./must-keep.ts";
+import { exactCallsFrom, keepMandatory, oversizedTokens, type Room } from "./must-keep.ts";
 import { withHandle } from "./notice-text.ts";
-import { type Change, gapText, render, type Shown } from "./render-choice.ts";
+import { type Change, gapText, type RenderedChoice, render } from "./render-choice.ts";
 import { readSlots, type Slots } from "./texts-to-cut.ts";
 
 /** So often is the choice weighed and mended. */
@@ -33,7 +33,7 @@ export interface MadeExcerpt {
 
 /** Undefined: there is none that would be smaller. */
 export type MakeExcerpt = (
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   goal: Goal,
 ) => Promise<MadeExcerpt | undefined>;
 
@@ -48,14 +48,14 @@ export const makeExcerpt: MakeExcerpt = async (conversation, goal) => {
   });
   let made: Excerpt | undefined;
   for (const strictness of ["usual", "least"] as const) {
-    const choice = new Choice({ ...slots, weights: slots.ledger.weights });
-    keepDuties(choice, conversation, slots, { ...room, strictness });
+    const choice = new Choice({ ...slots, weights: slots.mentionWeights.weights });
+    keepMandatory(choice, conversation, slots, { ...room, strictness });
     made = await chooseWithin(choice, conversation, slots, room);
     if (made.left >= 0) break;
   }
   const isSmaller = made !== undefined && room.tokens - made.left < room.nowTokens;
   if (made === undefined || !isSmaller) return undefined;
-  const { messages, gone } = made.shown;
+  const { messages, gone } = made.rendered;
   const changes = [...messages].flatMap(([message, { changes: own }]) =>
     own.map((change) => ({ ...change, message })),
   );
@@ -79,22 +79,25 @@ export const excerpt: Strategy = excerptBy(makeExcerpt);
 const smallestRoom = 60;
 
 /** A summary that stands there makes room: the new one takes its place. */
-async function roomOf(conversation: SeenConversation, goal: Goal): Promise<Room> {
+async function roomOf(conversation: VisibleConversation, goal: Goal): Promise<Room> {
   const { messages, tokens, summary, weigh } = conversation;
   const [summed = 0] = summary === undefined ? [] : await weigh([ownMessage(summary)]);
   const head = headLength(conversation);
   const history = messages.slice(head);
-  const now = history.reduce((sum, seen) => sum + seen.tokens, 0);
+  const now = history.reduce((sum, visible) => sum + visible.tokens, 0);
   return {
     headLength: head,
-    historyTokens: history.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0),
+    historyTokens: history.reduce(
+      (sum, visible) => sum + (visible.original?.tokens ?? visible.tokens),
+      0,
+    ),
     nowTokens: now + summed,
     tokens: Math.min(goal.tokens, goal.limitTokens) - (tokens - now - summed),
   };
 }
 
 interface Excerpt {
-  readonly shown: Shown;
+  readonly rendered: RenderedChoice;
   readonly digest: string;
   /** Of the room; below zero: what had to stay was too much. */
   readonly left: number;
@@ -103,7 +106,7 @@ interface Excerpt {
 /** Fills the room as far as exact counts allow; the estimate of a piece may be off, their sum must not. */
 async function chooseWithin(
   choice: Choice,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   slots: Slots,
   room: Room,
 ): Promise<Excerpt> {
@@ -119,9 +122,9 @@ async function chooseWithin(
     left = await leftNow();
   }
   while (left < 0 && choice.drop(-left) > 0) left = await leftNow();
-  const shown = render(choice, conversation, slots);
+  const rendered = render(choice, conversation, slots);
   const tokens = Math.floor(reserve.tokens + left);
-  const digest = await writeSummary(scales, choice, shown, {
+  const digest = await writeSummary(scales, choice, rendered, {
     conversation,
     slots,
     room,
@@ -129,14 +132,14 @@ async function chooseWithin(
     tokens,
   });
   const spent = digest === "" ? 0 : await scales.weighText(digest);
-  return { shown, digest, left: left + reserve.tokens - spent };
+  return { rendered, digest, left: left + reserve.tokens - spent };
 }
 
 const reason =
   "Of a conversation that did not fit, the lines stay that later turns are most likely to need.";
 
 function proposalsFor(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { headLength: head, changes, gone, digest }: MadeExcerpt,
 ): readonly Proposal[] {
   const removals = gone.map(

@@ -2,8 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { Choice, type ChoiceTask, type Slot } from "./greedy-choice.ts";
-import { isBlank, readSheet } from "./text-pieces.ts";
+import { isBlank, readPieces } from "./text-pieces.ts";
 
 const seed = 20261115;
 const FRAME_TOKENS = 6;
@@ -42,8 +43,8 @@ function slotOf({ lines, isExact, isJson }: SlotPlan, unit: number): Slot {
     isEmpty ? "" : `line ${line} about ${atoms.map((number) => `atom_${number}`).join(" ")}`,
   );
   const text = isJson ? JSON.stringify({ rows: words }) : words.join("\n");
-  const sheet = readSheet(text, { density: 1, isProse: false });
-  return { unit, sheet, isExact, mentions: lines.map(({ atoms }) => atoms) };
+  const textPieces = readPieces(text, { density: 1, isProse: false });
+  return { unit, textPieces, isExact, mentions: lines.map(({ atoms }) => atoms) };
 }
 
 function taskOf(plans: readonly (readonly SlotPlan[])[], weightOf: Float64Array): ChoiceTask {
@@ -62,10 +63,10 @@ const rooms = fc.double({ min: 0, max: 400, noNaN: true });
 function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTask): unknown {
   return {
     open: units.map((_, unit) => choice.isOpen(unit)),
-    kept: slots.map(({ sheet }, slot) =>
-      sheet.pieces.map((_, piece) => choice.isKept(slot, piece)),
+    kept: slots.map(({ textPieces }, slot) =>
+      textPieces.pieces.map((_, piece) => choice.isKept(slot, piece)),
     ),
-    said: Array.from({ length }, (_, number) => choice.isSaid(number)),
+    said: Array.from({ length }, (_, number) => choice.isMentioned(number)),
   };
 }
 
@@ -73,8 +74,8 @@ function stateOf(choice: Choice, { slots, units, weights: { length } }: ChoiceTa
 function costOf(choice: Choice, { slots, units }: ChoiceTask): number {
   const frames = new Set<{ readonly tokens: number }>();
   let cost = units.filter((_, unit) => choice.isOpen(unit)).length * FRAME_TOKENS;
-  for (const [slot, { sheet }] of slots.entries())
-    for (const [piece, { tokens, frames: around }] of sheet.pieces.entries()) {
+  for (const [slot, { textPieces }] of slots.entries())
+    for (const [piece, { tokens, frames: around }] of textPieces.pieces.entries()) {
       if (!choice.isKept(slot, piece)) continue;
       cost += tokens;
       if (!slots[slot]?.isExact) for (const frame of around) frames.add(frame);
@@ -85,8 +86,8 @@ function costOf(choice: Choice, { slots, units }: ChoiceTask): number {
 
 function keptCount(choice: Choice, { slots }: ChoiceTask): number {
   return slots.reduce(
-    (sum, { sheet }, slot) =>
-      sum + sheet.pieces.filter((_, piece) => choice.isKept(slot, piece)).length,
+    (sum, { textPieces }, slot) =>
+      sum + textPieces.pieces.filter((_, piece) => choice.isKept(slot, piece)).length,
     0,
   );
 }
@@ -101,7 +102,7 @@ describe("the room", () => {
         const closed = keptCount(choice, task) * (MARK_TOKENS / 2);
         expect(costOf(choice, task)).toBeLessThanOrEqual(room + closed);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("without room nothing is kept, and with all of it everything that says something", () =>
@@ -112,15 +113,15 @@ describe("the room", () => {
         expect(keptCount(none, task)).toBe(0);
         const all = new Choice(task);
         all.fill(Number.POSITIVE_INFINITY);
-        for (const [slot, { sheet, mentions }] of task.slots.entries())
-          for (const [piece, found] of sheet.pieces.entries()) {
+        for (const [slot, { textPieces, mentions }] of task.slots.entries())
+          for (const [piece, found] of textPieces.pieces.entries()) {
             const gain = (mentions[piece] ?? []).some(
               (number) => (task.weights[number] ?? 0) > 1e-9,
             );
             if (gain && !isBlank(found)) expect(all.isKept(slot, piece)).toBe(true);
           }
       }),
-      { numRuns: 150, seed },
+      tries({ runs: 150, seed }),
     ));
 
   test("says whether it found anything", () => {
@@ -144,8 +145,8 @@ describe("lines", () => {
       fc.property(tasks, rooms, (task, room) => {
         const choice = new Choice(task);
         choice.fill(room);
-        for (const [slot, { sheet }] of task.slots.entries()) {
-          const said = [...sheet.pieces.entries()].filter(([, piece]) => !isBlank(piece));
+        for (const [slot, { textPieces }] of task.slots.entries()) {
+          const said = [...textPieces.pieces.entries()].filter(([, piece]) => !isBlank(piece));
           for (const [at, [piece, { needsNeighbour }]] of said.entries()) {
             if (!choice.isKept(slot, piece) || !needsNeighbour || said.length === 1) continue;
             const around = [said[at - 1], said[at + 1]].flatMap((one) => one?.[0] ?? []);
@@ -153,7 +154,7 @@ describe("lines", () => {
           }
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("blank ones are never picked", () =>
@@ -161,11 +162,11 @@ describe("lines", () => {
       fc.property(tasks, rooms, (task, room) => {
         const choice = new Choice(task);
         choice.fill(room);
-        for (const [slot, { sheet, isExact }] of task.slots.entries())
-          for (const [piece, found] of sheet.pieces.entries())
+        for (const [slot, { textPieces, isExact }] of task.slots.entries())
+          for (const [piece, found] of textPieces.pieces.entries())
             if (isBlank(found) && !isExact) expect(choice.isKept(slot, piece)).toBe(false);
       }),
-      { numRuns: 100, seed },
+      tries({ runs: 100, seed }),
     ));
 
   test("of two neighbours the one comes along that says more", () => {
@@ -194,14 +195,14 @@ describe("units", () => {
       fc.property(tasks, rooms, (task, room) => {
         const choice = new Choice(task);
         choice.fill(room);
-        for (const [slot, { sheet, unit, isExact }] of task.slots.entries()) {
-          const isKept = sheet.pieces.map((_, piece) => choice.isKept(slot, piece));
+        for (const [slot, { textPieces, unit, isExact }] of task.slots.entries()) {
+          const isKept = textPieces.pieces.map((_, piece) => choice.isKept(slot, piece));
           const isOpen = choice.isOpen(unit);
           expect(isOpen || !isKept.includes(true)).toBe(true);
           expect(isExact && isKept.includes(!isOpen)).toBe(false);
         }
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("are opened for what their calls say alone", () => {
@@ -216,9 +217,9 @@ describe("units", () => {
 describe("what is taken back", () => {
   test("leaves no trace: pieces, atoms and units are as before, and the next choice is the same", () =>
     fc.assert(
-      fc.property(tasks, rooms, fc.array(fc.nat(40), { maxLength: 4 }), (task, room, duties) => {
+      fc.property(tasks, rooms, fc.array(fc.nat(40), { maxLength: 4 }), (task, room, mandatory) => {
         const choice = new Choice(task);
-        for (const duty of duties) {
+        for (const duty of mandatory) {
           const slot = duty % task.slots.length;
           choice.open(task.slots[slot]?.unit ?? -1);
           choice.keepAtLeast(slot, duty);
@@ -231,7 +232,7 @@ describe("what is taken back", () => {
         choice.fill(room);
         expect(stateOf(choice, task)).toEqual(filled);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("is at least what was asked for, or all there is; duties are never taken back", () =>
@@ -250,11 +251,11 @@ describe("what is taken back", () => {
             expect(choice.drop(1)).toBe(0);
             if (filled === "nothing") expect(freed).toBe(0);
           }
-          const { length } = task.slots[0]?.sheet.pieces ?? [];
+          const { length } = task.slots[0]?.textPieces.pieces ?? [];
           for (let piece = 0; piece < length; piece++) expect(choice.isKept(0, piece)).toBe(true);
         },
       ),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is what was picked last", () => {
@@ -263,7 +264,7 @@ describe("what is taken back", () => {
     choice.fill(200);
     choice.drop(1);
     expect([choice.isOpen(0), choice.isOpen(1)]).toEqual([false, true]);
-    expect([choice.isSaid(0), choice.isSaid(1)]).toEqual([false, true]);
+    expect([choice.isMentioned(0), choice.isMentioned(1)]).toEqual([false, true]);
   });
 });
 
@@ -272,14 +273,14 @@ describe("duties", () => {
     fc.assert(
       fc.property(tasks, rooms, (task, tokens) => {
         const choice = new Choice(task);
-        const { pieces } = task.slots[0]?.sheet ?? { pieces: [] };
+        const { pieces } = task.slots[0]?.textPieces ?? { pieces: [] };
         choice.keepAtLeast(0, tokens);
         const kept = pieces.filter((_, piece) => choice.isKept(0, piece));
         const isAll = pieces.every((piece, at) => choice.isKept(0, at) || isBlank(piece));
         const sum = kept.reduce((all, piece) => all + piece.tokens, 0);
         expect(isAll || sum >= tokens).toBe(true);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("a slot, a piece or a unit that is not there is passed over", () => {
@@ -291,7 +292,7 @@ describe("duties", () => {
     choice.keepAtLeast(7, 7);
     expect(keptCount(choice, task)).toBe(0);
     expect(choice.isOpen(7)).toBe(false);
-    expect(choice.isSaid(99)).toBe(false);
+    expect(choice.isMentioned(99)).toBe(false);
   });
 });
 
@@ -304,5 +305,5 @@ test("the same task gives the same choice", () =>
       second.fill(room);
       expect(stateOf(second, other)).toEqual(stateOf(first, one));
     }),
-    { numRuns: 100, seed },
+    tries({ runs: 100, seed }),
   ));

@@ -5,12 +5,12 @@
 
 import { chooseGreedily } from "../../search/greedy.ts";
 import type { Frame, Piece } from "./json-pieces.ts";
-import { isBlank, type Sheet } from "./text-pieces.ts";
+import { isBlank, type TextPieces } from "./text-pieces.ts";
 
 /** One text of a unit. */
 export interface Slot {
   readonly unit: number;
-  readonly sheet: Sheet;
+  readonly textPieces: TextPieces;
   /** Atoms of each piece, by number. */
   readonly mentions: readonly (readonly number[])[];
   /** Kept whole as soon as its unit is: short arguments, calls that must stay as they are. */
@@ -59,7 +59,7 @@ export class Choice {
 
   constructor(task: ChoiceTask) {
     this.#task = task;
-    this.#kept = task.slots.map(({ sheet }) => new Uint8Array(sheet.pieces.length));
+    this.#kept = task.slots.map(({ textPieces }) => new Uint8Array(textPieces.pieces.length));
     this.#isOpen = new Uint8Array(task.units.length);
     this.#covered = new Uint32Array(task.weights.length);
   }
@@ -73,7 +73,7 @@ export class Choice {
   }
 
   /** Whether a kept piece mentions it. */
-  isSaid(atom: number): boolean {
+  isMentioned(atom: number): boolean {
     return (this.#covered[atom] ?? 0) > 0;
   }
 
@@ -86,7 +86,7 @@ export class Choice {
   }
 
   keepWhole(slot: number): void {
-    const { length } = this.#task.slots[slot]?.sheet.pieces ?? [];
+    const { length } = this.#task.slots[slot]?.textPieces.pieces ?? [];
     for (let piece = 0; piece < length; piece++) this.keep(slot, piece);
   }
 
@@ -99,7 +99,7 @@ export class Choice {
 
   /** At least so many tokens of a text, the best of it first, and no line without a neighbour. */
   keepAtLeast(slot: number, tokens: number): void {
-    const { pieces } = this.#task.slots[slot]?.sheet ?? { pieces: [] };
+    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
     const best = [...pieces.keys()]
       .flatMap((piece) => this.#option(slot, piece) ?? [])
       .toSorted((one, other) => worth(other) - worth(one));
@@ -178,28 +178,28 @@ export class Choice {
   }
 
   #count(slot: number, piece: number, step: 1 | -1): void {
-    const { mentions, sheet } = this.#task.slots[slot] ?? {};
+    const { mentions, textPieces } = this.#task.slots[slot] ?? {};
     for (const atom of mentions?.[piece] ?? [])
       this.#covered[atom] = (this.#covered[atom] ?? 0) + step;
-    for (const frame of sheet?.pieces[piece]?.frames ?? [])
+    for (const frame of textPieces?.pieces[piece]?.frames ?? [])
       this.#frames.set(frame, (this.#frames.get(frame) ?? 0) + step);
   }
 
-  #gain(slot: number, piece: number, seen?: Map<number, number>): number {
+  #gain(slot: number, piece: number, mentionsHere?: Map<number, number>): number {
     const { mentions } = this.#task.slots[slot] ?? { mentions: [] };
     let gain = 0;
     for (const atom of mentions[piece] ?? []) {
-      const before = (this.#covered[atom] ?? 0) + (seen?.get(atom) ?? 0);
-      seen?.set(atom, (seen.get(atom) ?? 0) + 1);
+      const before = (this.#covered[atom] ?? 0) + (mentionsHere?.get(atom) ?? 0);
+      mentionsHere?.set(atom, (mentionsHere.get(atom) ?? 0) + 1);
       gain += (this.#task.weights[atom] ?? 0) * worthAgain ** Math.min(before, 2);
     }
     return gain;
   }
 
   #offers(slot: number): readonly Option[] {
-    const { sheet, isExact } = this.#task.slots[slot] ?? { isExact: false };
+    const { textPieces, isExact } = this.#task.slots[slot] ?? { isExact: false };
     if (isExact) return this.#wanted(slot, undefined);
-    return [...(sheet?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
+    return [...(textPieces?.pieces.keys() ?? [])].flatMap((piece) => this.#wanted(slot, piece));
   }
 
   /** None, where it says nothing new. */
@@ -210,11 +210,11 @@ export class Choice {
 
   /** The best way to have this piece: alone, or with one of its neighbours. */
   #option(slot: number, piece: number | undefined): Option | undefined {
-    const { sheet, unit } = this.#task.slots[slot] ?? {};
-    if (sheet === undefined || unit === undefined) return undefined;
+    const { textPieces, unit } = this.#task.slots[slot] ?? {};
+    if (textPieces === undefined || unit === undefined) return undefined;
     if (piece === undefined)
       return this.isOpen(unit) ? undefined : this.#priced({ slot, piece, pieces: [], unit });
-    const wanted = sheet.pieces[piece];
+    const wanted = textPieces.pieces[piece];
     if (wanted === undefined || this.isKept(slot, piece) || isBlank(wanted)) return undefined;
     const ways = this.#ways(slot, piece, wanted);
     return ways
@@ -231,16 +231,16 @@ export class Choice {
 
   #priced(wanted: Wanted): Option {
     const { slot, piece, pieces, unit } = wanted;
-    const { sheet } = this.#task.slots[slot] ?? {};
-    const seen = new Map<number, number>();
+    const { textPieces } = this.#task.slots[slot] ?? {};
+    const mentionsHere = new Map<number, number>();
     const frames = new Set<Frame>();
-    let gain = this.isOpen(unit) ? 0 : this.#openingGain(unit, seen);
+    let gain = this.isOpen(unit) ? 0 : this.#openingGain(unit, mentionsHere);
     let tokens = this.isOpen(unit) ? 0 : this.#openingTokens(unit);
     for (const index of pieces) {
-      const { tokens: own = 0, frames: around = [] } = sheet?.pieces[index] ?? {};
+      const { tokens: own = 0, frames: around = [] } = textPieces?.pieces[index] ?? {};
       tokens += own;
       for (const frame of around) if (!this.#frames.get(frame)) frames.add(frame);
-      gain += this.#gain(slot, index, seen);
+      gain += this.#gain(slot, index, mentionsHere);
     }
     for (const frame of frames) tokens += frame.tokens;
     tokens += this.#markTokens(slot, pieces);
@@ -249,8 +249,8 @@ export class Choice {
 
   /** A gap more, or one less. */
   #markTokens(slot: number, pieces: readonly number[]): number {
-    const { sheet } = this.#task.slots[slot] ?? {};
-    if (sheet === undefined || sheet.json !== undefined || pieces.length === 0) return 0;
+    const { textPieces } = this.#task.slots[slot] ?? {};
+    if (textPieces === undefined || textPieces.json !== undefined || pieces.length === 0) return 0;
     const outside = pieces
       .flatMap((piece) => this.#around(slot, piece))
       .filter((piece) => !pieces.includes(piece));
@@ -259,12 +259,13 @@ export class Choice {
     return gaps > 0 ? markTokens : gaps < 0 && outside.length > 1 ? -markTokens / 2 : 0;
   }
 
-  #openingGain(unit: number, seen: Map<number, number>): number {
+  #openingGain(unit: number, mentionsHere: Map<number, number>): number {
     let gain = 0;
     for (const slot of this.#task.units[unit]?.slots ?? []) {
-      const { isExact, sheet } = this.#task.slots[slot] ?? {};
+      const { isExact, textPieces } = this.#task.slots[slot] ?? {};
       if (isExact)
-        for (const piece of sheet?.pieces.keys() ?? []) gain += this.#gain(slot, piece, seen);
+        for (const piece of textPieces?.pieces.keys() ?? [])
+          gain += this.#gain(slot, piece, mentionsHere);
     }
     return gain;
   }
@@ -272,15 +273,15 @@ export class Choice {
   #openingTokens(unit: number): number {
     const { frameTokens = 0, slots = [] } = this.#task.units[unit] ?? {};
     return slots.reduce((sum, slot) => {
-      const { isExact, sheet } = this.#task.slots[slot] ?? {};
+      const { isExact, textPieces } = this.#task.slots[slot] ?? {};
       if (!isExact) return sum + markTokens;
-      return (sheet?.pieces ?? []).reduce((all, { tokens }) => all + tokens, sum);
+      return (textPieces?.pieces ?? []).reduce((all, { tokens }) => all + tokens, sum);
     }, frameTokens);
   }
 
   /** The nearest pieces before and behind that are not blank. */
   #around(slot: number, piece: number): readonly number[] {
-    const { pieces } = this.#task.slots[slot]?.sheet ?? { pieces: [] };
+    const { pieces } = this.#task.slots[slot]?.textPieces ?? { pieces: [] };
     const towards = (step: 1 | -1): readonly number[] => {
       for (let at = piece + step; at >= 0 && at < pieces.length; at += step) {
         const found = pieces[at];

@@ -2,25 +2,26 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type JsonSheet, readJsonSheet, renderJsonSheet } from "./json-pieces.ts";
+import { tries } from "../../../test/harness/effort.ts";
+import { type JsonPieces, readJsonPieces, renderJsonPieces } from "./json-pieces.ts";
 
 const seed = 20261115;
 const reference = "#17";
 
-function read(text: string): JsonSheet {
-  const sheet = readJsonSheet(text, 1);
-  if (sheet === undefined) throw new Error(`This is no sheet of JSON: ${text.slice(0, 100)}`);
-  return sheet;
+function read(text: string): JsonPieces {
+  const textPieces = readJsonPieces(text, 1);
+  if (textPieces === undefined) throw new Error(`This is no sheet of JSON: ${text.slice(0, 100)}`);
+  return textPieces;
 }
 
-function render(sheet: JsonSheet, kept: readonly number[]): string {
+function render(textPieces: JsonPieces, kept: readonly number[]): string {
   const isKept = new Set(kept);
-  return renderJsonSheet(sheet, { isKept: (piece) => isKept.has(piece), reference });
+  return renderJsonPieces(textPieces, { isKept: (piece) => isKept.has(piece), reference });
 }
 
 /** The pieces in which one of the words stands. */
-function having(sheet: JsonSheet, ...words: readonly string[]): readonly number[] {
-  return sheet.pieces.flatMap(({ text }, piece) =>
+function having(textPieces: JsonPieces, ...words: readonly string[]): readonly number[] {
+  return textPieces.pieces.flatMap(({ text }, piece) =>
     words.some((word) => text.includes(word)) ? [piece] : [],
   );
 }
@@ -69,59 +70,59 @@ const { value } = fc.letrec<{ value: string; object: string; array: string }>((t
 const document = value.filter((text) => /^[[{]\s*[^\]}\s]/.test(text));
 
 interface Chosen {
-  readonly sheet: JsonSheet;
+  readonly textPieces: JsonPieces;
   readonly kept: readonly number[];
 }
 
 const chosen: fc.Arbitrary<Chosen> = fc
   .tuple(document, fc.infiniteStream(fc.boolean()))
   .map(([text, stream]) => {
-    const sheet = read(text);
-    const wanted = [...stream.take(sheet.pieces.length)];
-    return { sheet, kept: wanted.flatMap((isWanted, piece) => (isWanted ? [piece] : [])) };
+    const textPieces = read(text);
+    const wanted = [...stream.take(textPieces.pieces.length)];
+    return { textPieces, kept: wanted.flatMap((isWanted, piece) => (isWanted ? [piece] : [])) };
   });
 
 describe("whatever is kept of JSON", () => {
   test("it is still JSON, of the same kind", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet, kept }) => {
-        const shown: unknown = JSON.parse(render(sheet, kept));
-        expect(Array.isArray(shown)).toBe(sheet.root.kind === "array");
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const shown: unknown = JSON.parse(render(textPieces, kept));
+        expect(Array.isArray(shown)).toBe(textPieces.root.kind === "array");
       }),
-      { numRuns: 500, seed },
+      tries({ runs: 500, seed }),
     ));
 
   test("kept pieces stand in it byte for byte, and in order", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet, kept }) => {
-        const shown = render(sheet, kept);
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const shown = render(textPieces, kept);
         let at = 0;
         for (const piece of kept) {
-          const text = sheet.pieces[piece]?.text ?? "";
+          const text = textPieces.pieces[piece]?.text ?? "";
           const next = shown.indexOf(text, at);
           expect(next).toBeGreaterThanOrEqual(at);
           at = next + text.length;
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("with every piece kept, nothing is missing but the end that says so", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet }) => {
-        const { pieces, text } = sheet;
+      fc.property(chosen, ({ textPieces }) => {
+        const { pieces, text } = textPieces;
         for (const { frames } of pieces) expect(frames.length).toBeLessThanOrEqual(100);
-        const shown = render(sheet, [...pieces.keys()]);
+        const shown = render(textPieces, [...pieces.keys()]);
         const whole = text.trimEnd();
         expect(shown.startsWith(whole.slice(0, -1))).toBe(true);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 });
 
 describe("objects", () => {
   const text = '{"id": 7, "name": "Ada", "tags": ["a", "b", "c"], "deep": {"x": 1, "y": 2}}';
-  const sheet = read(text);
+  const textPieces = read(text);
 
   test.each([
     [["Ada"], '{"name": "Ada", "…": "#17"}'],
@@ -130,12 +131,12 @@ describe("objects", () => {
     [['"a"', '"b"', '"c"'], '{"tags": ["a", "b", "c"], "…": "#17"}'],
     [[], '{"…": "#17"}'],
   ])("the members with %j are kept", (words, shown) => {
-    const found: unknown = JSON.parse(render(sheet, having(sheet, ...words)));
+    const found: unknown = JSON.parse(render(textPieces, having(textPieces, ...words)));
     expect(found).toEqual(JSON.parse(shown));
   });
 
   test("a member goes with its key, and inner ones bring what they stand in", () => {
-    const inner = sheet.pieces[having(sheet, '"y"')[0] ?? -1];
+    const inner = textPieces.pieces[having(textPieces, '"y"')[0] ?? -1];
     expect(inner?.frames.map((frame) => frame.text)).toEqual(["", '"deep": ']);
     expect(inner?.text).toBe('"y": 2');
   });
@@ -161,27 +162,32 @@ describe("objects", () => {
 
 describe("arrays", () => {
   test("say how many elements are missing", () => {
-    const sheet = read(`[${Array.from({ length: 50 }, (_, row) => `{"row": ${row}}`).join(", ")}]`);
-    const shown = JSON.parse(render(sheet, having(sheet, '"row": 49'))) as unknown[];
+    const textPieces = read(
+      `[${Array.from({ length: 50 }, (_, row) => `{"row": ${row}}`).join(", ")}]`,
+    );
+    const shown = JSON.parse(render(textPieces, having(textPieces, '"row": 49'))) as unknown[];
     expect(shown).toEqual([{ row: 49 }, "… 49 more", "… #17"]);
-    expect(JSON.parse(render(sheet, []))).toEqual(["… #17"]);
+    expect(JSON.parse(render(textPieces, []))).toEqual(["… #17"]);
   });
 });
 
 describe("long strings", () => {
   const words = Array.from({ length: 60 }, (_, number) => `sentence ${number} ends\\n`).join("");
-  const sheet = read(`{"log": "${words}", "ok": true}`);
+  const textPieces = read(`{"log": "${words}", "ok": true}`);
 
   test("are cut into stretches, with a mark for each gap", () => {
-    const wanted = having(sheet, "sentence 30 ");
-    const { log } = JSON.parse(render(sheet, wanted)) as { log: string };
+    const wanted = having(textPieces, "sentence 30 ");
+    const { log } = JSON.parse(render(textPieces, wanted)) as { log: string };
     expect(log.startsWith("…")).toBe(true);
     expect(log.endsWith("…")).toBe(true);
     expect(log).toContain("sentence 30 ends\n");
   });
 
   test("of which nothing is kept go with their key", () => {
-    expect(JSON.parse(render(sheet, having(sheet, '"ok"')))).toEqual({ ok: true, "…": "#17" });
+    expect(JSON.parse(render(textPieces, having(textPieces, '"ok"')))).toEqual({
+      ok: true,
+      "…": "#17",
+    });
   });
 
   test("never end in half of an escape", () =>
@@ -204,7 +210,7 @@ describe("long strings", () => {
           expect(shown.isWellFormed()).toBe(true);
         },
       ),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 });
 
@@ -223,21 +229,21 @@ describe("what is not read as JSON", () => {
     ["an empty object, of which nothing can go", " {} "],
     ["an empty list", "[]"],
   ])("%s", (_, text) => {
-    expect(readJsonSheet(text, 1)).toBeUndefined();
+    expect(readJsonPieces(text, 1)).toBeUndefined();
   });
 
   test("a document deeper than a hundred", () => {
-    expect(readJsonSheet(`${"[".repeat(99)}1${"]".repeat(99)}`, 1)).toBeDefined();
-    expect(readJsonSheet(`${"[".repeat(101)}1${"]".repeat(101)}`, 1)).toBeUndefined();
-    expect(readJsonSheet("[".repeat(100_000) + "]".repeat(100_000), 1)).toBeUndefined();
-    expect(readJsonSheet(`[1, ${"[".repeat(100_000)}${"]".repeat(100_000)}]`, 1)).toBeUndefined();
+    expect(readJsonPieces(`${"[".repeat(99)}1${"]".repeat(99)}`, 1)).toBeDefined();
+    expect(readJsonPieces(`${"[".repeat(101)}1${"]".repeat(101)}`, 1)).toBeUndefined();
+    expect(readJsonPieces("[".repeat(100_000) + "]".repeat(100_000), 1)).toBeUndefined();
+    expect(readJsonPieces(`[1, ${"[".repeat(100_000)}${"]".repeat(100_000)}]`, 1)).toBeUndefined();
   });
 });
 
 test("wide documents are read and written in one go", () => {
   const rows = Array.from({ length: 50_000 }, (_, row) => ({ row, name: `name_${row}` }));
-  const sheet = read(JSON.stringify(rows));
-  expect(sheet.pieces).toHaveLength(100_000);
-  const shown = JSON.parse(render(sheet, [0, 99_999])) as unknown[];
+  const textPieces = read(JSON.stringify(rows));
+  expect(textPieces.pieces).toHaveLength(100_000);
+  const shown = JSON.parse(render(textPieces, [0, 99_999])) as unknown[];
   expect(shown).toEqual([{ row: 0 }, { name: "name_49999" }, "… 49998 more", "… #17"]);
 });

@@ -1,11 +1,11 @@
 /** JSON cut into its members and elements: what is left out is taken out of the text, and the text is still JSON. */
 
 import { type JsonNode, readJson } from "../../text/json-tree.ts";
-import { estimateTokens, stretchesOf } from "./long-lines.ts";
+import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
-export interface JsonSheet {
+export interface JsonPieces {
   readonly text: string;
-  readonly root: SheetNode;
+  readonly root: PiecesNode;
   readonly pieces: readonly Piece[];
 }
 
@@ -16,9 +16,9 @@ interface Span {
   readonly end: number;
 }
 
-type SheetNode =
+type PiecesNode =
   | (Span & { readonly kind: "leaf"; readonly pieces: readonly number[] })
-  | (Span & { readonly kind: "object" | "array"; readonly children: readonly SheetNode[] });
+  | (Span & { readonly kind: "object" | "array"; readonly children: readonly PiecesNode[] });
 
 /** Deeper JSON is read as lines: nothing here may run out of stack. */
 const deepest = 100;
@@ -26,10 +26,10 @@ const deepest = 100;
 const longestString = 300;
 
 /** Undefined for any other text than one JSON object or array. */
-export function readJsonSheet(text: string, density: number): JsonSheet | undefined {
+export function readJsonPieces(text: string, density: number): JsonPieces | undefined {
   const tree = /^\s*[[{]/.test(text) ? readJson(text) : undefined;
   const pieces: Piece[] = [];
-  const root = tree === undefined ? undefined : sheetNode(tree, [], { text, density, pieces });
+  const root = tree === undefined ? undefined : piecesNode(tree, [], { text, density, pieces });
   // Of an empty one there is nothing to leave out.
   return root === undefined || root.kind === "leaf" ? undefined : { text, root, pieces };
 }
@@ -42,11 +42,11 @@ interface Cutting {
 }
 
 /** Undefined: something inside is too deep. */
-function sheetNode(
+function piecesNode(
   { kind, from, start: at, end, children }: JsonNode,
   frames: readonly Frame[],
   cutting: Cutting,
-): SheetNode | undefined {
+): PiecesNode | undefined {
   const span = { from, at, end };
   const isContainer = kind === "object" || kind === "array";
   if (isContainer && frames.length >= deepest) return undefined;
@@ -54,9 +54,9 @@ function sheetNode(
     return { kind: "leaf", ...span, pieces: cutLeaf(span, frames, cutting) };
   const key = cutting.text.slice(from, at);
   const around = [...frames, { text: key, tokens: estimateTokens(key, cutting.density) + 2 }];
-  const inner: SheetNode[] = [];
+  const inner: PiecesNode[] = [];
   for (const child of children) {
-    const node = sheetNode(child, around, cutting);
+    const node = piecesNode(child, around, cutting);
     if (node === undefined) return undefined;
     inner.push(node);
   }
@@ -72,16 +72,16 @@ function cutLeaf(
 ): readonly number[] {
   const content = text.slice(at, end);
   const isLong = content.length > longestString && content.startsWith('"');
-  const texts = isLong ? stretchesOf(content.slice(1, -1)) : [text.slice(from, end)];
+  const texts = isLong ? segmentsOf(content.slice(1, -1)) : [text.slice(from, end)];
   return texts.map((piece) => {
     const tokens = estimateTokens(piece, density) + commaTokens;
     return pieces.push({ text: piece, tokens, line: 0, needsNeighbour: false, frames }) - 1;
   });
 }
 
-export function renderJsonSheet(
-  { text, root }: JsonSheet,
-  { isKept, reference }: SheetRendering,
+export function renderJsonPieces(
+  { text, root }: JsonPieces,
+  { isKept, reference }: PiecesRendering,
 ): string {
   const inner = renderNode(text, root, isKept);
   const rest = root.kind === "object" ? `"…": "${reference}"` : `"… ${reference}"`;
@@ -92,7 +92,7 @@ export function renderJsonSheet(
 
 function renderNode(
   text: string,
-  node: SheetNode,
+  node: PiecesNode,
   isKept: (piece: number) => boolean,
 ): string | undefined {
   const before = text.slice(node.from, node.at);
@@ -115,15 +115,15 @@ function renderNode(
 /** The kept stretches of a long string; an escape is never torn, because no stretch ends in the middle of one. */
 function renderString(
   text: string,
-  { from, at, pieces, ...span }: Extract<SheetNode, { kind: "leaf" }>,
+  { from, at, pieces, ...span }: Extract<PiecesNode, { kind: "leaf" }>,
   isKept: (piece: number) => boolean,
 ): string | undefined {
   if (!pieces.some(isKept)) return undefined;
-  const stretches = stretchesOf(text.slice(at + 1, span.end - 1));
+  const segments = segmentsOf(text.slice(at + 1, span.end - 1));
   let out = "";
   let isGap = false;
   for (const [index, piece] of pieces.entries()) {
-    if (isKept(piece)) out += `${isGap ? "…" : ""}${stretches[index] ?? ""}`;
+    if (isKept(piece)) out += `${isGap ? "…" : ""}${segments[index] ?? ""}`;
     isGap = !isKept(piece);
   }
   return `${text.slice(from, at)}"${out}${isGap ? "…" : ""}"`;
@@ -146,7 +146,7 @@ export interface Piece {
   readonly frames: readonly Frame[];
 }
 
-export interface SheetRendering {
+export interface PiecesRendering {
   readonly isKept: (piece: number) => boolean;
   /** With the first mark: where the rest is to be found. */
   readonly reference: string;

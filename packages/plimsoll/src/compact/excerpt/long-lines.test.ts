@@ -2,7 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { estimateTokens, stretchesOf } from "./long-lines.ts";
+import { tries } from "../../../test/harness/effort.ts";
+import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
 const seed = 20261115;
 const LONG = 1_000_000;
@@ -35,10 +36,10 @@ const longLine = fc
 /** Where each stretch but the last ends. */
 function endsOf(line: string): readonly number[] {
   let at = 0;
-  return stretchesOf(line)
+  return segmentsOf(line)
     .slice(0, -1)
-    .map((stretch) => {
-      at += stretch.length;
+    .map((segment) => {
+      at += segment.length;
       return at;
     });
 }
@@ -57,22 +58,22 @@ describe("a long line", () => {
   test("is its stretches, put together", () =>
     fc.assert(
       fc.property(longLine, (line) => {
-        expect(stretchesOf(line).join("")).toBe(line);
+        expect(segmentsOf(line).join("")).toBe(line);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is cut into stretches of some hundred characters", () =>
     fc.assert(
       fc.property(longLine, (line) => {
-        const stretches = stretchesOf(line);
-        for (const { length } of stretches.slice(0, -1)) {
+        const segments = segmentsOf(line);
+        for (const { length } of segments.slice(0, -1)) {
           expect(length).toBeGreaterThanOrEqual(90);
           expect(length).toBeLessThanOrEqual(172);
         }
-        expect(stretches.at(-1)?.length).toBeLessThanOrEqual(250);
+        expect(segments.at(-1)?.length).toBeLessThanOrEqual(250);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("is never cut inside of an escape, or between the halves of a character", () =>
@@ -80,24 +81,24 @@ describe("a long line", () => {
       fc.property(longLine, (line) => {
         const inside = insideEscapes(line);
         expect(endsOf(line).filter((end) => inside.has(end))).toEqual([]);
-        for (const stretch of stretchesOf(line)) expect(stretch.isWellFormed()).toBe(true);
+        for (const segment of segmentsOf(line)) expect(segment.isWellFormed()).toBe(true);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("is cut where it is best read on: before an escaped line end, behind a sentence, between words", () => {
     const sentence = `${"a".repeat(99)}. ${"b".repeat(300)}`;
-    expect(stretchesOf(sentence)[0]).toBe(`${"a".repeat(99)}. `);
+    expect(segmentsOf(sentence)[0]).toBe(`${"a".repeat(99)}. `);
     const escaped = `${"a b ".repeat(25)}\\n${"c".repeat(300)}`;
-    expect(stretchesOf(escaped)[1]?.startsWith("\\n")).toBe(true);
+    expect(segmentsOf(escaped)[1]?.startsWith("\\n")).toBe(true);
     const words = `${"a".repeat(120)} ${"b".repeat(300)}`;
-    expect(stretchesOf(words)[0]).toBe(`${"a".repeat(120)} `);
+    expect(segmentsOf(words)[0]).toBe(`${"a".repeat(120)} `);
   });
 
   test("that is short enough stays in one", () => {
-    expect(stretchesOf("")).toEqual([""]);
-    expect(stretchesOf("x".repeat(250))).toHaveLength(1);
-    expect(stretchesOf("x".repeat(251))).toHaveLength(2);
+    expect(segmentsOf("")).toEqual([""]);
+    expect(segmentsOf("x".repeat(250))).toHaveLength(1);
+    expect(segmentsOf("x".repeat(251))).toHaveLength(2);
   });
 });
 
@@ -110,9 +111,9 @@ test.each([
   ["spaces", " "],
 ])("a very long line of nothing but %s is cut and counted", (_, unit) => {
   const line = unit.repeat(Math.ceil(LONG / unit.length));
-  const stretches = stretchesOf(line);
-  expect(stretches.length).toBeGreaterThan(LONG / 200);
-  expect(stretches.join("") === line).toBe(true);
+  const segments = segmentsOf(line);
+  expect(segments.length).toBeGreaterThan(LONG / 200);
+  expect(segments.join("") === line).toBe(true);
   expect(estimateTokens(line)).toBeGreaterThan(0);
 });
 
@@ -135,6 +136,6 @@ describe("what a text costs, roughly", () => {
         expect(estimateTokens(one, 2)).toBeCloseTo(2 * estimateTokens(one));
         expect(estimateTokens(`${one}\n\n${other}`)).toBeGreaterThanOrEqual(estimateTokens(one));
       }),
-      { numRuns: 50, seed },
+      tries({ runs: 50, seed }),
     ));
 });

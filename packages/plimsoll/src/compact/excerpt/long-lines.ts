@@ -1,6 +1,6 @@
 /** Long lines in stretches, and what a piece of text costs, roughly. */
 
-const stretch = { least: 90, most: 160 };
+const segment = { least: 90, most: 160 };
 
 /** Where a long line is best cut: at escaped line ends, between elements, between sentences, between words. */
 const joints: readonly RegExp[] = [
@@ -13,16 +13,16 @@ const joints: readonly RegExp[] = [
 ];
 
 /** A very long line in stretches of about a hundred characters. No escape and no character is torn. */
-export function stretchesOf(line: string): readonly string[] {
-  const stretches: string[] = [];
+export function segmentsOf(line: string): readonly string[] {
+  const segments: string[] = [];
   let at = 0;
-  while (line.length - at > stretch.most + stretch.least) {
-    const wanted = at + stretch.least + jointIn(line.slice(at + stretch.least, at + stretch.most));
+  while (line.length - at > segment.most + segment.least) {
+    const wanted = at + segment.least + jointIn(line.slice(at + segment.least, at + segment.most));
     const end = untorn(line, at, wanted);
-    stretches.push(line.slice(at, end));
+    segments.push(line.slice(at, end));
     at = end;
   }
-  return [...stretches, line.slice(at)];
+  return [...segments, line.slice(at)];
 }
 
 function jointIn(window: string): number {

@@ -1,7 +1,12 @@
 /** The ledger: what is mentioned where, and what makes it likely to be needed again. */
 
 import { describe, expect, test } from "vitest";
-import { type Ledger, readLedger, type Utterance, type Voice } from "./mention-weights.ts";
+import {
+  type MentionWeights,
+  readMentionWeights,
+  type Utterance,
+  type Voice,
+} from "./mention-weights.ts";
 
 const MESSAGES = 10;
 
@@ -15,10 +20,10 @@ function said(message: number, voice: Voice, text: string): Utterance {
   return { message, voice, text };
 }
 
-function weightOf(ledger: Ledger, name: string): number {
-  const number = ledger.names.indexOf(name);
+function weightOf(mentionWeights: MentionWeights, name: string): number {
+  const number = mentionWeights.names.indexOf(name);
   if (number < 0) throw new Error(`${name} is not in the ledger.`);
-  return ledger.weights[number] ?? Number.NaN;
+  return mentionWeights.weights[number] ?? Number.NaN;
 }
 
 describe("the weight of an atom", () => {
@@ -55,60 +60,70 @@ describe("the weight of an atom", () => {
       [said(6, "result", "other_name and_that and_those and_these and_more")],
     ],
   ])("is higher for %s", (_, some, others) => {
-    const ledger = readLedger([...some, ...others], frame);
-    expect(weightOf(ledger, "some_name")).toBeGreaterThan(weightOf(ledger, "other_name"));
+    const mentionWeights = readMentionWeights([...some, ...others], frame);
+    expect(weightOf(mentionWeights, "some_name")).toBeGreaterThan(
+      weightOf(mentionWeights, "other_name"),
+    );
   });
 
   test("is higher for files than for numbers", () => {
-    const ledger = readLedger([said(5, "result", "notes.md"), said(6, "result", "4711")], frame);
-    expect(weightOf(ledger, "notes.md")).toBeGreaterThan(weightOf(ledger, "4711"));
+    const mentionWeights = readMentionWeights(
+      [said(5, "result", "notes.md"), said(6, "result", "4711")],
+      frame,
+    );
+    expect(weightOf(mentionWeights, "notes.md")).toBeGreaterThan(weightOf(mentionWeights, "4711"));
   });
 
   test("is nothing for what the head says: it is always seen", () => {
-    const ledger = readLedger(
+    const mentionWeights = readMentionWeights(
       [said(0, "user", "load_line"), said(5, "call", "load_line hull_mark")],
       frame,
     );
-    expect(weightOf(ledger, "load_line")).toBe(0);
-    expect(weightOf(ledger, "hull_mark")).toBeGreaterThan(0);
+    expect(weightOf(mentionWeights, "load_line")).toBe(0);
+    expect(weightOf(mentionWeights, "hull_mark")).toBeGreaterThan(0);
   });
 });
 
 describe("plain words", () => {
   test("count where people and agents talk, and far less than names", () => {
-    const ledger = readLedger(
+    const mentionWeights = readMentionWeights(
       [said(3, "user", "the harbour is closed"), said(4, "result", "anchorage hull_mark")],
       frame,
     );
-    expect(ledger.names).toContain("harbour");
-    expect(ledger.names).not.toContain("anchorage");
-    expect(weightOf(ledger, "harbour")).toBeGreaterThan(0);
-    expect(weightOf(ledger, "harbour")).toBeLessThan(weightOf(ledger, "hull_mark") / 10);
+    expect(mentionWeights.names).toContain("harbour");
+    expect(mentionWeights.names).not.toContain("anchorage");
+    expect(weightOf(mentionWeights, "harbour")).toBeGreaterThan(0);
+    expect(weightOf(mentionWeights, "harbour")).toBeLessThan(
+      weightOf(mentionWeights, "hull_mark") / 10,
+    );
   });
 
   test("are told by their stem, and the commonest are passed over", () => {
-    const ledger = readLedger([said(3, "user", "loading something that loaded with loads")], frame);
-    expect(ledger.names).toEqual(
-      ["load", "loaded", "loads"].filter((word) => ledger.names.includes(word)),
+    const mentionWeights = readMentionWeights(
+      [said(3, "user", "loading something that loaded with loads")],
+      frame,
     );
-    expect(ledger.names).toContain("load");
-    expect(ledger.names).not.toContain("something");
+    expect(mentionWeights.names).toEqual(
+      ["load", "loaded", "loads"].filter((word) => mentionWeights.names.includes(word)),
+    );
+    expect(mentionWeights.names).toContain("load");
+    expect(mentionWeights.names).not.toContain("something");
   });
 
   test("are others than names that are spelt alike", () => {
-    const ledger = readLedger([said(3, "user", "ABCDEF is abcdef")], frame);
-    expect(ledger.kinds).toEqual(["id", "word"]);
+    const mentionWeights = readMentionWeights([said(3, "user", "ABCDEF is abcdef")], frame);
+    expect(mentionWeights.kinds).toEqual(["id", "word"]);
   });
 
   test("that are rarer weigh more", () => {
-    const ledger = readLedger(
+    const mentionWeights = readMentionWeights(
       [
         said(3, "user", "harbour"),
         ...[4, 5, 6, 7].map((message) => said(message, "user", "anchor")),
       ],
       frame,
     );
-    expect(weightOf(ledger, "harbour")).toBeGreaterThan(weightOf(ledger, "anchor"));
+    expect(weightOf(mentionWeights, "harbour")).toBeGreaterThan(weightOf(mentionWeights, "anchor"));
   });
 });
 
@@ -119,29 +134,29 @@ describe("news", () => {
     ["what was decided", "agent", "The root cause is the regular expression."],
     ["what the user decided", "user", "Let's use the old one instead of it."],
   ])("%s is worth its line", (_, voice, text) => {
-    const ledger = readLedger([said(5, voice, text)], frame);
-    const news = ledger.kinds.indexOf("news");
+    const mentionWeights = readMentionWeights([said(5, voice, text)], frame);
+    const news = mentionWeights.kinds.indexOf("news");
     expect(news).toBeGreaterThanOrEqual(0);
-    expect(ledger.weights[news]).toBeGreaterThan(0);
+    expect(mentionWeights.weights[news]).toBeGreaterThan(0);
   });
 
   test("the same error with another number is no news", () => {
     const rows = [17, 18].map((row) => said(5, "result", `ValueError: bad row ${row}`));
-    const ledger = readLedger(rows, frame);
-    expect(ledger.kinds.filter((kind) => kind === "news")).toHaveLength(1);
+    const mentionWeights = readMentionWeights(rows, frame);
+    expect(mentionWeights.kinds.filter((kind) => kind === "news")).toHaveLength(1);
   });
 
   test("what a tool says of decisions, and an agent of errors, is none", () => {
-    const ledger = readLedger(
+    const mentionWeights = readMentionWeights(
       [said(5, "result", "the root cause is this"), said(6, "agent", "ValueError: bad row")],
       frame,
     );
-    expect(ledger.kinds).not.toContain("news");
+    expect(mentionWeights.kinds).not.toContain("news");
   });
 });
 
 test("mentions are given for each utterance, by number, each once", () => {
-  const ledger = readLedger(
+  const mentionWeights = readMentionWeights(
     [
       said(1, "call", "src/a.ts src/a.ts"),
       said(2, "result", "nothing here"),
@@ -149,7 +164,9 @@ test("mentions are given for each utterance, by number, each once", () => {
     ],
     frame,
   );
-  const names = ledger.mentions.map((numbers) => numbers.map((number) => ledger.names[number]));
+  const names = mentionWeights.mentions.map((numbers) =>
+    numbers.map((number) => mentionWeights.names[number]),
+  );
   expect(names[0]).toEqual([...new Set(names[0])]);
   expect(names[0]).toContain("src/a.ts");
   expect(names[1]).toEqual([]);
@@ -157,6 +174,10 @@ test("mentions are given for each utterance, by number, each once", () => {
 });
 
 test("nothing said is an empty ledger", () => {
-  const ledger = readLedger([], { startOf: [0], headLength: 0 });
-  expect([ledger.names, ledger.mentions, ledger.weights.length]).toEqual([[], [], 0]);
+  const mentionWeights = readMentionWeights([], { startOf: [0], headLength: 0 });
+  expect([mentionWeights.names, mentionWeights.mentions, mentionWeights.weights.length]).toEqual([
+    [],
+    [],
+    0,
+  ]);
 });

@@ -19,19 +19,19 @@ export interface Utterance {
 }
 
 /** Beside atoms: plain words, and lines that say what went wrong or what was decided. */
-export type LedgerKind = MentionKind | "word" | "news";
+export type WeightedKind = MentionKind | "word" | "news";
 
 /** Atoms by number: the same string has the same number. */
-export interface Ledger {
+export interface MentionWeights {
   readonly names: readonly string[];
-  readonly kinds: readonly LedgerKind[];
+  readonly kinds: readonly WeightedKind[];
   /** Of each utterance, in the order in which they were given. */
   readonly mentions: readonly (readonly number[])[];
   /** 0: known from the head, or not worth anything. */
   readonly weights: Float64Array;
 }
 
-export interface LedgerFrame {
+export interface MentionFrame {
   /** Tokens before each message, and of all: how old a mention is. */
   readonly startOf: readonly number[];
   /** Messages before this one are always seen. */
@@ -57,11 +57,11 @@ const newsWeight = 1;
 /** A plain word, beside an identifier: it decides only where there is little else. */
 const wordWeight = 0.005;
 
-interface Tally {
+interface MentionCount {
   messages: number;
   last: number;
   calls: number;
-  isSaid: boolean;
+  isByAgent: boolean;
   isAsked: boolean;
   isInError: boolean;
   isInHead: boolean;
@@ -69,11 +69,14 @@ interface Tally {
   fewest: number;
 }
 
-export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame): Ledger {
+export function readMentionWeights(
+  utterances: readonly Utterance[],
+  frame: MentionFrame,
+): MentionWeights {
   const numbers = new Map<string, number>();
   const names: string[] = [];
-  const kinds: LedgerKind[] = [];
-  const numberOf = (name: string, kind: LedgerKind): number => {
+  const kinds: WeightedKind[] = [];
+  const numberOf = (name: string, kind: WeightedKind): number => {
     const key = kind === "word" ? `\0${name}` : name;
     const known = numbers.get(key);
     if (known !== undefined) return known;
@@ -90,16 +93,20 @@ export function readLedger(utterances: readonly Utterance[], frame: LedgerFrame)
     const news = newsIn(text, voice).map((line) => numberOf(line, "news"));
     return [...own, ...words.map((word) => numberOf(word, "word")), ...news];
   });
-  const tallies = tallyUp(utterances, { mentions, kinds, headLength: frame.headLength });
+  const mentionCounts = countMentions(utterances, {
+    mentions,
+    kinds,
+    headLength: frame.headLength,
+  });
   const weights = Float64Array.from(names, (_, number) =>
-    weightOf(kinds[number] ?? "number", tallies[number], frame),
+    weightOf(kinds[number] ?? "number", mentionCounts[number], frame),
   );
   return { names, kinds, mentions, weights };
 }
 
 interface Read {
   readonly mentions: readonly (readonly number[])[];
-  readonly kinds: readonly LedgerKind[];
+  readonly kinds: readonly WeightedKind[];
   readonly headLength: number;
 }
 
@@ -115,34 +122,37 @@ function newsIn(text: string, voice: Voice): readonly string[] {
   return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
 
-function tallyUp(utterances: readonly Utterance[], read: Read): readonly (Tally | undefined)[] {
+function countMentions(
+  utterances: readonly Utterance[],
+  read: Read,
+): readonly (MentionCount | undefined)[] {
   const { mentions, kinds, headLength } = read;
   const crowd = crowdOf(utterances, mentions, kinds);
-  const tallies: (Tally | undefined)[] = kinds.map(() => undefined);
+  const mentionCounts: (MentionCount | undefined)[] = kinds.map(() => undefined);
   for (const [index, { message, voice, text }] of utterances.entries()) {
     const isError = voice === "result" && alarmOf(text) === 3;
     for (const number of mentions[index] ?? []) {
-      const tally = tallies[number] ?? emptyTally();
-      tallies[number] = tally;
-      if (tally.last !== message) tally.messages++;
-      tally.last = message;
-      tally.fewest = Math.min(tally.fewest, crowd.get(message) ?? 1);
-      if (voice === "call") tally.calls++;
-      tally.isSaid ||= voice === "agent";
-      tally.isAsked ||= voice === "user";
-      tally.isInError ||= isError;
-      tally.isInHead ||= message < headLength;
+      const mention = mentionCounts[number] ?? noMentions();
+      mentionCounts[number] = mention;
+      if (mention.last !== message) mention.messages++;
+      mention.last = message;
+      mention.fewest = Math.min(mention.fewest, crowd.get(message) ?? 1);
+      if (voice === "call") mention.calls++;
+      mention.isByAgent ||= voice === "agent";
+      mention.isAsked ||= voice === "user";
+      mention.isInError ||= isError;
+      mention.isInHead ||= message < headLength;
     }
   }
-  return tallies;
+  return mentionCounts;
 }
 
-function emptyTally(): Tally {
+function noMentions(): MentionCount {
   return {
     messages: 0,
     last: -1,
     calls: 0,
-    isSaid: false,
+    isByAgent: false,
     isAsked: false,
     isInError: false,
     isInHead: false,
@@ -150,7 +160,7 @@ function emptyTally(): Tally {
   };
 }
 
-function isAtom(kind: LedgerKind | undefined): boolean {
+function isAtom(kind: WeightedKind | undefined): boolean {
   return kind !== "word" && kind !== "news";
 }
 
@@ -160,30 +170,34 @@ function crowdOf(
   mentions: Read["mentions"],
   kinds: Read["kinds"],
 ): ReadonlyMap<number, number> {
-  const seen = new Map<number, Set<number>>();
+  const atomsByMessage = new Map<number, Set<number>>();
   for (const [index, { message }] of utterances.entries()) {
-    const own = seen.get(message) ?? new Set();
-    seen.set(message, own);
+    const own = atomsByMessage.get(message) ?? new Set();
+    atomsByMessage.set(message, own);
     for (const number of mentions[index] ?? []) if (isAtom(kinds[number])) own.add(number);
   }
-  return new Map([...seen].map(([message, own]) => [message, Math.max(1, own.size)]));
+  return new Map([...atomsByMessage].map(([message, own]) => [message, Math.max(1, own.size)]));
 }
 
-function weightOf(kind: LedgerKind, tally: Tally | undefined, { startOf }: LedgerFrame): number {
-  if (tally === undefined || tally.isInHead) return 0;
+function weightOf(
+  kind: WeightedKind,
+  mention: MentionCount | undefined,
+  { startOf }: MentionFrame,
+): number {
+  if (mention === undefined || mention.isInHead) return 0;
   const messages = Math.max(1, startOf.length - 1);
   if (kind === "word") {
-    const rarity = Math.log(1 + messages / tally.messages) / Math.log(1 + messages);
+    const rarity = Math.log(1 + messages / mention.messages) / Math.log(1 + messages);
     return wordWeight * rarity * rarity;
   }
   const all = Math.max(1, startOf.at(-1) ?? 1);
-  const age = 1 - (startOf[tally.last + 1] ?? all) / all;
+  const age = 1 - (startOf[mention.last + 1] ?? all) / all;
   if (kind === "news") return newsWeight * Math.exp(-ageing * age);
   const use =
     1 +
-    used.call * Math.log2(1 + tally.calls) +
-    (tally.isSaid ? used.agent : 0) +
-    (tally.isAsked ? used.user : 0) +
-    (tally.isInError ? used.error : 0);
-  return kindWeight[kind] * use * worthOfStanding(tally) * Math.exp(-ageing * age);
+    used.call * Math.log2(1 + mention.calls) +
+    (mention.isByAgent ? used.agent : 0) +
+    (mention.isAsked ? used.user : 0) +
+    (mention.isInError ? used.error : 0);
+  return kindWeight[kind] * use * worthOfStanding(mention) * Math.exp(-ageing * age);
 }

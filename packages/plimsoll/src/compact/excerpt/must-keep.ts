@@ -1,6 +1,6 @@
 /** What an excerpt keeps whatever it weighs: the newest exchanges, the user's own words, what has the highest priority. */
 
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { isTalk } from "../relevance/task.ts";
 import type { Choice } from "./greedy-choice.ts";
 import { type PlacedSlot, type Slots, unitIndex } from "./texts-to-cut.ts";
@@ -46,7 +46,7 @@ export interface Room {
 const talk = { recentOfRoom: 0.15, users: 0 };
 
 /** With calls or without: whichever way they are counted, it is not one of the newest. */
-export function exactCallsFrom({ messages }: SeenConversation, { headLength }: Room): number {
+export function exactCallsFrom({ messages }: VisibleConversation, { headLength }: Room): number {
   const starts = exchangeStarts(messages, headLength);
   const calling = starts.filter((index) =>
     messages[index]?.message.parts.some(({ kind }) => kind === "tool-call"),
@@ -61,7 +61,7 @@ export function oversizedTokens({ tokens }: Room): number {
 
 /** An exchange here: a message of the model, and everything up to the next one. Where no model speaks, each message. */
 function exchangeStarts(
-  messages: SeenConversation["messages"],
+  messages: VisibleConversation["messages"],
   headLength: number,
 ): readonly number[] {
   const isModel = (index: number): boolean => messages[index]?.message.role === "assistant";
@@ -71,9 +71,9 @@ function exchangeStarts(
 }
 
 /** Keeps what must be kept; the rest of the room is for what is worth it. */
-export function keepDuties(
+export function keepMandatory(
   choice: Choice,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { slots, units }: Slots,
   room: StrictRoom,
 ): void {
@@ -106,7 +106,7 @@ interface NewestTask {
 /** The newest exchanges as far as it is their duty, and the very newest whole. */
 function keepNewest(
   choice: Choice,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { slots, room, open, ofRoom }: NewestTask,
 ): void {
   const end = conversation.messages.length;
@@ -119,7 +119,7 @@ function keepNewest(
 }
 
 function startOfRecent(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   { headLength, historyTokens, tokens }: Room,
   share: { readonly ofHistory: number; readonly ofRoom: number },
   least = 1,
@@ -130,8 +130,8 @@ function startOfRecent(
   let taken = 0;
   for (const [count, start] of starts.toReversed().entries()) {
     for (let index = start; index < from; index++) {
-      const seen = messages[index];
-      taken += seen?.original?.tokens ?? seen?.tokens ?? 0;
+      const visible = messages[index];
+      taken += visible?.original?.tokens ?? visible?.tokens ?? 0;
     }
     if (count >= least && taken > limit) break;
     from = start;
@@ -149,12 +149,12 @@ interface UsersTask {
 }
 
 /** The user's own words, newest first, as far as their share of the room goes; the newest always. */
-function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTask): void {
+function keepUsers(choice: Choice, conversation: VisibleConversation, task: UsersTask): void {
   const { slots, room, open, share } = task;
   let taken = 0;
   let count = 0;
-  for (const { message, own, words } of saidByUser(conversation, task)) {
-    taken += 4 + own.reduce((sum, slot) => sum + dueTokens(slots[slot], room), 0);
+  for (const { message, own, words } of userMessages(conversation, task)) {
+    taken += 4 + own.reduce((sum, slot) => sum + mandatoryTokens(slots[slot], room), 0);
     if (count > 0 && taken > room.tokens * share) return;
     const tokens = own.reduce((sum, slot) => sum + tokensOf(slots[slot]), 0);
     const isLast =
@@ -163,26 +163,26 @@ function keepUsers(choice: Choice, conversation: SeenConversation, task: UsersTa
     open(message);
     for (const slot of own)
       if (isLast) choice.keepWhole(slot);
-      else keepDue(choice, slots, slot, room);
+      else keepMandatorySlot(choice, slots, slot, room);
   }
 }
 
 /** What the user said, newest first; the same words, as from a harness that repeats itself, once. */
-function* saidByUser(
-  { messages }: SeenConversation,
+function* userMessages(
+  { messages }: VisibleConversation,
   { slots, room, own: wordsOf }: UsersTask,
 ): Generator<{
   readonly message: number;
   readonly own: readonly number[];
   readonly words: string;
 }> {
-  const said = new Set<string>();
+  const earlierWords = new Set<string>();
   for (let message = messages.length - 1; message >= room.headLength; message--) {
     if (messages[message]?.message.role !== "user") continue;
     const own = wordsOf(message);
-    const words = own.map((slot) => slots[slot]?.sheet.text.trim()).join("\n");
-    if (words.trim() === "" || said.has(words)) continue;
-    said.add(words);
+    const words = own.map((slot) => slots[slot]?.textPieces.text.trim()).join("\n");
+    if (words.trim() === "" || earlierWords.has(words)) continue;
+    earlierWords.add(words);
     yield { message, own, words };
   }
 }
@@ -196,7 +196,7 @@ function keepRecent(
   const slot = slots[index];
   if (slot === undefined || slot.isExact) return;
   if (slot.voice === "agent" || slot.voice === "user") {
-    keepDue(choice, slots, index, room);
+    keepMandatorySlot(choice, slots, index, room);
     return;
   }
   const { ofResult, ofRoom, tokens } = resultFloor[room.strictness];
@@ -213,7 +213,7 @@ function isOversized(slot: PlacedSlot | undefined, room: Room, margin: number): 
   return tokens > limit * margin;
 }
 
-function dueTokens(slot: PlacedSlot | undefined, room: StrictRoom): number {
+function mandatoryTokens(slot: PlacedSlot | undefined, room: StrictRoom): number {
   const tokens = tokensOf(slot);
   return isOversized(slot, room, margins[room.strictness].counted)
     ? Math.min(tokens, beginning / charactersPerToken)
@@ -221,7 +221,7 @@ function dueTokens(slot: PlacedSlot | undefined, room: StrictRoom): number {
 }
 
 /** A text whole, or its beginning if it is long. */
-function keepDue(
+function keepMandatorySlot(
   choice: Choice,
   slots: readonly PlacedSlot[],
   index: number,
@@ -231,7 +231,7 @@ function keepDue(
   if (slot === undefined) return;
   const isCut = isOversized(slot, room, margins[room.strictness].kept);
   let characters = 0;
-  for (const [piece, { text }] of slot.sheet.pieces.entries()) {
+  for (const [piece, { text }] of slot.textPieces.pieces.entries()) {
     if (isCut && characters >= beginning) return;
     choice.keep(index, piece);
     characters += text.length + 1;
@@ -239,7 +239,7 @@ function keepDue(
 }
 
 function tokensOf(slot: PlacedSlot | undefined): number {
-  return (slot?.sheet.pieces ?? []).reduce((sum, { tokens }) => sum + tokens, 0);
+  return (slot?.textPieces.pieces ?? []).reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
 interface ImportantTask extends Pick<Slots, "slots" | "units"> {
@@ -247,15 +247,19 @@ interface ImportantTask extends Pick<Slots, "slots" | "units"> {
 }
 
 /** What has priority 1 stays whole, newest first, while it leaves room for others; then it is chosen from like the rest. */
-function keepImportant(choice: Choice, conversation: SeenConversation, task: ImportantTask): void {
+function keepImportant(
+  choice: Choice,
+  conversation: VisibleConversation,
+  task: ImportantTask,
+): void {
   const { slots, units, room } = task;
   let taken = 0;
   for (let unit = conversation.units.length - 1; unit >= 0; unit--) {
     const { first, priority } = conversation.units[unit] ?? { first: 0, priority: 2 };
-    const seen = conversation.messages.slice(first, (conversation.units[unit]?.last ?? -1) + 1);
-    const isHeld = seen.some(({ isPinned }) => isPinned);
-    const isPinned = seen.some((one) => one.isPinned && one.mayGiveWay !== true);
-    if (first < room.headLength || (priority !== 1 && !isHeld)) continue;
+    const visible = conversation.messages.slice(first, (conversation.units[unit]?.last ?? -1) + 1);
+    const hasPinned = visible.some(({ isPinned }) => isPinned);
+    const isPinned = visible.some((one) => one.isPinned && one.mayGiveWay !== true);
+    if (first < room.headLength || (priority !== 1 && !hasPinned)) continue;
     const own = units[unit]?.slots ?? [];
     taken += own.reduce((sum, slot) => sum + tokensOf(slots[slot]), units[unit]?.frameTokens ?? 0);
     if (!isPinned && taken > room.tokens * importantShare) continue;

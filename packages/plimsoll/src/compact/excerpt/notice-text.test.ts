@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { HANDLE } from "../../../test/generate/seen.ts";
 import { estimateTokens } from "./long-lines.ts";
-import { readLedger, type Utterance } from "./mention-weights.ts";
+import { readMentionWeights, type Utterance } from "./mention-weights.ts";
 import { digestText, noticeFor, withHandle } from "./notice-text.ts";
 
 const utterances: readonly Utterance[] = [
@@ -12,8 +12,11 @@ const utterances: readonly Utterance[] = [
   { message: 2, voice: "result", text: "hull_mark anchor_depth pl_aaaaaaaaaaaaaaaaaaaaaa" },
   { message: 3, voice: "user", text: "the harbour master" },
 ];
-const ledger = readLedger(utterances, { startOf: [0, 10, 20, 30, 40], headLength: 1 });
-const nobody = { isSaid: () => false, dangling: [] };
+const mentionWeights = readMentionWeights(utterances, {
+  startOf: [0, 10, 20, 30, 40],
+  headLength: 1,
+});
+const nobody = { isMentioned: () => false, dangling: [] };
 
 function namesIn(text: string): readonly string[] {
   return (/ Also: ([^\]]*)\]$/.exec(text)?.[1] ?? "").split(" ").filter(Boolean);
@@ -25,14 +28,14 @@ describe("the notice", () => {
     ["much room", 50_000],
   ])("with %s: names one handle, and says what #n is", (_, room) => {
     const notice = noticeFor(room, true);
-    const text = withHandle(digestText(notice, ledger, nobody, 0), HANDLE);
+    const text = withHandle(digestText(notice, mentionWeights, nobody, 0), HANDLE);
     expect(text.match(/pl_[0-9A-Za-z]{22}/g)).toEqual([HANDLE]);
     expect(text).toContain("#n");
     expect(estimateTokens(text)).toBeLessThanOrEqual(notice.tokens);
   });
 
   test("without an archive there is no handle", () => {
-    const text = withHandle(digestText(noticeFor(5_000, false), ledger, nobody, 100), "");
+    const text = withHandle(digestText(noticeFor(5_000, false), mentionWeights, nobody, 100), "");
     expect(text).not.toContain("pl_");
     expect(text).toContain("#n is message n");
   });
@@ -42,33 +45,38 @@ describe("what else was mentioned", () => {
   const notice = noticeFor(500, true);
 
   test("is named as far as the room goes, what weighs most first", () => {
-    const all = namesIn(digestText(notice, ledger, nobody, notice.tokens + 100));
+    const all = namesIn(digestText(notice, mentionWeights, nobody, notice.tokens + 100));
     expect(all).toContain("hull_mark");
     expect(all.slice(0, 2).toSorted()).toEqual(["hull.ts", "src/hull.ts"]);
     for (let room = 0; room < 30; room++) {
-      const some = namesIn(digestText(notice, ledger, nobody, notice.tokens + room));
+      const some = namesIn(digestText(notice, mentionWeights, nobody, notice.tokens + room));
       const cost = some.reduce((sum, name) => sum + estimateTokens(name) + 1, 0);
       expect(cost).toBeLessThanOrEqual(room);
     }
   });
 
   test("leaves out what the head says, what is said elsewhere, plain words, and handles that somebody wrote", () => {
-    const isSaid = (atom: number): boolean => ledger.names[atom] === "anchor_depth";
-    const said = { isSaid, dangling: [] };
-    const all = namesIn(digestText(notice, ledger, said, notice.tokens + 500));
+    const isMentioned = (atom: number): boolean => mentionWeights.names[atom] === "anchor_depth";
+    const said = { isMentioned, dangling: [] };
+    const all = namesIn(digestText(notice, mentionWeights, said, notice.tokens + 500));
     expect(all).toContain("hull_mark");
     for (const name of ["load_line", "anchor_depth", "harbour"]) expect(all).not.toContain(name);
     expect(all.join(" ")).not.toContain("pl_");
   });
 
   test("nothing unsaid is nothing more", () => {
-    const text = digestText(notice, ledger, { isSaid: () => true, dangling: [] }, 1_000);
+    const text = digestText(
+      notice,
+      mentionWeights,
+      { isMentioned: () => true, dangling: [] },
+      1_000,
+    );
     expect(text).not.toContain("Also:");
   });
 
   test("what is said and no longer introduced is named again", () => {
-    const dangling = [ledger.names.indexOf("hull_mark")];
-    const text = digestText(notice, ledger, { isSaid: () => true, dangling }, 1_000);
+    const dangling = [mentionWeights.names.indexOf("hull_mark")];
+    const text = digestText(notice, mentionWeights, { isMentioned: () => true, dangling }, 1_000);
     expect(namesIn(text)).toEqual(["hull_mark"]);
   });
 });

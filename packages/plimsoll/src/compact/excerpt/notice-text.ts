@@ -1,7 +1,8 @@
 /** The text of ours behind the head: that the conversation was shortened, where the rest is, and what else was mentioned. */
 
+import { excerptNotice } from "../../text/for-models.ts";
 import { estimateTokens } from "./long-lines.ts";
-import type { Ledger } from "./mention-weights.ts";
+import type { MentionWeights } from "./mention-weights.ts";
 
 /** Stands for the handle until it is known; tokenizers make at least as much of it as of nearly any other. */
 const handlePlace = "pl_k7M2q9X4w8Z3v5T1y6R0pN";
@@ -15,17 +16,13 @@ export interface Notice {
 const roomForWords = 1500;
 
 export function noticeFor(room: number, hasArchive: boolean): Notice {
-  if (!hasArchive) return { text: "Plimsoll: shortened; #n is message n.", tokens: 16 };
-  if (room < roomForWords)
-    return { text: `Plimsoll: ${handlePlace} has each message #n whole.`, tokens: 34 };
-  return {
-    text: `Plimsoll: this conversation was shortened to fit the context window. "…" marks what is missing, backticks quote. Nothing is lost: ${handlePlace} has each message #n whole.`,
-    tokens: 60,
-  };
+  if (!hasArchive) return { text: excerptNotice("", true), tokens: 16 };
+  const isBrief = room < roomForWords;
+  return { text: excerptNotice(handlePlace, isBrief), tokens: isBrief ? 34 : 64 };
 }
 
 export interface Naming {
-  readonly isSaid: (atom: number) => boolean;
+  readonly isMentioned: (atom: number) => boolean;
   /** Said, but no longer introduced. */
   readonly dangling: readonly number[];
 }
@@ -33,12 +30,12 @@ export interface Naming {
 /** At most so many tokens, roughly. */
 export function digestText(
   { text, tokens }: Notice,
-  ledger: Ledger,
-  { isSaid, dangling }: Naming,
+  mentionWeights: MentionWeights,
+  { isMentioned, dangling }: Naming,
   limit: number,
 ): string {
-  const unsaid = [...ledger.names.keys()].filter((atom) => !isSaid(atom));
-  const names = named(ledger, [...unsaid, ...dangling], limit - tokens);
+  const unmentioned = [...mentionWeights.names.keys()].filter((atom) => !isMentioned(atom));
+  const names = named(mentionWeights, [...unmentioned, ...dangling], limit - tokens);
   return names.length === 0 ? `[${text}]` : `[${text} Also: ${names.join(" ")}]`;
 }
 
@@ -48,7 +45,7 @@ export function withHandle(digest: string, handle: string): string {
 
 /** What weighs most, as much as fits. */
 function named(
-  { names, kinds, weights }: Ledger,
+  { names, kinds, weights }: MentionWeights,
   atoms: readonly number[],
   tokens: number,
 ): readonly string[] {

@@ -2,25 +2,25 @@
 
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { headLength } from "../units/head.ts";
-import { rangesOf, standsBetweenAnswers } from "../units/ranges.ts";
+import { isBetweenAnswers, rangesOf } from "../units/ranges.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
 import type { Choice } from "./greedy-choice.ts";
-import { renderSheet } from "./text-pieces.ts";
+import { renderPieces } from "./text-pieces.ts";
 import type { PlacedSlot, SlotPlace, Slots } from "./texts-to-cut.ts";
 
 /** A gap between messages of less than this goes without a mark. */
 const markedGapTokens = 1000;
 
 /** Without texts of ours behind the head. */
-export interface Shown {
-  readonly messages: ReadonlyMap<number, ShownMessage>;
+export interface RenderedChoice {
+  readonly messages: ReadonlyMap<number, RenderedMessage>;
   readonly gone: readonly TruncationRange[];
 }
 
-export interface ShownMessage {
+export interface RenderedMessage {
   readonly message: Message;
   readonly changes: readonly Change[];
 }
@@ -31,7 +31,11 @@ export interface Change {
   readonly text: string;
 }
 
-export function render(choice: Choice, conversation: SeenConversation, { slots }: Slots): Shown {
+export function render(
+  choice: Choice,
+  conversation: VisibleConversation,
+  { slots }: Slots,
+): RenderedChoice {
   const gone = goneRanges(choice, conversation);
   const isGone = new Uint8Array(conversation.messages.length);
   for (const { first, last } of gone) isGone.fill(1, first, last + 1);
@@ -41,23 +45,23 @@ export function render(choice: Choice, conversation: SeenConversation, { slots }
     bySlot.set(message, [...(bySlot.get(message) ?? []), { slot, index }]);
   }
   const head = headLength(conversation);
-  const messages = new Map<number, ShownMessage>();
-  for (const [index, seen] of conversation.messages.entries()) {
+  const messages = new Map<number, RenderedMessage>();
+  for (const [index, visible] of conversation.messages.entries()) {
     if (index < head || isGone[index] === 1) continue;
     const own = (bySlot.get(index) ?? []).map(({ slot, index: number }) => ({
       place: slot.place,
-      was: slot.sheet.text,
+      was: slot.textPieces.text,
       text: slot.isExact
-        ? slot.sheet.text
-        : renderSheet(slot.sheet, {
+        ? slot.textPieces.text
+        : renderPieces(slot.textPieces, {
             isKept: (piece) => choice.isKept(number, piece),
-            reference: `#${seen.number}`,
+            reference: `#${visible.number}`,
           }),
     }));
     messages.set(
       index,
       shortened(
-        seen,
+        visible,
         own.filter(({ text, was }) => text !== was),
       ),
     );
@@ -70,8 +74,8 @@ interface Shortened {
   readonly text: string;
 }
 
-function shortened(seen: SeenMessage, texts: readonly Shortened[]): ShownMessage {
-  const { message } = seen.original ?? seen;
+function shortened(visible: VisibleMessage, texts: readonly Shortened[]): RenderedMessage {
+  const { message } = visible.original ?? visible;
   const changes = new Map<string, Change>();
   for (const { place, text } of texts) {
     const { part, inner, path, isInput } = place;
@@ -122,7 +126,7 @@ function changed({ role, parts }: Message, changes: readonly Change[]): Message 
   };
 }
 
-function goneRanges(choice: Choice, conversation: SeenConversation): readonly TruncationRange[] {
+function goneRanges(choice: Choice, conversation: VisibleConversation): readonly TruncationRange[] {
   const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
   const isGone = conversation.units.map(
     (_, unit) =>
@@ -131,12 +135,15 @@ function goneRanges(choice: Choice, conversation: SeenConversation): readonly Tr
   return rangesOf(conversation, isGone, "joined");
 }
 
-export function gapText(conversation: SeenConversation, range: TruncationRange): string {
+export function gapText(conversation: VisibleConversation, range: TruncationRange): string {
   const { messages } = conversation;
   const { first, last } = range;
   const gone = messages.slice(first, last + 1);
-  const tokens = gone.reduce((sum, seen) => sum + (seen.original?.tokens ?? seen.tokens), 0);
-  if (tokens < markedGapTokens && !standsBetweenAnswers(conversation, range)) return "";
+  const tokens = gone.reduce(
+    (sum, visible) => sum + (visible.original?.tokens ?? visible.tokens),
+    0,
+  );
+  if (tokens < markedGapTokens && !isBetweenAnswers(conversation, range)) return "";
   const [from, to] = [messages[first]?.number, messages[last]?.number];
   return from === to ? `[… #${from}]` : `[… #${from}–#${to}]`;
 }

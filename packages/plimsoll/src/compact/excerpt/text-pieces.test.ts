@@ -2,19 +2,20 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isBlank, readSheet, renderSheet, type Sheet } from "./text-pieces.ts";
+import { tries } from "../../../test/harness/effort.ts";
+import { isBlank, readPieces, renderPieces, type TextPieces } from "./text-pieces.ts";
 
 const seed = 20261115;
 const reading = { density: 1, isProse: false };
 const reference = "#17";
 
-function render(sheet: Sheet, kept: readonly number[]): string {
+function render(textPieces: TextPieces, kept: readonly number[]): string {
   const isKept = new Set(kept);
-  return renderSheet(sheet, { isKept: (piece) => isKept.has(piece), reference });
+  return renderPieces(textPieces, { isKept: (piece) => isKept.has(piece), reference });
 }
 
-function lines(text: string): Sheet {
-  return readSheet(text, reading);
+function lines(text: string): TextPieces {
+  return readPieces(text, reading);
 }
 
 const aLine = fc.oneof(
@@ -37,19 +38,19 @@ const text = fc.array(aLine, { minLength: 1, maxLength: 25 }).map((some) => some
 const choices = fc.infiniteStream(fc.boolean());
 
 interface Chosen {
-  readonly sheet: Sheet;
+  readonly textPieces: TextPieces;
   readonly kept: readonly number[];
 }
 
 const chosen: fc.Arbitrary<Chosen> = fc
   .tuple(text, choices)
   .map(([whole, stream]) => {
-    const sheet = lines(whole);
-    const wanted = stream.take(sheet.pieces.length);
+    const textPieces = lines(whole);
+    const wanted = stream.take(textPieces.pieces.length);
     const kept = [...wanted].flatMap((isWanted, piece) => (isWanted ? [piece] : []));
-    return { sheet, kept };
+    return { textPieces, kept };
   })
-  .filter(({ sheet }) => sheet.json === undefined);
+  .filter(({ textPieces }) => textPieces.json === undefined);
 
 /** Every mark of a rendered text: how many lines it says are missing. */
 const mark = /^… (\d+) lines?(?: #17)?$/;
@@ -58,44 +59,44 @@ describe("a text of lines", () => {
   test("everything kept is the text itself; so is everything but blank lines", () =>
     fc.assert(
       fc.property(text, (whole) => {
-        const sheet = lines(whole);
-        const all = [...sheet.pieces.keys()];
-        expect(render(sheet, all)).toBe(whole);
+        const textPieces = lines(whole);
+        const all = [...textPieces.pieces.keys()];
+        expect(render(textPieces, all)).toBe(whole);
         const said = all.filter((piece) => {
-          const found = sheet.pieces[piece];
+          const found = textPieces.pieces[piece];
           return found !== undefined && !isBlank(found);
         });
-        expect(render(sheet, said)).toBe(whole);
+        expect(render(textPieces, said)).toBe(whole);
       }),
-      { numRuns: 200, seed },
+      tries({ runs: 200, seed }),
     ));
 
   test("kept pieces stand in it byte for byte, and in order", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet, kept }) => {
-        const shown = render(sheet, kept);
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const shown = render(textPieces, kept);
         let at = 0;
         for (const piece of kept) {
-          const found = sheet.pieces[piece]?.text ?? "";
+          const found = textPieces.pieces[piece]?.text ?? "";
           const next = shown.indexOf(found, at);
           expect(next).toBeGreaterThanOrEqual(at);
           at = next + found.length;
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("what is no mark is a line of the text, or a part of one", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet, kept }) => {
-        const own = sheet.text.split("\n");
-        for (const line of render(sheet, kept).split("\n")) {
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const own = textPieces.text.split("\n");
+        for (const line of render(textPieces, kept).split("\n")) {
           if (mark.test(line)) continue;
           const parts = line.replace(/ #17 ?/, "").split("…");
           for (const part of parts) expect(own.some((whole) => whole.includes(part))).toBe(true);
         }
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("marks say how many lines are missing, blank ones aside", () =>
@@ -108,9 +109,9 @@ describe("a text of lines", () => {
         choices,
         (whole, stream) => {
           const isKept = [...stream.take(whole.length)];
-          const sheet = lines(whole.join("\n"));
+          const textPieces = lines(whole.join("\n"));
           const shown = render(
-            sheet,
+            textPieces,
             isKept.flatMap((isWanted, line) => (isWanted ? [line] : [])),
           );
           const missing = whole.filter((line, at) => line.trim() !== "" && !isKept[at]).length;
@@ -121,19 +122,19 @@ describe("a text of lines", () => {
           expect(said.reduce((sum, count) => sum + count, 0)).toBe(missing);
         },
       ),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 
   test("the place of the rest is said once, with the first mark", () =>
     fc.assert(
-      fc.property(chosen, ({ sheet, kept }) => {
-        const shown = render(sheet, kept);
-        const isWhole = shown === sheet.text;
+      fc.property(chosen, ({ textPieces, kept }) => {
+        const shown = render(textPieces, kept);
+        const isWhole = shown === textPieces.text;
         const [first = "", ...more] = shown.split(reference);
         expect(more).toHaveLength(isWhole ? 0 : 1);
         if (!isWhole) expect(first).toMatch(/…(?: \d+ lines?)? $/);
       }),
-      { numRuns: 300, seed },
+      tries({ runs: 300, seed }),
     ));
 });
 
@@ -155,24 +156,24 @@ describe("marks", () => {
   });
 
   test("line ends of other systems stay with their lines", () => {
-    const sheet = lines("one\r\ntwo\r\nthree\r\n");
-    expect(render(sheet, [0, 2])).toBe("one\r\n… 1 line #17\nthree\r\n");
-    expect(render(sheet, [0, 1, 2])).toBe("one\r\ntwo\r\nthree\r\n");
+    const textPieces = lines("one\r\ntwo\r\nthree\r\n");
+    expect(render(textPieces, [0, 2])).toBe("one\r\n… 1 line #17\nthree\r\n");
+    expect(render(textPieces, [0, 1, 2])).toBe("one\r\ntwo\r\nthree\r\n");
   });
 
   test("a blank line between two kept lines stays, and none is counted", () => {
-    const sheet = lines("one\n\ntwo\n\n\nthree\nfour");
-    expect(render(sheet, [0, 2, 6])).toBe("one\n\ntwo\n… 1 line #17\nfour");
-    expect(render(sheet, [0, 6])).toBe("one\n… 2 lines #17\nfour");
+    const textPieces = lines("one\n\ntwo\n\n\nthree\nfour");
+    expect(render(textPieces, [0, 2, 6])).toBe("one\n\ntwo\n… 1 line #17\nfour");
+    expect(render(textPieces, [0, 6])).toBe("one\n… 2 lines #17\nfour");
   });
 
   test("a line that is torn says so where it is torn", () => {
     const line = "alpha beta gamma delta ".repeat(20);
-    const sheet = lines(`before\n${line}\nbehind`);
-    expect(sheet.pieces.length).toBeGreaterThan(4);
-    const [first, last] = [1, sheet.pieces.length - 2];
-    const show = (kept: readonly number[]): string => render(sheet, kept);
-    const piece = (at: number): string => sheet.pieces[at]?.text ?? "";
+    const textPieces = lines(`before\n${line}\nbehind`);
+    expect(textPieces.pieces.length).toBeGreaterThan(4);
+    const [first, last] = [1, textPieces.pieces.length - 2];
+    const show = (kept: readonly number[]): string => render(textPieces, kept);
+    const piece = (at: number): string => textPieces.pieces[at]?.text ?? "";
     expect(show([0, first])).toBe(`before\n${piece(first)}… #17\n… 1 line`);
     expect(show([last, last + 1])).toBe(`… 1 line #17\n…${piece(last)}\nbehind`);
     expect(show([0, first, last, last + 1])).toBe(
@@ -182,9 +183,9 @@ describe("marks", () => {
 });
 
 test("a blank stretch of a long line is no line", () => {
-  const sheet = lines(`${"a b c d e ".repeat(35)}${" ".repeat(400)}\nx\ny`);
-  const kept = sheet.pieces.flatMap(({ text: own }, at) => (/[a-x]/.test(own) ? [at] : []));
-  expect(render(sheet, kept)).toMatch(/d e +\nx\n… 1 line #17$/);
+  const textPieces = lines(`${"a b c d e ".repeat(35)}${" ".repeat(400)}\nx\ny`);
+  const kept = textPieces.pieces.flatMap(({ text: own }, at) => (/[a-x]/.test(own) ? [at] : []));
+  expect(render(textPieces, kept)).toMatch(/d e +\nx\n… 1 line #17$/);
 });
 
 describe("how texts are cut", () => {
@@ -198,16 +199,16 @@ describe("how texts are cut", () => {
 
   test("what somebody said is not torn before it is really long", () => {
     const said = "x ".repeat(250);
-    expect(readSheet(said, { density: 1, isProse: true }).pieces).toHaveLength(1);
-    expect(readSheet(said, { density: 1, isProse: false }).pieces.length).toBeGreaterThan(1);
+    expect(readPieces(said, { density: 1, isProse: true }).pieces).toHaveLength(1);
+    expect(readPieces(said, { density: 1, isProse: false }).pieces.length).toBeGreaterThan(1);
     const long = "x ".repeat(500);
-    expect(readSheet(long, { density: 1, isProse: true }).pieces.length).toBeGreaterThan(1);
+    expect(readPieces(long, { density: 1, isProse: true }).pieces.length).toBeGreaterThan(1);
   });
 
   test("an empty text is one blank piece, and stays empty", () => {
-    const sheet = lines("");
-    expect(sheet.pieces).toHaveLength(1);
-    expect(render(sheet, [])).toBe("");
+    const textPieces = lines("");
+    expect(textPieces.pieces).toHaveLength(1);
+    expect(render(textPieces, [])).toBe("");
   });
 
   test("one line of a million characters, and a hundred thousand lines of one", () => {
@@ -220,9 +221,9 @@ describe("how texts are cut", () => {
 
   test("JSON as deep as a stack is read as lines", () => {
     const deep = "[".repeat(100_000) + "]".repeat(100_000);
-    const sheet = lines(deep);
-    expect(sheet.json).toBeUndefined();
-    expect(render(sheet, [...sheet.pieces.keys()]) === deep).toBe(true);
-    expect(render(sheet, [0]).length).toBeLessThan(200);
+    const textPieces = lines(deep);
+    expect(textPieces.json).toBeUndefined();
+    expect(render(textPieces, [...textPieces.pieces.keys()]) === deep).toBe(true);
+    expect(render(textPieces, [0]).length).toBeLessThan(200);
   });
 });

@@ -4,21 +4,21 @@
  */
 
 import {
-  type JsonSheet,
+  type JsonPieces,
   type Piece,
-  readJsonSheet,
-  renderJsonSheet,
-  type SheetRendering,
+  type PiecesRendering,
+  readJsonPieces,
+  renderJsonPieces,
 } from "./json-pieces.ts";
-import { estimateTokens, stretchesOf } from "./long-lines.ts";
+import { estimateTokens, segmentsOf } from "./long-lines.ts";
 
-export interface Sheet {
+export interface TextPieces {
   readonly text: string;
   readonly pieces: readonly Piece[];
-  readonly json?: JsonSheet;
+  readonly json?: JsonPieces;
 }
 
-export interface SheetReading {
+export interface PiecesReading {
   /** Tokens per estimated token. */
   readonly density: number;
   /** Said by a person or a model: not torn before it is really long. */
@@ -28,15 +28,15 @@ export interface SheetReading {
 const longestLine = 300;
 const longestProse = 800;
 
-export function readSheet(text: string, { density, isProse }: SheetReading): Sheet {
-  const json = readJsonSheet(text, density);
+export function readPieces(text: string, { density, isProse }: PiecesReading): TextPieces {
+  const json = readJsonPieces(text, density);
   if (json !== undefined) return { text, pieces: json.pieces, json };
   const longest = isProse ? longestProse : longestLine;
   const pieces = text.split("\n").flatMap((content, line): readonly Piece[] => {
     const isLong = content.length > longest;
-    return (isLong ? stretchesOf(content) : [content]).map((stretch) => ({
-      text: stretch,
-      tokens: estimateTokens(stretch, density),
+    return (isLong ? segmentsOf(content) : [content]).map((segment) => ({
+      text: segment,
+      tokens: estimateTokens(segment, density),
       line,
       needsNeighbour: !isLong,
       frames: [],
@@ -50,14 +50,16 @@ export function isBlank({ text }: Piece): boolean {
 }
 
 /** The text with marks for what is left out; the text itself when nothing but blank lines is. */
-export function renderSheet(sheet: Sheet, rendering: SheetRendering): string {
-  const { pieces, json, text } = sheet;
+export function renderPieces(textPieces: TextPieces, rendering: PiecesRendering): string {
+  const { pieces, json, text } = textPieces;
   const isWhole = pieces.every((piece, index) => rendering.isKept(index) || isBlank(piece));
   if (isWhole) return text;
-  return json === undefined ? renderLines(sheet, rendering) : renderJsonSheet(json, rendering);
+  return json === undefined
+    ? renderLines(textPieces, rendering)
+    : renderJsonPieces(json, rendering);
 }
 
-function renderLines({ pieces }: Sheet, { isKept, reference }: SheetRendering): string {
+function renderLines({ pieces }: TextPieces, { isKept, reference }: PiecesRendering): string {
   const kept = pieces.flatMap((piece, index) => (isKept(index) ? [{ piece, index }] : []));
   let rest = ` ${reference}`;
   const mark = (text: string): string => {

@@ -2,11 +2,16 @@
 
 import { isObject, type JsonObject, type JsonValue, parseObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart } from "../../message/message.ts";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import type { ChoiceUnit, Slot } from "./greedy-choice.ts";
 import { estimateTokens } from "./long-lines.ts";
-import { type Ledger, readLedger, type Utterance, type Voice } from "./mention-weights.ts";
-import { readSheet, type Sheet } from "./text-pieces.ts";
+import {
+  type MentionWeights,
+  readMentionWeights,
+  type Utterance,
+  type Voice,
+} from "./mention-weights.ts";
+import { readPieces, type TextPieces } from "./text-pieces.ts";
 
 /** Where a text stands. */
 export interface SlotPlace {
@@ -28,7 +33,7 @@ export interface PlacedSlot extends Slot {
 export interface Slots {
   readonly slots: readonly PlacedSlot[];
   readonly units: readonly ChoiceUnit[];
-  readonly ledger: Ledger;
+  readonly mentionWeights: MentionWeights;
 }
 
 export interface SlotReading {
@@ -48,23 +53,26 @@ const shortestText = 10;
 /** An estimate may be off by this. */
 const surely = 1.2;
 
-export function readSlots(conversation: SeenConversation, reading: SlotReading): Slots {
-  const texts = conversation.messages.flatMap((seen, index) => textsOf(seen, index, reading));
+export function readSlots(conversation: VisibleConversation, reading: SlotReading): Slots {
+  const texts = conversation.messages.flatMap((visible, index) => textsOf(visible, index, reading));
   const { utterances, spans } = utterancesOf(texts);
   const startOf = [0];
   for (const { tokens, original } of conversation.messages)
     startOf.push((startOf.at(-1) ?? 0) + (original?.tokens ?? tokens));
-  const ledger = readLedger(utterances, { startOf, headLength: reading.headLength });
+  const mentionWeights = readMentionWeights(utterances, {
+    startOf,
+    headLength: reading.headLength,
+  });
   const unitOf = unitIndex(conversation);
   const slots = texts.map(
     ({ isExact, ...text }, index): PlacedSlot => ({
       ...text,
       isExact,
       unit: unitOf[text.place.message] ?? -1,
-      mentions: ledger.mentions.slice(...(spans[index] ?? [0, 0])),
+      mentions: mentionWeights.mentions.slice(...(spans[index] ?? [0, 0])),
     }),
   );
-  return { slots, ledger, units: unitsOf(conversation, slots) };
+  return { slots, mentionWeights, units: unitsOf(conversation, slots) };
 }
 
 /** The pieces of all texts in one row, each with the frames around it, and which stretch of the row each text has. */
@@ -74,9 +82,9 @@ function utterancesOf(texts: readonly PlacedText[]): {
 } {
   const utterances: Utterance[] = [];
   const spans: (readonly [number, number])[] = [];
-  for (const { sheet, place, voice } of texts) {
+  for (const { textPieces, place, voice } of texts) {
     const from = utterances.length;
-    for (const { text, frames } of sheet.pieces) {
+    for (const { text, frames } of textPieces.pieces) {
       const around = frames.map((frame) => frame.text).join(" ");
       utterances.push({
         message: place.message,
@@ -90,21 +98,21 @@ function utterancesOf(texts: readonly PlacedText[]): {
 }
 
 /** The unit of each message; -1: it is in none. */
-export function unitIndex({ units, messages }: SeenConversation): readonly number[] {
+export function unitIndex({ units, messages }: VisibleConversation): readonly number[] {
   const of = messages.map(() => -1);
   for (const [unit, { first, last }] of units.entries()) of.fill(unit, first, last + 1);
   return of;
 }
 
 function unitsOf(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   slots: readonly PlacedSlot[],
 ): readonly ChoiceUnit[] {
   const own = conversation.units.map((): number[] => []);
   const inSlots = conversation.messages.map(() => 0);
-  for (const [index, { unit, sheet, place }] of slots.entries()) {
+  for (const [index, { unit, textPieces, place }] of slots.entries()) {
     own[unit]?.push(index);
-    const tokens = sheet.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
+    const tokens = textPieces.pieces.reduce((sum, piece) => sum + piece.tokens, 0);
     inSlots[place.message] = (inSlots[place.message] ?? 0) + tokens;
   }
   return conversation.units.map(({ first, last }, unit) => ({
@@ -121,23 +129,27 @@ function unitsOf(
 interface PlacedText {
   readonly place: SlotPlace;
   readonly voice: Voice;
-  readonly sheet: Sheet;
+  readonly textPieces: TextPieces;
   readonly isExact: boolean;
 }
 
-function textsOf(seen: SeenMessage, index: number, reading: SlotReading): readonly PlacedText[] {
-  const { message, tokens } = seen.original ?? seen;
+function textsOf(
+  visible: VisibleMessage,
+  index: number,
+  reading: SlotReading,
+): readonly PlacedText[] {
+  const { message, tokens } = visible.original ?? visible;
   const raw = message.parts.reduce((sum, part) => sum + partEstimate(part), 0);
   const density = raw === 0 ? 1 : Math.max(0.2, (tokens - messageTokens) / raw);
-  const isHeld = seen.isPinned && seen.mayGiveWay !== true;
-  const isFixed = index < reading.headLength || isBound(message) || isHeld;
+  const mustStay = visible.isPinned && visible.mayGiveWay !== true;
+  const isFixed = index < reading.headLength || isBound(message) || mustStay;
   const voice = voiceOf(message);
   return message.parts.flatMap((part, at): readonly PlacedText[] => {
     const place = { message: index, part: at };
     const text = (content: string, inner?: number): PlacedText => ({
       place: inner === undefined ? place : { ...place, inner },
       voice: inner === undefined ? voice : "result",
-      sheet: readSheet(content, { density, isProse: inner === undefined }),
+      textPieces: readPieces(content, { density, isProse: inner === undefined }),
       isExact: isFixed || estimateTokens(content, density) <= shortestText,
     });
     switch (part.kind) {
@@ -198,16 +210,16 @@ function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
   const exact = (text: string): PlacedText => ({
     place,
     voice: "call",
-    sheet: { text, pieces: readSheet(text, { density, isProse: true }).pieces },
+    textPieces: { text, pieces: readPieces(text, { density, isProse: true }).pieces },
     isExact: true,
   });
   if (input === undefined || isFixed || (isNew && !isOversized))
     return [exact(`${call.name}\n${input === undefined ? call.input : spelled(input)}`)];
   if (isNew) {
-    const sheet = readSheet(call.input, { density, isProse: false });
+    const textPieces = readPieces(call.input, { density, isProse: false });
     return [
       exact(call.name),
-      { place: { ...place, isInput: true }, voice: "call", sheet, isExact: false },
+      { place: { ...place, isInput: true }, voice: "call", textPieces, isExact: false },
     ];
   }
   const leaves = leavesOf(input);
@@ -224,7 +236,7 @@ function callTexts(call: ToolCallPart, at: CallReading): readonly PlacedText[] {
       ({ path, value }): PlacedText => ({
         place: { ...place, path },
         voice: "call",
-        sheet: readSheet(String(value), { density, isProse: false }),
+        textPieces: readPieces(String(value), { density, isProse: false }),
         isExact: false,
       }),
     ),

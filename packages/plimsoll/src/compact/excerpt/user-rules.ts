@@ -1,18 +1,18 @@
 /** The user's rules: what of them a view no longer says is said in its summary, word for word. */
 
 import { messageText } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { type Fact, readEvidence } from "../evidence/evidence.ts";
 import { plain } from "../evidence/safe-text.ts";
 import { isTalk } from "../relevance/task.ts";
 import { estimateTokens } from "./long-lines.ts";
-import type { Shown } from "./render-choice.ts";
+import type { RenderedChoice } from "./render-choice.ts";
 
 /** Of the room; rules beyond it are left to the choice like everything else. */
 const bound = { ofRoom: 0.02, tokens: 300 };
 
 /** Those of the messages behind the head, the heaviest first. In mere talk nobody lays down rules for an agent. */
-export function rulesOf(conversation: SeenConversation, headLength: number): readonly Fact[] {
+export function rulesOf(conversation: VisibleConversation, headLength: number): readonly Fact[] {
   if (isTalk(conversation)) return [];
   const said = conversation.messages.slice(headLength).map(({ message, number, original }) => ({
     message: original?.message ?? message,
@@ -22,14 +22,14 @@ export function rulesOf(conversation: SeenConversation, headLength: number): rea
   return facts.filter((fact) => fact.class === "constraint");
 }
 
-export function unsaidRules(
+export function missingRules(
   rules: readonly Fact[],
-  { messages }: Shown,
+  { messages }: RenderedChoice,
   roomTokens: number,
 ): readonly Fact[] {
   if (rules.length === 0) return [];
-  const shown = [...messages.values()].filter(({ message }) => message.role === "user");
-  const said = plain(shown.map(({ message }) => messageText(message)).join("\n"));
+  const userMessages = [...messages.values()].filter(({ message }) => message.role === "user");
+  const said = plain(userMessages.map(({ message }) => messageText(message)).join("\n"));
   let left = Math.min(bound.tokens, roomTokens * bound.ofRoom);
   const fitting: Fact[] = [];
   for (const rule of rules.filter(({ text }) => !said.includes(plain(text)))) {

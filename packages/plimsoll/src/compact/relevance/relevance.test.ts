@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { assistant, prose, shell, user } from "../../../test/generate/said.ts";
 import { seenFrom } from "../../../test/generate/seen.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import type { Embedder } from "../../search/embed.ts";
 import { loadWordVectors } from "../../session/models/word-vectors.ts";
 import { createRelevance } from "./relevance.ts";
@@ -129,7 +129,7 @@ describe("with an embedder", () => {
     const fake = embedder();
     const relevance = createRelevance({ embedder: fake, now: () => 0 });
     await relevance.of(talk);
-    const grown: SeenConversation = seenFrom([
+    const grown: VisibleConversation = seenFrom([
       ...talk.messages.map(({ message }) => message),
       ...shell("ls", "a.py"),
     ]);

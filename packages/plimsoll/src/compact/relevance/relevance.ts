@@ -4,10 +4,10 @@
  */
 
 import { messageText } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { buildTermIndex } from "../../search/bm25.ts";
 import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
-import { calibrate, fuseScores, type Judgement } from "../../search/fuse.ts";
+import { calibrate, fuseScores, type WeightedScores } from "../../search/fuse.ts";
 import { cosine, type WordVectors } from "../../search/vectors.ts";
 import { termsOf } from "../../search/words.ts";
 import { taskText } from "./task.ts";
@@ -23,7 +23,7 @@ export interface RelevanceParts {
 
 export interface Relevance {
   /** Of every unit, in order. */
-  of(conversation: SeenConversation): Promise<readonly number[]>;
+  of(conversation: VisibleConversation): Promise<readonly number[]>;
 }
 
 /** A model of sentences reads about so much. */
@@ -53,7 +53,7 @@ export function createRelevance({ embedder, vectors, now }: RelevanceParts): Rel
   };
 }
 
-export function unitText({ messages }: SeenConversation, first: number, last: number): string {
+export function unitText({ messages }: VisibleConversation, first: number, last: number): string {
   const text = messages
     .slice(first, last + 1)
     .map(({ message }) => messageText(message))
@@ -72,7 +72,7 @@ async function meaningScores(
   texts: readonly string[],
   model: TimedEmbedder | undefined,
   words: Embedder | undefined,
-): Promise<readonly Judgement[]> {
+): Promise<readonly WeightedScores[]> {
   const ofModel = await model?.embed(texts.map((text) => text.slice(0, embeddedChars)));
   if (ofModel?.kind === "vectors")
     return [{ scores: nearness(ofModel.vectors), weight: weights.embedder }];

@@ -2,6 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { shareFoundIn, similarityOf } from "./similarity.ts";
 
 describe("similarity", () => {
@@ -30,7 +31,7 @@ describe("similarity", () => {
         expect(value).toBeLessThanOrEqual(1);
         expect(similarityOf(other, one)).toBeCloseTo(value);
       }),
-      { numRuns: 200, seed: 20261115 },
+      tries({ runs: 200, seed: 20261115 }),
     );
   });
 });

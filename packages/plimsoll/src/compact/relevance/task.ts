@@ -1,20 +1,20 @@
 /** The current task: what the user asked first and last, and what the model said last. */
 
 import type { Message } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { headLength, isSpoken } from "../units/head.ts";
 
 /** Of one message no more than this says what it is about. */
 const queryCharacters = 4000;
 
 /** Goal, the user's last words, the model's last words. */
-export function taskText({ messages }: Pick<SeenConversation, "messages">): string {
-  const isSaid = ({ role, parts }: Message): boolean =>
+export function taskText({ messages }: Pick<VisibleConversation, "messages">): string {
+  const isSpokenMessage = ({ role, parts }: Message): boolean =>
     role === "assistant" && parts.some(({ kind }) => kind === "text");
   const places = [
     headLength({ messages }) - 1,
     messages.findLastIndex(({ message }) => isSpoken(message)),
-    messages.findLastIndex(({ message }) => isSaid(message)),
+    messages.findLastIndex(({ message }) => isSpokenMessage(message)),
   ];
   return [...new Set(places)]
     .flatMap((index) => messages[index]?.message.parts ?? [])
@@ -23,7 +23,7 @@ export function taskText({ messages }: Pick<SeenConversation, "messages">): stri
 }
 
 /** Without tools a conversation is talk: every turn is somebody's words, and there is no work to sum up. */
-export function isTalk({ messages }: Pick<SeenConversation, "messages">): boolean {
+export function isTalk({ messages }: Pick<VisibleConversation, "messages">): boolean {
   return !messages.some(({ message }) =>
     message.parts.some(({ kind }) => kind === "tool-call" || kind === "tool-result"),
   );

@@ -1,5 +1,6 @@
 /** An embedder that must not hold up a request: in batches, remembered by content, left alone for a while when it is slow. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Embedder } from "../../search/embed.ts";
 
 /** All vectors are of one make, or there are none. */
@@ -24,7 +25,7 @@ interface Remembered {
 export class TimedEmbedder {
   readonly #embedder: Embedder;
   readonly #now: () => number;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new BoundedMap<string, Remembered>({ entries: rememberedMax });
   #restsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(embedder: Embedder, now: () => number) {
@@ -76,10 +77,6 @@ export class TimedEmbedder {
   }
 
   #remember(text: string, vector: Float32Array): void {
-    this.#remembered.delete(text);
-    const oldest = this.#remembered.keys().next();
-    if (this.#remembered.size >= rememberedMax && !oldest.done)
-      this.#remembered.delete(oldest.value);
     this.#remembered.set(text, { vector, until: this.#now() + rememberedMs });
   }
 }

@@ -1,7 +1,7 @@
 /** What messages that stay refer to, and only messages that go have said: it is named in the text of ours behind the head. */
 
 import { messageText } from "../../message/message.ts";
-import type { CountTokens, SeenConversation } from "../../message/strategy.ts";
+import type { CountTokens, VisibleConversation } from "../../message/strategy.ts";
 import { type MentionKind, mentionsIn } from "../../search/mentions.ts";
 import { formatSummary, type Item, parseSummary, type Section } from "../summary/format.ts";
 import { headLength } from "../units/head.ts";
@@ -26,7 +26,7 @@ export interface NamesTask {
 
 /** The body with names, those first that are referred to most; undefined when there would be nothing in it. */
 export function withAntecedents(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   gone: readonly TruncationRange[],
   { body, tokens, count }: NamesTask,
 ): string | undefined {
@@ -49,23 +49,23 @@ interface Name {
 }
 
 function antecedents(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   gone: readonly TruncationRange[],
 ): readonly Name[] {
   const isGone = new Uint8Array(conversation.messages.length);
   for (const { first, last } of gone) isGone.fill(1, first, last + 1);
   const head = headLength(conversation);
-  const state = new Map<string, { kind: MentionKind; isShown: boolean; references: number }>();
+  const state = new Map<string, { kind: MentionKind; isVisible: boolean; references: number }>();
   for (const [index, { message }] of conversation.messages.entries()) {
     for (const [name, kind] of mentionsIn(messageText(message))) {
       const known = state.get(name);
-      const isShown = isGone[index] !== 1 || index < head;
-      if (known === undefined) state.set(name, { kind, isShown, references: 0 });
-      else if (isShown) known.references++;
+      const isVisible = isGone[index] !== 1 || index < head;
+      if (known === undefined) state.set(name, { kind, isVisible, references: 0 });
+      else if (isVisible) known.references++;
     }
   }
   return [...state]
-    .filter(([, { isShown, references }]) => !isShown && references > 0)
+    .filter(([, { isVisible, references }]) => !isVisible && references > 0)
     .toSorted(([, one], [, other]) => other.references - one.references)
     .map(([name, { kind }]) => ({ name, kind }));
 }

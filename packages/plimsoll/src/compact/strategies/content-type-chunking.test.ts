@@ -23,7 +23,7 @@ import {
 import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message, Part } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import type { ContentTypeChunkingSettings } from "./compress-ratios.ts";
 import { contentTypeChunking } from "./content-type-chunking.ts";
 
@@ -35,7 +35,7 @@ interface Wish {
   readonly seeing?: Seeing;
 }
 
-function propose(conversation: SeenConversation, wish: Wish = {}): readonly Proposal[] {
+function propose(conversation: VisibleConversation, wish: Wish = {}): readonly Proposal[] {
   const strategy = contentTypeChunking(wish.settings ?? {}, { count });
   return strategy.propose(conversation, wish.goal ?? tight) as readonly Proposal[];
 }

@@ -4,9 +4,9 @@ import type { Part } from "../../message/message.ts";
 import type {
   CountTokens,
   Proposal,
-  SeenConversation,
-  SeenMessage,
   Strategy,
+  VisibleConversation,
+  VisibleMessage,
 } from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
 import { compressContent, detectContent } from "../content/content.ts";
@@ -65,7 +65,7 @@ interface OldText {
 /** In order, the oldest first. */
 function textsOf(
   settings: ContentTypeChunkingSettings,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   count: CountTokens,
 ): readonly OldText[] {
   const { units, messages } = conversation;
@@ -76,10 +76,10 @@ function textsOf(
   const ratios = settings.compress_ratios ?? {};
   return units.slice(0, recentFrom).flatMap((unit, index) => {
     if (isFixed(index)) return [];
-    return messages.slice(unit.first, unit.last + 1).flatMap((seen, offset) =>
-      isBound(seen)
+    return messages.slice(unit.first, unit.last + 1).flatMap((visible, offset) =>
+      isBound(visible)
         ? []
-        : oldTexts(seen, count, pathOf)
+        : oldTexts(visible, count, pathOf)
             .map((text) => ({
               ...text,
               message: unit.first + offset,
@@ -105,7 +105,7 @@ function ratioOf(
 }
 
 /** Pinned, or vouched for by a signature. */
-function isBound({ isPinned, message }: SeenMessage): boolean {
+function isBound({ isPinned, message }: VisibleMessage): boolean {
   const isSigned = (part: Part): boolean =>
     part.kind === "reasoning" && part.signature !== undefined;
   return isPinned || message.role === "system" || message.parts.some(isSigned);
@@ -114,7 +114,7 @@ function isBound({ isPinned, message }: SeenMessage): boolean {
 type FoundText = Omit<OldText, "message" | "ratio">;
 
 function oldTexts(
-  { message, original }: SeenMessage,
+  { message, original }: VisibleMessage,
   count: CountTokens,
   pathOf: (part: Part) => string | undefined,
 ): readonly FoundText[] {
@@ -142,8 +142,8 @@ function shortened(
   { now, whole, ratio, path }: OldText,
   count: CountTokens,
 ): { readonly text: string; readonly saved: number } | undefined {
-  const wish = { ratio, count, ...(path === undefined ? {} : { path }) };
-  const compressed = compressContent(whole, wish);
+  const options = { ratio, count, ...(path === undefined ? {} : { path }) };
+  const compressed = compressContent(whole, options);
   if (compressed === undefined) return undefined;
   const saved = count(now) - compressed.tokens;
   return saved < leastSaved ? undefined : { text: compressed.text, saved };

@@ -13,7 +13,7 @@ import {
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { createRelevance, type Relevance } from "../relevance/relevance.ts";
 import { type DiscardLowRelSettings, discardLowRel } from "./discard-low-rel.ts";
 
@@ -30,7 +30,7 @@ function scored(scoreOf: (unit: number) => number): Relevance {
   return { of: ({ units }) => Promise.resolve(units.map((_, unit) => scoreOf(unit))) };
 }
 
-function propose(conversation: SeenConversation, wish: Wish = {}): Promise<readonly Proposal[]> {
+function propose(conversation: VisibleConversation, wish: Wish = {}): Promise<readonly Proposal[]> {
   const relevance = wish.relevance ?? scored((unit) => unit / 100);
   const strategy = discardLowRel(wish.settings ?? {}, { count, relevance });
   return Promise.resolve(strategy.propose(conversation, wish.goal ?? tight));

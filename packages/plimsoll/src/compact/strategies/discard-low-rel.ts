@@ -4,9 +4,10 @@ import type {
   CountTokens,
   Goal,
   Proposal,
-  SeenConversation,
   Strategy,
+  VisibleConversation,
 } from "../../message/strategy.ts";
+import { markTexts } from "../../text/for-models.ts";
 import { type Relevance, unitText } from "../relevance/relevance.ts";
 import { similarityOf } from "../relevance/similarity.ts";
 import { summarise } from "../summary/summary.ts";
@@ -62,7 +63,7 @@ export function discardLowRel(
 /** Priority 3 first, then 2; what has priority 1 only when there is nothing else, and only as far as the limit demands. */
 function unitsToTake(
   { discard_percent = 0.3 }: DiscardLowRelSettings,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   goal: Goal,
   scores: readonly number[],
 ): ReadonlySet<number> {
@@ -85,7 +86,7 @@ function unitsToTake(
 }
 
 function similarityOfRest(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
 ): number {
   const isGone = (message: number): boolean =>
@@ -105,7 +106,7 @@ interface Writing {
 }
 
 function placeholders(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   detail: "brief" | "linked",
   { count, room }: Writing,
@@ -122,7 +123,7 @@ function placeholders(
       ...range,
       reason,
       handle: isBrief ? "shared" : "own",
-      textFor: ({ handle }) => (isBrief ? gone : `${gone.slice(0, -1)}: kept under ${handle}]`),
+      textFor: ({ handle }) => (isBrief ? gone : markTexts.messagesKept(gone, handle)),
     };
   });
   if (!isBrief) return placed;
@@ -135,7 +136,7 @@ function placeholders(
 }
 
 function summarised(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   ranges: readonly TruncationRange[],
   { count, room }: Writing,
 ): readonly Proposal[] {

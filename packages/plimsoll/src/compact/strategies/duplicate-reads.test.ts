@@ -21,14 +21,15 @@ import {
   seenFrom,
 } from "../../../test/generate/seen.ts";
 import { AREAS, talks } from "../../../test/generate/talks.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import type { Message } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { duplicateReads } from "./duplicate-reads.ts";
 
 const tight: Goal = { limitTokens: 10, tokens: 5, floorTokens: 0 };
 const strategy = duplicateReads({ count });
 
-function proposalsFor(conversation: SeenConversation): readonly Proposal[] {
+function proposalsFor(conversation: VisibleConversation): readonly Proposal[] {
   return strategy.propose(conversation, tight) as readonly Proposal[];
 }
 
@@ -455,7 +456,7 @@ describe("again", () => {
           checkLines(text, resultText(message, proposal), shown(conversation));
         }
       }),
-      { numRuns: 60, seed: 20261115 },
+      tries({ runs: 60, seed: 20261115 }),
     );
   });
 

@@ -10,10 +10,11 @@ import { type InSteps, inSteps, type Pause, Steps } from "../../message/steps.ts
 import type {
   CountTokens,
   Proposal,
-  SeenConversation,
-  SeenMessage,
   Strategy,
+  VisibleConversation,
+  VisibleMessage,
 } from "../../message/strategy.ts";
+import { markTexts } from "../../text/for-models.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { noticeTokens, sharedNotice } from "../units/notices.ts";
 import { type FileCall, mentionedFiles, mentionedLines, readCalls } from "./file-calls.ts";
@@ -47,7 +48,7 @@ export function duplicateReads({ count, pause }: DuplicateReadsParts): Strategy 
 }
 
 function* proposed(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   count: CountTokens,
 ): InSteps<readonly Proposal[]> {
   const steps = new Steps();
@@ -82,7 +83,7 @@ type Found = Omit<Copy, "message" | "mayGo" | "lines"> & {
   readonly isMention?: true;
 };
 
-function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readonly Copy[]> {
+function* copiesIn(conversation: VisibleConversation, steps: Steps): InSteps<readonly Copy[]> {
   const { messages, units } = conversation;
   const all = messages.map(({ message }) => message);
   const calls = readCalls(all);
@@ -90,9 +91,9 @@ function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readon
   const copies: Copy[] = [];
   for (const [unit, { first, last }] of units.entries())
     for (let message = first; message <= last; message++) {
-      const seen = messages[message];
-      if (seen === undefined) break;
-      for (const found of foundIn(seen, all, calls)) {
+      const visible = messages[message];
+      if (visible === undefined) break;
+      for (const found of foundIn(visible, all, calls)) {
         const copy = { ...found, message, ...linesOf(found, stays(found, unit, message)) };
         copies.push(copy);
         if (steps.isOver(copy.lines.length)) yield;
@@ -103,7 +104,7 @@ function* copiesIn(conversation: SeenConversation, steps: Steps): InSteps<readon
 
 /** Whether a text stays as it is: for where it stands, or as an argument of one of the newest calls, or of a signed one. */
 function staysIn(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
 ): (found: Found, unit: number, message: number) => boolean {
   const { messages, units } = conversation;
   const { isFixed } = fixedUnits(conversation);
@@ -111,14 +112,14 @@ function staysIn(
   const exactFrom = exchanges.at(-exactExchanges)?.first ?? 0;
   const recentFrom = startOfRecent(messages);
   return ({ argument }, unit, message) => {
-    const seen = messages[message];
-    if (seen === undefined || seen.isPinned || message >= recentFrom) return true;
+    const visible = messages[message];
+    if (visible === undefined || visible.isPinned || message >= recentFrom) return true;
     if (isFixed(unit) || units[unit]?.priority === 1) return true;
-    return argument !== undefined && (message >= exactFrom || isSigned(seen));
+    return argument !== undefined && (message >= exactFrom || isSigned(visible));
   };
 }
 
-function startOfRecent(messages: readonly SeenMessage[]): number {
+function startOfRecent(messages: readonly VisibleMessage[]): number {
   const limit = messages.reduce((sum, { tokens }) => sum + tokens, 0) * recentShare;
   let taken = 0;
   let from = messages.length;
@@ -135,12 +136,12 @@ function linesOf(
   return { lines, mayGo: (line) => !isExact && isInside?.[line] !== false };
 }
 
-function isSigned({ message }: SeenMessage): boolean {
+function isSigned({ message }: VisibleMessage): boolean {
   return message.parts.some((part) => part.kind === "reasoning" && part.signature !== undefined);
 }
 
 function foundIn(
-  { message, original }: SeenMessage,
+  { message, original }: VisibleMessage,
   all: readonly Message[],
   calls: ReadonlyMap<Part, FileCall>,
 ): readonly Found[] {
@@ -215,7 +216,7 @@ function unmarked(now: string, whole: string | undefined): string | undefined {
 }
 
 function rendered(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   copies: readonly Copy[],
   index: number,
   runs: readonly RepeatedRun[],
@@ -225,8 +226,7 @@ function rendered(
   const { lines, files } = copy;
   const reference = ({ from, to, text }: RepeatedRun): string => {
     const there = copies[text]?.message ?? -1;
-    const below = there === copy.message ? " below" : "";
-    return `${to - from} line${to - from === 1 ? "" : "s"} as in #${messages[there]?.number}${below}`;
+    return markTexts.sameLines(to - from, messages[there]?.number, there === copy.message);
   };
   const [only] = runs;
   const isWhole = only !== undefined && only.from === 0 && only.to === lines.length;

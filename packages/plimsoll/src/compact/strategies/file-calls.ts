@@ -50,8 +50,8 @@ function fileCall({ name, input }: ToolCallPart, root: string | undefined): File
   const files = pathsIn(fields).map((path) => spelling(path, folderOf(fields), root));
   if (files.length === 0) return { kind: "other", files };
   // Tools with several commands name the one in their arguments.
-  const said = typeof fields["command"] === "string" ? [fields["command"]] : words;
-  const verbs = said.flatMap((word) => word.split("_"));
+  const named = typeof fields["command"] === "string" ? [fields["command"]] : words;
+  const verbs = named.flatMap((word) => word.split("_"));
   if (verbs.some((word) => alterWords.has(word))) return { kind: "alter", files };
   return { kind: verbs.some((word) => readWords.has(word)) ? "read" : "other", files };
 }
@@ -111,7 +111,7 @@ function fileWords(verb: string, words: readonly string[]): readonly string[] {
   return verb === "sed" ? plain.slice(1) : plain;
 }
 
-const saidFolder =
+const folderInText =
   /(?:<cwd>\s*|\bcwd["']?\s*[:=]\s*["'`]?|\bworking directory(?: is)?:?\s+["'`]?)(\/[^\s"'`<>,;]*)/i;
 const cdFolder = /(?:^|&&|[;\n])\s*cd\s+["']?(\/[^\s"';&|]+)/;
 /** What is said of it, is said early. */
@@ -123,9 +123,9 @@ function workingFolder(messages: readonly Message[]): string | undefined {
   for (const { parts } of messages.slice(0, readMessages))
     for (const part of parts) {
       const found = part.kind === "tool-call" ? calledFolder(part) : undefined;
-      const said =
-        part.kind === "text" ? saidFolder.exec(part.text.slice(0, readChars))?.[1] : undefined;
-      if (found !== undefined || said !== undefined) return tidy(found ?? said ?? "");
+      const named =
+        part.kind === "text" ? folderInText.exec(part.text.slice(0, readChars))?.[1] : undefined;
+      if (found !== undefined || named !== undefined) return tidy(found ?? named ?? "");
     }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { applyProposals, count, HANDLE, seenFrom } from "../../../test/generate/
 import { simulateConversation } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import { type Message, messageText } from "../../message/message.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, VisibleConversation } from "../../message/strategy.ts";
 import { freshStart } from "./fresh-start.ts";
 
 function user(text: string): Message {
@@ -29,11 +29,11 @@ const talk: readonly Message[] = [
   user("And now?"),
 ];
 
-function limitOf({ tokens }: SeenConversation, share: number): Goal {
+function limitOf({ tokens }: VisibleConversation, share: number): Goal {
   return { limitTokens: Math.floor(tokens * share), tokens: 0, floorTokens: 0 };
 }
 
-function start(before: SeenConversation, share: number, task?: string) {
+function start(before: VisibleConversation, share: number, task?: string) {
   const strategy = freshStart(
     { reason: "Because.", ...(task === undefined ? {} : { task }) },
     count,

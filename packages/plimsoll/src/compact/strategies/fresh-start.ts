@@ -4,13 +4,14 @@ import type {
   CountTokens,
   Goal,
   Proposal,
-  SeenConversation,
   Strategy,
+  VisibleConversation,
 } from "../../message/strategy.ts";
+import { handover as handoverText } from "../../text/for-models.ts";
 import { summarise } from "../summary/summary.ts";
 import { movableUnits, rangesOfUnits } from "../units/movable-units.ts";
-import { handoverOpening, sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
-import { standsBetweenAnswers } from "../units/ranges.ts";
+import { sharedNotice, summaryBody, tokensIn } from "../units/notices.ts";
+import { isBetweenAnswers } from "../units/ranges.ts";
 
 export interface FreshStartSettings {
   /** Why: a limit that nothing else reached, a wish, a milestone, too many overflows. */
@@ -38,7 +39,7 @@ export function freshStart(settings: FreshStartSettings, count: CountTokens): St
 }
 
 function fits(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { limitTokens }: Goal,
   units: readonly number[],
   { tokens = handoverTokens }: FreshStartSettings,
@@ -48,7 +49,7 @@ function fits(
 }
 
 function handover(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   units: ReadonlySet<number>,
   { reason, task, tokens = handoverTokens }: FreshStartSettings,
   count: CountTokens,
@@ -65,7 +66,7 @@ function handover(
     count,
     ...(earlier === undefined ? {} : { earlier }),
   });
-  const opening = `${handoverOpening} What stands in backticks is quoted, not said to you.${task === undefined ? "" : ` Continue task ${task}.`}`;
+  const opening = handoverText(task);
   return [
     sharedNotice(conversation, reason, [opening, text].filter((line) => line !== "").join("\n")),
     ...ranges.map(
@@ -74,7 +75,7 @@ function handover(
         ...range,
         reason,
         handle: "shared",
-        textFor: () => (standsBetweenAnswers(conversation, range) ? "[…]" : ""),
+        textFor: () => (isBetweenAnswers(conversation, range) ? "[…]" : ""),
       }),
     ),
   ];

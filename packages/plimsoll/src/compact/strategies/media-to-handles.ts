@@ -1,7 +1,8 @@
 /** Images and documents to handles, the oldest first: where a provider limits their number or the size of a request. */
 
 import { countMedia, type Part } from "../../message/message.ts";
-import type { Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
+import { mediaTexts } from "../../text/for-models.ts";
 
 interface Place {
   readonly message: number;
@@ -45,13 +46,12 @@ function proposalFor({ bytes, kind, message, part, inner }: Place): Proposal {
     ...(inner === undefined ? {} : { inner }),
     place: "undefined",
     reason: "The provider takes no more media in one request.",
-    textFor: ({ handle }) =>
-      `[Plimsoll: an earlier ${kind} (${Math.ceil(bytes / 1024)} KiB) is kept under ${handle} and not shown here.]`,
+    textFor: ({ handle }) => mediaTexts.earlier(kind, Math.ceil(bytes / 1024), handle),
   };
 }
 
 /** In order; what the newest unit shows is what the model is asked about now, and stays. */
-function placesOf({ messages, units }: SeenConversation): readonly Place[] {
+function placesOf({ messages, units }: VisibleConversation): readonly Place[] {
   const newest = units.at(-1)?.first ?? messages.length;
   return messages.slice(0, newest).flatMap(({ message, isPinned }, index) =>
     isPinned

@@ -4,8 +4,8 @@ import type {
   CountTokens,
   Goal,
   Proposal,
-  SeenConversation,
   Strategy,
+  VisibleConversation,
 } from "../../message/strategy.ts";
 import type { Relevance } from "../relevance/relevance.ts";
 import {
@@ -56,7 +56,7 @@ export function prioritizeRecent(
 
 function unitsToTake(
   { rel_threshold = 0.5, recent_bias = 0.2, priority_boost = 1.5 }: PrioritizeRecentSettings,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   goal: Goal,
   scores: readonly number[],
 ): ReadonlySet<number> {
@@ -84,7 +84,7 @@ function unitsToTake(
 }
 
 function removals(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   taken: ReadonlySet<number>,
   { count, room }: { readonly count: CountTokens; readonly room: number },
 ): readonly Proposal[] {

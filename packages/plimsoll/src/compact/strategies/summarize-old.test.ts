@@ -13,7 +13,7 @@ import {
 import { simulateConversation, simulatedAreas } from "../../../test/generate/simulate.ts";
 import { AREAS } from "../../../test/generate/talks.ts";
 import type { Message } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import {
   type SummarizeOldParts,
   type SummarizeOldSettings,
@@ -29,7 +29,7 @@ interface Wish {
   readonly seeing?: Seeing;
 }
 
-function propose(conversation: SeenConversation, wish: Wish = {}): readonly Proposal[] {
+function propose(conversation: VisibleConversation, wish: Wish = {}): readonly Proposal[] {
   const strategy = summarizeOld(wish.settings ?? {}, { count, ...wish.parts });
   return strategy.propose(conversation, wish.goal ?? tight) as readonly Proposal[];
 }
@@ -229,7 +229,7 @@ describe("what has priority 1", () => {
 });
 
 describe("a summary that cannot be used", () => {
-  const kinds = (conversation: SeenConversation, text: string): readonly string[] =>
+  const kinds = (conversation: VisibleConversation, text: string): readonly string[] =>
     propose(conversation, { parts: { summarise: () => ({ text }) } }).map(({ kind }) => kind);
 
   test("one that is made up is not: that part is truncated instead", () => {

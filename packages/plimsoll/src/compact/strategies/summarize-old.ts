@@ -4,9 +4,9 @@ import { messageText } from "../../message/message.ts";
 import type {
   CountTokens,
   Proposal,
-  SeenConversation,
-  SeenMessage,
   Strategy,
+  VisibleConversation,
+  VisibleMessage,
 } from "../../message/strategy.ts";
 import { shareFoundIn } from "../relevance/similarity.ts";
 import { type SummaryTask, summarise } from "../summary/summary.ts";
@@ -77,7 +77,7 @@ export function summarizeOld(settings: SummarizeOldSettings, parts: SummarizeOld
 
 function oldUnits(
   { old_threshold = 0.6 }: SummarizeOldSettings,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
 ): MovableUnits {
   const movable = movableUnits(conversation);
   const { from } = movable;
@@ -91,7 +91,7 @@ interface Writing extends SummarizeOldParts {
 }
 
 function folds(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   taken: ReadonlySet<number>,
   writing: Writing,
 ): readonly Proposal[] {
@@ -130,8 +130,8 @@ type Written = { readonly kind: "summary"; readonly text: string } | { readonly 
 
 /** Unfit: empty, no smaller than its source, or not true to it. An earlier summary is merged, not summarised again. */
 function writeSummary(
-  { summary }: SeenConversation,
-  messages: readonly SeenMessage[],
+  { summary }: VisibleConversation,
+  messages: readonly VisibleMessage[],
   { tokens, count, summarise: write = summarise }: Writing,
   size: number,
 ): Written {

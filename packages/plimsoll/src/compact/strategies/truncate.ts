@@ -1,6 +1,7 @@
 /** Truncation as a strategy: to a number of tokens, or by a share of the conversation, with a notice of what was cut. */
 
-import type { Proposal, Strategy, TakenOut } from "../../message/strategy.ts";
+import type { Proposal, Strategy } from "../../message/strategy.ts";
+import { truncationNotice } from "../../text/for-models.ts";
 import { cutToFit } from "../units/cut-to-fit.ts";
 import { fixedUnits } from "../units/fixed-units.ts";
 import { rangesOf } from "../units/ranges.ts";
@@ -44,11 +45,5 @@ export function truncateKeeping(keep: Keep): Strategy {
 }
 
 function removal({ first, last }: TruncationRange, reason: string): Proposal {
-  return { kind: "remove", first, last, reason, textFor: notice };
-}
-
-function notice({ handle, messages, tokens }: TakenOut): string {
-  const count = messages === 1 ? "1 earlier message" : `${messages} earlier messages`;
-  const kept = handle === "" ? "" : ` Nothing is lost: they are kept under ${handle}.`;
-  return `[Plimsoll: ${count} (about ${tokens} tokens) were taken out here to make room in the context window.${kept}]`;
+  return { kind: "remove", first, last, reason, textFor: truncationNotice };
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { boundaryFor, type FencedText, summaryPrompt } from "./prompt.ts";
 
 const source: readonly FencedText[] = [
@@ -67,7 +68,7 @@ describe("the prompt for a summary", () => {
         const all = [...texts, first];
         expect(all.some((text) => text.includes(boundaryFor(all)))).toBe(false);
       }),
-      { seed: 2, numRuns: 200 },
+      tries({ runs: 200, seed: 2 }),
     );
   });
 

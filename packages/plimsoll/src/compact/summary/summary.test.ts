@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message } from "../../message/message.ts";
 import { formatSummary, type Item, parseSummary, sections } from "./format.ts";
@@ -268,7 +269,7 @@ const message = fc.oneof(
   fc.array(line, { maxLength: 4 }).map((lines) => result("1", lines.join("\n"))),
 );
 const messages = fc.array(message, { maxLength: 10 });
-const runs = { seed: 11, numRuns: 200 };
+const runs = tries({ runs: 200, seed: 11 });
 
 describe("whatever is summarised", () => {
   test("a summary is never over budget, the same each time, and in our form", () => {

@@ -125,13 +125,14 @@ const sectionOfNote: Readonly<Record<Note["kind"], Section>> = {
 /** Users and agents are repeated as they spoke; everything else is quoted. */
 export function itemOf(fact: Fact): Item {
   const section = fact.isRequest ? "Goal" : sectionOfClass[fact.class];
-  const isSaid = fact.class === "constraint" || fact.class === "decision" || fact.class === "task";
+  const isStatement =
+    fact.class === "constraint" || fact.class === "decision" || fact.class === "task";
   const isRepeated = fact.class === "error" && fact.count > 1;
   return {
     section,
     text: fact.text,
     number: fact.number,
-    isData: !isSaid,
+    isData: !isStatement,
     ...(isRepeated ? { count: fact.count } : {}),
     ...(fact.outcome === undefined ? {} : { outcome: fact.outcome }),
   };

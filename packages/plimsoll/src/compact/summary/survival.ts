@@ -57,7 +57,7 @@ const factShare = 0.3;
 /** More than this over the budget is not trimmed. */
 const trimmable = 1.5;
 
-export function judgeSummary(task: GateTask): SummaryVerdict {
+export function checkSummaryFacts(task: GateTask): SummaryVerdict {
   const { summary, count, maxTokens } = task;
   const earlier = parseSummary(task.earlier ?? "");
   const evidence = withEarlier(task.evidence, earlier);
@@ -86,7 +86,7 @@ export function judgeSummary(task: GateTask): SummaryVerdict {
   if (similarityOf(given, reading) < leastSimilarity) return replaced("unlike-source");
   const numbers = new Set(source.map(({ number }) => number));
   const kept = given.flatMap((item) =>
-    judgeItem(withKnownNumber(item, numbers), evidence, reading),
+    checkItem(withKnownNumber(item, numbers), evidence, reading),
   );
   if (kept.length * 2 < given.length) return replaced("mostly-invented");
   return patch(kept, important, task) ?? replaced("mostly-missing");
@@ -134,17 +134,17 @@ function withKnownNumber(item: Item, numbers: ReadonlySet<number>): Item {
 const binding: readonly Section[] = ["Goal", "Rules", "Next"];
 
 /** The item as it may stay: nothing, itself, or itself as data. */
-function judgeItem(
+function checkItem(
   item: Item,
   { facts, notes }: Evidence,
   reading: SourceReading,
 ): readonly Item[] {
   if (reading.inventedIn(item.text).length > 0) return [];
   const known = new Set([...facts.filter(isSpoken), ...notes].map(({ text }) => plain(text)));
-  const isSaid = known.has(plain(item.text)) || isBlank(reading.restOf(item.text));
+  const isKnown = known.has(plain(item.text)) || isBlank(reading.restOf(item.text));
   if (item.section === "Rules")
     return isBlank(reading.restOfUser(item.text)) ? [{ ...item, isData: false }] : [];
-  if (isSaid && !item.isData) return [item];
+  if (isKnown && !item.isData) return [item];
   const isMadeUp = reading.supportOf(item.text) < leastSupport;
   const isPlain = voiceOf(item.text) === "plain" || reading.hasVerbatim(item.text);
   if (isMadeUp || !isPlain) return [];

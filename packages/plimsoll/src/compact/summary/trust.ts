@@ -49,7 +49,7 @@ export function readSource(source: readonly Speech[], summary: string): SourceRe
   const whole = source.map(({ text }) => plain(withoutGrouping(text))).join("\n");
   const repeated = plain(summary);
   const isEcho = echoesIn(source);
-  const said = (speech: readonly Speech[]): readonly string[] =>
+  const plainSentences = (speech: readonly Speech[]): readonly string[] =>
     distinctLongestFirst(
       speech
         .filter(({ speaker, call }) => speaker !== "tool" && call === undefined)
@@ -57,8 +57,10 @@ export function readSource(source: readonly Speech[], summary: string): SourceRe
         .map(withoutEnd)
         .filter((sentence) => sentence !== "" && repeated.includes(sentence)),
     );
-  const ofAll = said(source);
-  const ofUsers = said(source.filter(({ speaker }) => speaker === "user" || speaker === "system"));
+  const ofAll = plainSentences(source);
+  const ofUsers = plainSentences(
+    source.filter(({ speaker }) => speaker === "user" || speaker === "system"),
+  );
   return {
     supportOf: (text) => shareIn(terms, text),
     restOf: (text) => without(text, ofAll),

@@ -2,8 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import type { Message, Part } from "../../message/message.ts";
-import type { Goal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type { Goal, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { cutToFit } from "./cut-to-fit.ts";
 
@@ -27,9 +28,9 @@ const result = (id: string): Said => ({
 });
 const exchange = (id: string): readonly Said[] => [call(id), result(id)];
 
-function seenOf(said: readonly Said[], important: readonly string[] = []): SeenConversation {
+function seenOf(said: readonly Said[], important: readonly string[] = []): VisibleConversation {
   const messages = said.map(
-    ({ tokens = UNIT_TOKENS, isPinned = false, ...message }, number): SeenMessage => ({
+    ({ tokens = UNIT_TOKENS, isPinned = false, ...message }, number): VisibleMessage => ({
       message,
       number,
       tokens,
@@ -58,7 +59,7 @@ function goalFor(limitTokens: number): Goal {
 }
 
 /** The messages that are left, by their first words; "|" where something was cut. */
-function leftOf(seen: SeenConversation, goal: Goal): string {
+function leftOf(seen: VisibleConversation, goal: Goal): string {
   const ranges = cutToFit(seen, goal);
   return seen.messages
     .flatMap(({ message: { parts } }, index) => {
@@ -206,7 +207,7 @@ describe("where two messages of the user's side would come together", () => {
 });
 
 function tokensIn(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   ranges: readonly { readonly first: number; readonly last: number }[],
 ): number {
   const cut = ranges.flatMap(({ first, last }) => messages.slice(first, last + 1));
@@ -261,6 +262,6 @@ test("ranges are whole units, in order and apart, and touch nothing that must st
         expect(sides).not.toEqual(["tool", "user"]);
       }
     }),
-    { numRuns: 300, seed: 7 },
+    tries({ runs: 300, seed: 7 }),
   );
 });

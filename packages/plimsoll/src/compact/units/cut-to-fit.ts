@@ -1,6 +1,6 @@
 /** Truncation to a number of tokens: the oldest whole units of the middle go until the rest fits. */
 
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
 import { rangesOf } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
@@ -15,7 +15,10 @@ const shallow = 1.6;
  * the newest unit, what is pinned, what Plimsoll does not know. The first answer, the thinking with which an open loop
  * began, and what has the highest priority go only when nothing else is left, and only as far as the limit demands.
  */
-export function cutToFit(conversation: SeenConversation, goal: Goal): readonly TruncationRange[] {
+export function cutToFit(
+  conversation: VisibleConversation,
+  goal: Goal,
+): readonly TruncationRange[] {
   const { units, messages } = conversation;
   const isGone = units.map(() => false);
   const tokensOf = units.map(({ first, last }) =>
@@ -50,7 +53,7 @@ export function cutToFit(conversation: SeenConversation, goal: Goal): readonly T
 
 /** Ranges that are apart, unless there are so many that their notices no longer fit. */
 function rangesWithin(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { limitTokens }: Goal,
   isGone: readonly boolean[],
 ): readonly TruncationRange[] {

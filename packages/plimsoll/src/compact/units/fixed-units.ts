@@ -1,11 +1,11 @@
 /** What no strategy takes out, and what it takes out last. */
 
 import type { Message, Part } from "../../message/message.ts";
-import type { Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Proposal, VisibleConversation } from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
 import { isSpoken, spokenUnits } from "./head.ts";
 
-export function fixedUnits({ units, messages, mustAlternate }: SeenConversation): {
+export function fixedUnits({ units, messages, mustAlternate }: VisibleConversation): {
   /** Of which not a word goes. */
   readonly isFixed: (index: number) => boolean;
   /** Which goes last. */
@@ -15,7 +15,7 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
   /** … also when nothing else is left to go. */
   readonly holdsUnknown: (index: number) => boolean;
 } {
-  const said = (unit: Unit): readonly Message[] =>
+  const messagesOf = (unit: Unit): readonly Message[] =>
     messages.slice(unit.first, unit.last + 1).map(({ message }) => message);
   const { firstUser, lastUser } = spokenUnits(
     messages.map(({ message }) => message),
@@ -23,7 +23,7 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
   );
   // Also one without words: to a provider it is the user's turn all the same.
   const lastTurn = units.findLastIndex((unit) =>
-    said(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
+    messagesOf(unit).some(({ role, parts }) => role === "user" && !parts.some(isResult)),
   );
   /** In mid-conversation it stands behind the user and before an answer, and nowhere else. */
   const isInstruction = (index: number): boolean =>
@@ -43,7 +43,7 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
   };
   const holdsUnknown = (index: number): boolean => {
     const unit = units[index];
-    return unit !== undefined && said(unit).some(({ stays }) => stays !== undefined);
+    return unit !== undefined && messagesOf(unit).some(({ stays }) => stays !== undefined);
   };
   // A user who speaks beside results does not end a loop of tool calls.
   const lastQuestion = units.findLastIndex(({ first, last }) =>
@@ -69,7 +69,7 @@ export function fixedUnits({ units, messages, mustAlternate }: SeenConversation)
 }
 
 /** Whoever proposed it: what Plimsoll does not know is not taken out. */
-export function takesUnknown({ messages }: SeenConversation, proposal: Proposal): boolean {
+export function takesUnknown({ messages }: VisibleConversation, proposal: Proposal): boolean {
   switch (proposal.kind) {
     case "remove":
     case "fold":

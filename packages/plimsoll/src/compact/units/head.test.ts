@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Message, Part } from "../../message/message.ts";
-import type { SeenMessage } from "../../message/strategy.ts";
+import type { VisibleMessage } from "../../message/strategy.ts";
 import { splitUnits } from "../../message/unit.ts";
 import { headLength, isSpoken, spokenUnits } from "./head.ts";
 
@@ -15,7 +15,7 @@ const call: Message = {
 };
 
 function headOf(messages: readonly Message[]): number {
-  return headLength({ messages: messages.map((message) => ({ message }) as SeenMessage) });
+  return headLength({ messages: messages.map((message) => ({ message }) as VisibleMessage) });
 }
 
 it("the head ends with the first words of the user", () => {

@@ -1,7 +1,7 @@
 /** The head of a conversation: everything up to the first words of the user. It is always in the window. */
 
 import type { Message } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import type { Unit } from "../../message/unit.ts";
 
 /** The user said something: words, pictures, documents, not only results. */
@@ -13,7 +13,7 @@ export function isSpoken(message: Message | undefined): boolean {
 }
 
 /** In messages, which is also where the history begins. 0: the user has said nothing. */
-export function headLength({ messages }: Pick<SeenConversation, "messages">): number {
+export function headLength({ messages }: Pick<VisibleConversation, "messages">): number {
   return messages.findIndex(({ message }) => isSpoken(message)) + 1;
 }
 

@@ -1,6 +1,6 @@
 /** Units that a strategy may take out whole, and those of the highest priority among them. */
 
-import type { CountTokens, Goal, SeenConversation } from "../../message/strategy.ts";
+import type { CountTokens, Goal, VisibleConversation } from "../../message/strategy.ts";
 import { fixedUnits } from "./fixed-units.ts";
 import { headLength } from "./head.ts";
 import { noticeTokens, tokensOf } from "./notices.ts";
@@ -16,7 +16,7 @@ export interface MovableUnits {
   readonly from: number;
 }
 
-export function movableUnits(conversation: SeenConversation): MovableUnits {
+export function movableUnits(conversation: VisibleConversation): MovableUnits {
   const { units, messages } = conversation;
   const { isFixed, isLoopStart, holdsUnknown } = fixedUnits(conversation);
   const head = headLength(conversation);
@@ -34,7 +34,7 @@ export function movableUnits(conversation: SeenConversation): MovableUnits {
   };
 }
 
-export function unitTokens({ units, messages }: SeenConversation, index: number): number {
+export function unitTokens({ units, messages }: VisibleConversation, index: number): number {
   const unit = units[index];
   return unit === undefined ? 0 : tokensOf(messages.slice(unit.first, unit.last + 1));
 }
@@ -44,7 +44,7 @@ const textShare = 0.5;
 
 /** In a window that hardly holds what must stay, a summary would take the place of what it is a summary of. */
 export function roomForText(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   { limitTokens }: Pick<Goal, "limitTokens">,
   count: CountTokens,
 ): number {
@@ -70,7 +70,7 @@ const shallow = 1.6;
  * view when the step is deep enough without it.
  */
 export function takenForGoal(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   order: readonly number[],
   { tokens, floorTokens = 0, textTokens }: Taking,
 ): ReadonlySet<number> {
@@ -87,7 +87,7 @@ export function takenForGoal(
 }
 
 export function rangesOfUnits(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   taken: ReadonlySet<number>,
 ): readonly TruncationRange[] {
   const isGone = conversation.units.map((_, index) => taken.has(index));

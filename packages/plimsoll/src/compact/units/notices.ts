@@ -1,8 +1,9 @@
 /** Texts of ours that several strategies write: the notice behind the head, and marks where messages are gone. */
 
-import type { Proposal, SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type { Proposal, VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
+import { markTexts, shortenedNotice } from "../../text/for-models.ts";
 import { headLength } from "./head.ts";
-import { standsBetweenAnswers } from "./ranges.ts";
+import { isBetweenAnswers } from "./ranges.ts";
 import type { TruncationRange } from "./truncation-range.ts";
 
 /** What the notice costs, about. */
@@ -28,7 +29,7 @@ export function namesRoom(saved: number, room: number): number {
  * body: the newest handle covers everything that earlier ones did.
  */
 export function sharedNotice(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   reason: string,
   body?: string,
 ): Proposal {
@@ -41,19 +42,10 @@ export function sharedNotice(
       const isCarried = body === undefined && summary !== undefined;
       if (isCarried && (handle === "" || summary.search(handles) >= 0))
         return summary.replaceAll(handles, handle);
-      return [noticeText(handle), body ?? summary ?? ""].join("\n").trim();
+      return [shortenedNotice(handle), body ?? summary ?? ""].join("\n").trim();
     },
   };
 }
-
-/** Without a handle there is no archive. */
-function noticeText(handle: string): string {
-  const whole = handle === "" ? "#n is message n" : `${handle} has each message #n whole`;
-  return `[Plimsoll: this conversation was shortened to fit; ${whole}.]`;
-}
-
-/** What a handover begins with; the next one has its own. */
-export const handoverOpening = "Handover.";
 
 /** What an earlier summary says, without the notice and the opening around it. */
 export function summaryBody(summary: string | undefined): string | undefined {
@@ -65,26 +57,26 @@ export function summaryBody(summary: string | undefined): string | undefined {
 }
 
 export function gapMark(
-  conversation: Pick<SeenConversation, "messages" | "mustAlternate">,
+  conversation: Pick<VisibleConversation, "messages" | "mustAlternate">,
   range: TruncationRange,
 ): string {
   const gone = conversation.messages.slice(range.first, range.last + 1);
   const isSmall = tokensOf(gone) < markedGapTokens;
-  return isSmall && !standsBetweenAnswers(conversation, range) ? "" : namedGap(gone);
+  return isSmall && !isBetweenAnswers(conversation, range) ? "" : namedGap(gone);
 }
 
 /** Also where little is gone. */
-export function namedGap(gone: readonly SeenMessage[]): string {
+export function namedGap(gone: readonly VisibleMessage[]): string {
   const [from, to] = [gone[0]?.number, gone.at(-1)?.number];
-  return from === to ? `[… message #${from}]` : `[… ${gone.length} messages, #${from}–#${to}]`;
+  return markTexts.messages(gone.length, from, to);
 }
 
-export function tokensOf(messages: readonly SeenMessage[]): number {
+export function tokensOf(messages: readonly VisibleMessage[]): number {
   return messages.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
 export function tokensIn(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   ranges: readonly TruncationRange[],
 ): number {
   return ranges.reduce(

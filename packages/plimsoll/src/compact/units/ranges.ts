@@ -1,6 +1,6 @@
 /** From units that go to ranges that may go: a provider must take what is left. */
 
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import { sideOf, type TruncationRange } from "./truncation-range.ts";
 
 /**
@@ -8,7 +8,7 @@ import { sideOf, type TruncationRange } from "./truncation-range.ts";
  * only such as can be joined into one message.
  */
 export function rangesOf(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   isGone: readonly boolean[],
   ofUser: "apart" | "joined",
 ): readonly TruncationRange[] {
@@ -32,7 +32,7 @@ interface UnitRange {
 
 /** Of the units from one to another, as many as may go: less of the end or less of the beginning, whichever takes more. */
 function untorn(
-  { units, messages, mustAlternate }: SeenConversation,
+  { units, messages, mustAlternate }: VisibleConversation,
   { from, until }: UnitRange,
   ofUser: "apart" | "joined",
 ): UnitRange | undefined {
@@ -64,8 +64,8 @@ function untorn(
 }
 
 /** Where roles must alternate, two answers must not meet: there a gap needs a text in its place. */
-export function standsBetweenAnswers(
-  { messages, mustAlternate }: Pick<SeenConversation, "messages" | "mustAlternate">,
+export function isBetweenAnswers(
+  { messages, mustAlternate }: Pick<VisibleConversation, "messages" | "mustAlternate">,
   { first, last }: TruncationRange,
 ): boolean {
   const isAnswer = (index: number): boolean => messages[index]?.message.role === "assistant";

@@ -8,7 +8,7 @@ import type { JsonValue } from "../../message/json.ts";
 import { detailsOf, type Range } from "../../session/inspect/message-details.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
 import { figuresOf } from "../../session/inspect/status.ts";
-import type { PictureWish } from "../../session/inspect/window-at.ts";
+import type { PictureOptions } from "../../session/inspect/window-at.ts";
 import { asText, readArchived, readArchivedMessage } from "../../session/log/archive.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
@@ -65,7 +65,7 @@ const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
   ],
   [
     "window",
-    (engine, { session, query }) => engine.inspect.picture(session.id, pictureWishOf(query)),
+    (engine, { session, query }) => engine.inspect.picture(session.id, pictureOptionsOf(query)),
   ],
   ["messages", ({ store }, { session, query }) => detailsOf(store, session.id, rangeOf(query))],
   [
@@ -155,7 +155,7 @@ function pointIn(query: URLSearchParams, name: string): RestorePoint | undefined
   throw invalid(`\`${name}\` must be a checkpoint (cp_7) or the number of an edit.`);
 }
 
-function pictureWishOf(query: URLSearchParams): PictureWish {
+function pictureOptionsOf(query: URLSearchParams): PictureOptions {
   const [at, branch] = [pointIn(query, "at"), query.get("branch")];
   return { ...(at === undefined ? {} : { at }), ...(branch === null ? {} : { branch }) };
 }

@@ -5,7 +5,7 @@ import { readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
 import type { Engine } from "../../engine.ts";
 import type { ConfigAnswer } from "../../message/api.ts";
 import { type Caller, checkOwner } from "../http/checks.ts";
-import { readWish } from "./steer.ts";
+import { readJson } from "./steer.ts";
 
 export interface ConfigRequest {
   readonly request: IncomingMessage;
@@ -19,6 +19,6 @@ export async function answerConfig(
   { request, caller, file }: ConfigRequest,
 ): Promise<ConfigAnswer> {
   checkOwner(caller);
-  if (request.method === "PUT") settings.change(writeConfig(file, await readWish(request)));
+  if (request.method === "PUT") settings.change(writeConfig(file, await readJson(request)));
   return readConfigAnswer(file);
 }

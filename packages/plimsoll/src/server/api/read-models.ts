@@ -11,7 +11,7 @@ import type {
   TurnPoint,
 } from "../../message/api.ts";
 import type { JsonValue } from "../../message/json.ts";
-import { shownMessage } from "../../session/inspect/readable-parts.ts";
+import { readableMessage } from "../../session/inspect/readable-parts.ts";
 import type { DiffRow, ViewDiff } from "../../session/steer/view-diff.ts";
 import type { SessionSummary } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -104,5 +104,5 @@ function readable(json: JsonValue, wire: Wire | undefined): ShownMessage {
   const message = wire?.messages.asMessage(json);
   return wire === undefined || message === undefined
     ? { role: "user", parts: [{ kind: "opaque", text: JSON.stringify(json).slice(0, 65_536) }] }
-    : shownMessage(wire.messages.decode(message));
+    : readableMessage(wire.messages.decode(message));
 }

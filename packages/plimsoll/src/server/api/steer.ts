@@ -11,7 +11,7 @@ import { findSession } from "./api.ts";
 const number = z.number().int().nonnegative();
 const branch = z.string().max(200).optional();
 
-const wishes = {
+const schemas = {
   undo: z.strictObject({ edit: number.optional(), branch }),
   restore: z.strictObject({
     checkpoint: z.string().max(100).optional(),
@@ -37,7 +37,7 @@ const wishes = {
 };
 
 /** As `docs/interface.md` names them. */
-export const steerRoutes: readonly string[] = Object.keys(wishes).map(
+export const steerRoutes: readonly string[] = Object.keys(schemas).map(
   (action) => `/api/sessions/{id}/${action}`,
 );
 
@@ -56,20 +56,20 @@ export async function steerSession(
   if (area !== "sessions" || !isAction(action) || rest.length > 0)
     throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
   const { id: session } = await findSession(store, caller, id);
-  const wish = await readWish(request);
+  const asked = await readJson(request);
   switch (action) {
     case "undo":
-      return steering.undo(session, checked(wishes.undo, wish));
+      return steering.undo(session, checked(schemas.undo, asked));
     case "restore":
-      return steering.restore(session, checked(wishes.restore, wish));
+      return steering.restore(session, checked(schemas.restore, asked));
     case "checkpoint":
-      return steering.checkpoint(session, checked(wishes.checkpoint, wish));
+      return steering.checkpoint(session, checked(schemas.checkpoint, asked));
     case "compact":
-      return steering.compact(session, checked(wishes.compact, wish));
+      return steering.compact(session, checked(schemas.compact, asked));
     case "reset":
-      return steering.reset(session, checked(wishes.reset, wish));
+      return steering.reset(session, checked(schemas.reset, asked));
     case "pin": {
-      const pin = checked(wishes.pin, wish);
+      const pin = checked(schemas.pin, asked);
       return "release" in pin
         ? steering.release(session, { pin: pin.release })
         : steering.pin(session, pin);
@@ -77,12 +77,12 @@ export async function steerSession(
   }
 }
 
-function isAction(name: string): name is keyof typeof wishes {
-  return Object.hasOwn(wishes, name);
+function isAction(name: string): name is keyof typeof schemas {
+  return Object.hasOwn(schemas, name);
 }
 
 /** A body that is not there wishes for the usual. */
-export async function readWish(request: IncomingMessage): Promise<unknown> {
+export async function readJson(request: IncomingMessage): Promise<unknown> {
   const { headers } = request;
   const isEmpty =
     headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
@@ -101,8 +101,8 @@ export async function readWish(request: IncomingMessage): Promise<unknown> {
 /** `undefined` and absent are the same to us, not to the compiler. */
 type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
 
-function checked<T>(schema: z.ZodType<T>, wish: unknown): Given<T> {
-  const result = schema.safeParse(wish);
+function checked<T>(schema: z.ZodType<T>, asked: unknown): Given<T> {
+  const result = schema.safeParse(asked);
   if (result.success) return result.data as Given<T>;
   const [issue] = result.error.issues;
   const where = issue?.path.join(".") ?? "";

@@ -3,6 +3,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
+import type { BoundedMap } from "../../bounds/bounded-map.ts";
 import { PlimsollError } from "../../message/error.ts";
 import { base62 } from "../../message/handle.ts";
 
@@ -13,7 +14,7 @@ export interface Access {
   /** Keys the hash that stands for a client's credential; the credential itself is never kept. */
   readonly storeKey: Uint8Array;
   /** Filled here, by credential; in memory only. */
-  readonly knownTenants: Map<string, string>;
+  readonly knownTenants: BoundedMap<string, string>;
   readonly isLoopback: boolean;
   readonly allowedHosts: readonly string[];
 }
@@ -125,7 +126,7 @@ function isSame(left: string, right: string): boolean {
 }
 
 /** Credentials are few, and a keyed hash takes longer than the rest of a check. */
-const maxKnownTenants = 10_000;
+export const maxKnownTenants = 10_000;
 
 function tenantOfCredential(request: IncomingMessage, access: Access): string {
   const { headers } = request;
@@ -135,10 +136,7 @@ function tenantOfCredential(request: IncomingMessage, access: Access): string {
   const known = access.knownTenants.get(name);
   if (known !== undefined) return known;
   const mac = createHmac("sha256", access.storeKey).update(`tenant\0${name}`).digest();
-  const tenant = `key:${base62(mac.subarray(0, 16))}`;
-  if (access.knownTenants.size >= maxKnownTenants) access.knownTenants.clear();
-  access.knownTenants.set(name, tenant);
-  return tenant;
+  return access.knownTenants.set(name, `key:${base62(mac.subarray(0, 16))}`);
 }
 
 function forbidden(message: string): PlimsollError {

@@ -6,6 +6,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PlimsollError } from "../../message/error.ts";
 import { readBody } from "./read-body.ts";
+import { encodingOf, isUnpackable, plain } from "./unpack.ts";
 
 let server: Server;
 let url: string;
@@ -89,4 +90,10 @@ test("a body that breaks off is an error, and the next one is read", async () =>
   );
   await new Promise((resolve) => socket.once("close", resolve));
   expect((await send("{}")).status).toBe(200);
+});
+
+test("how a body is packed is said in any case, and a body that says nothing is plain", () => {
+  expect(encodingOf({ "content-encoding": "GZIP" })).toBe("gzip");
+  expect(encodingOf({})).toBe(plain);
+  expect(isUnpackable(plain)).toBe(false);
 });

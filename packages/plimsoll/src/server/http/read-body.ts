@@ -2,8 +2,8 @@
 
 import type { IncomingMessage } from "node:http";
 import { PlimsollError } from "../../message/error.ts";
-import { type BytesInFlight, bytesInFlight, type HeldBytes } from "./held-bytes.ts";
-import { isUnpackable, tooLarge, unpackPieces } from "./unpack.ts";
+import { type BufferedBytes, type BytesInFlight, bytesInFlight } from "./buffered-bytes.ts";
+import { encodingOf, isUnpackable, plain, tooLarge, unpackPieces } from "./unpack.ts";
 
 export interface ReadBody {
   /** As it came: what goes upstream when nothing is edited. */
@@ -30,23 +30,24 @@ export async function readBody(
 ): Promise<ReadBody & { release(): void }> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) throw tooLarge(maxBytes);
-  const encoding = (request.headers["content-encoding"] ?? "identity").toLowerCase();
-  if (encoding !== "identity" && !isUnpackable(encoding)) {
+  const encoding = encodingOf(request.headers);
+  if (encoding !== plain && !isUnpackable(encoding)) {
     throw new PlimsollError(
       "UNSUPPORTED_MEDIA_TYPE",
       "Send the body as it is, or packed by gzip, deflate, br or zstd.",
       { status: 415 },
     );
   }
-  const held = inFlight.hold();
+  const buffered = inFlight.startBuffer();
   try {
-    const raw = await collect(request, { declared, maxBytes, held });
-    if (encoding === "identity") return { raw, json: raw, release: held.release };
+    const raw = await collect(request, { declared, maxBytes, buffered });
+    if (encoding === plain) return { raw, json: raw, release: buffered.release };
     const pieces: Uint8Array[] = [];
-    for await (const piece of unpackPieces(raw, encoding, { maxBytes, held })) pieces.push(piece);
-    return { raw, json: Buffer.concat(pieces), release: held.release };
+    for await (const piece of unpackPieces(raw, encoding, { maxBytes, buffered }))
+      pieces.push(piece);
+    return { raw, json: Buffer.concat(pieces), release: buffered.release };
   } catch (error) {
-    held.release();
+    buffered.release();
     throw error;
   }
 }
@@ -54,18 +55,18 @@ export async function readBody(
 interface Collecting {
   readonly declared: number;
   readonly maxBytes: number;
-  readonly held: HeldBytes;
+  readonly buffered: BufferedBytes;
 }
 
 async function collect(
   request: IncomingMessage,
-  { declared, maxBytes, held }: Collecting,
+  { declared, maxBytes, buffered }: Collecting,
 ): Promise<Uint8Array> {
   let buffer = Buffer.allocUnsafe(Math.min(declared || 64 * 1024, firstBufferBytes));
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     if (length + chunk.length > maxBytes) throw tooLarge(maxBytes);
-    held.take(chunk.length);
+    buffered.take(chunk.length);
     if (length + chunk.length > buffer.length) {
       const larger = Buffer.allocUnsafe(Math.min(maxBytes, (length + chunk.length) * 2));
       buffer.copy(larger, 0, 0, length);

@@ -13,7 +13,7 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 import { PlimsollError } from "../../message/error.ts";
-import type { HeldBytes } from "./held-bytes.ts";
+import type { BufferedBytes } from "./buffered-bytes.ts";
 
 /** What comes out of an unpacker at once. */
 export const pieceBytes: number = 64 * 1024;
@@ -37,6 +37,15 @@ const unpackers: ReadonlyMap<string, () => Duplex> = new Map<string, () => Duple
 export const maxUnpackRatio = 100;
 export const freeUnpackedBytes: number = 8 * 1024 * 1024;
 
+/** As it comes when nobody packed it. */
+export const plain = "identity";
+
+/** How a body is packed. */
+export function encodingOf(headers: IncomingHttpHeaders): string {
+  return String(headers["content-encoding"] ?? plain).toLowerCase();
+}
+
+/** As `unpackPieces` can unpack it. */
 export function isUnpackable(encoding: string): boolean {
   return unpackers.has(encoding);
 }
@@ -48,14 +57,14 @@ function isOverpacked(unpackedBytes: number, packedBytes: number): boolean {
 export interface UnpackBound {
   readonly maxBytes: number;
   /** Every piece is taken here before it is given out. */
-  readonly held: HeldBytes;
+  readonly buffered: BufferedBytes;
 }
 
-/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `held` throws; whoever stops reading stops the unpacking. */
+/** Contract: throws BODY_INVALID, BODY_TOO_LARGE, or what `buffered` throws; whoever stops reading stops the unpacking. */
 export async function* unpackPieces(
   packed: Uint8Array,
   encoding: string,
-  { maxBytes, held }: UnpackBound,
+  { maxBytes, buffered }: UnpackBound,
 ): AsyncGenerator<Uint8Array, void> {
   const unpacker = unpackers.get(encoding)?.();
   if (unpacker === undefined) throw notValid(encoding);
@@ -64,7 +73,7 @@ export async function* unpackPieces(
   try {
     for await (const piece of unpacker as AsyncIterable<Uint8Array>) {
       size += piece.length;
-      held.take(piece.length);
+      buffered.take(piece.length);
       if (isOverpacked(size, packed.length)) throw overpacked();
       if (size > maxBytes) throw tooLarge(maxBytes);
       yield piece;
@@ -81,8 +90,7 @@ export async function* unpackPieces(
  * that unpacks too far breaks off.
  */
 export function plainBody(body: Readable, headers: IncomingHttpHeaders): Readable {
-  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  const unpacker = unpackers.get(encoding)?.();
+  const unpacker = unpackers.get(encodingOf(headers))?.();
   if (unpacker === undefined) return body;
   let packedBytes = 0;
   let unpackedBytes = 0;

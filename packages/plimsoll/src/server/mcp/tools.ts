@@ -12,6 +12,7 @@ import { sessionOf } from "../../session/lookup/resolve-handle.ts";
 import { lastScope } from "../../session/lookup/scope.ts";
 import type { CompactionDone } from "../../session/steer/compact-now.ts";
 import type { SessionRecord, Store } from "../../store/store.ts";
+import { mcpTexts } from "../../text/for-models.ts";
 
 /** What the tools work on. */
 export interface McpHome {
@@ -113,7 +114,7 @@ const status = z.object({
 const own = ownToolsBeside(new Set());
 const definitions = new Map(own.definitions.map((definition) => [definition.name, definition]));
 
-function told(tool: OwnToolName): Pick<McpTool, "name" | "description" | "parameters"> {
+function definitionOf(tool: OwnToolName): Pick<McpTool, "name" | "description" | "parameters"> {
   const { description = "", parameters } = definitions.get(tool) ?? { parameters: {} };
   return { name: tool, description, parameters: withSession(parameters) };
 }
@@ -122,7 +123,7 @@ function withSession(parameters: JsonObject): JsonObject {
   const properties = parameters["properties"];
   const session: JsonValue = {
     type: "string",
-    description: "Which session is meant, by its id (ses_…). Default: the newest.",
+    description: mcpTexts.session,
   };
   return { ...parameters, properties: { ...(isObject(properties) ? properties : {}), session } };
 }
@@ -130,7 +131,7 @@ function withSession(parameters: JsonObject): JsonObject {
 /** Always in this order: a list that changes costs its reader the cache. */
 export const mcpTools: readonly McpTool[] = [
   {
-    ...told("read_result"),
+    ...definitionOf("read_result"),
     title: "Read what left the window",
     output: answerText,
     annotations: reads,
@@ -145,7 +146,7 @@ export const mcpTools: readonly McpTool[] = [
     },
   },
   {
-    ...told("recall"),
+    ...definitionOf("recall"),
     title: "Search what was said",
     output: answerText,
     annotations: reads,
@@ -155,7 +156,7 @@ export const mcpTools: readonly McpTool[] = [
     },
   },
   {
-    ...told("compact_context"),
+    ...definitionOf("compact_context"),
     title: "Make room in the window",
     output: compacted,
     annotations: { ...reads, readOnlyHint: false, idempotentHint: false },
@@ -176,8 +177,7 @@ export const mcpTools: readonly McpTool[] = [
   {
     name: "session_status",
     title: "Show how full the window is",
-    description:
-      "Tells how a conversation stands: its model, how many tokens of the limit are used and by what, which edits hold, the handles of what left the window, and the last compaction.",
+    description: mcpTexts.sessionStatus,
     parameters: withSession({ type: "object", required: [], additionalProperties: false }),
     output: status,
     annotations: reads,
@@ -206,11 +206,7 @@ async function answerOwn(
 }
 
 function whichSession(): PlimsollError {
-  return new PlimsollError(
-    "USAGE",
-    "Several conversations are recorded under this token: say in `session` which one is meant. Each answer of the proxy names it in the header x-plimsoll-session.",
-    { status: 400 },
-  );
+  return new PlimsollError("USAGE", mcpTexts.severalSessions, { status: 400 });
 }
 
 /** Some models fill in every field: what is null or empty counts as absent. */
@@ -228,16 +224,10 @@ async function chosenSession(call: McpCall): Promise<SessionRecord> {
     if (several.length > 1) throw whichSession();
     const newest = await home.store.newestSession(tenant);
     if (newest !== undefined) return newest;
-    throw new PlimsollError(
-      "NOT_FOUND",
-      "No session is recorded yet: point an agent at Plimsoll first.",
-    );
+    throw new PlimsollError("NOT_FOUND", mcpTexts.noSession);
   }
   const isId = typeof id === "string" && looksLikeId(id);
   const session = isId ? await sessionOf(home.store, tenant, id) : undefined;
   if (session !== undefined) return session;
-  throw new PlimsollError(
-    "SESSION_UNKNOWN",
-    "There is no such session: leave `session` out for the newest one.",
-  );
+  throw new PlimsollError("SESSION_UNKNOWN", mcpTexts.unknownSession);
 }

@@ -13,26 +13,26 @@ import type { ReceivedTurn, TurnResult } from "../../session/turn/turn.ts";
 import { writeSse } from "../../wire/format/sse.ts";
 import type { Answer, RoundMerger, Wire } from "../../wire/format/wire.ts";
 import { plainBody } from "../http/unpack.ts";
-import { holdForOverflow } from "./overflow-hold.ts";
-import {
-  answerHeaders,
-  type Call,
-  clientLeft,
-  type Held,
-  type Hold,
-  isStream,
-  maxHoldMs,
-  upstreamError,
-} from "./relay.ts";
+import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import {
   letEnd,
   Opening,
   readWhole,
+  SentAnswer,
   StreamReading,
   type Taken,
-  Told,
   unread,
-} from "./round-reading.ts";
+} from "./read-rounds.ts";
+import {
+  answerHeaders,
+  type Call,
+  clientLeft,
+  isStream,
+  maxBufferMs,
+  type OverflowCheck,
+  type OverflowVerdict,
+  upstreamError,
+} from "./relay.ts";
 
 export interface Conversing {
   readonly agent: Agent;
@@ -83,11 +83,11 @@ async function takeRound(
   const headers = upstream.headers as IncomingHttpHeaders;
   const { statusCode: status } = upstream;
   const body = plainBody(upstream.body, headers);
-  const hold = holdForOverflow(conversing.wire, status, withoutEncoding(headers));
+  const overflowCheck = bufferForOverflow(conversing.wire, status, withoutEncoding(headers));
   const hearing =
     isStream(headers) && status < 400
-      ? answer.hearStream({ status, headers, body, hold })
-      : answer.hearBody({ status, headers, body, hold });
+      ? answer.hearStream({ status, headers, body, overflowCheck })
+      : answer.hearBody({ status, headers, body, overflowCheck });
   const heard = await hearing.catch((error: Error) => {
     throw signal.aborted ? clientLeft() : upstreamError(error);
   });
@@ -151,7 +151,7 @@ interface Upstream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Readable;
-  readonly hold: Hold | undefined;
+  readonly overflowCheck: OverflowCheck | undefined;
 }
 
 /** What a client would be sent as it is. */
@@ -165,7 +165,7 @@ type Heard =
   | { readonly kind: "answered"; readonly answer: Answer }
   | {
       readonly kind: "overflow";
-      readonly overflow: Extract<Held, { kind: "overflow" }>["overflow"];
+      readonly overflow: Extract<OverflowVerdict, { kind: "overflow" }>["overflow"];
       readonly pass: Passing;
       /** What was read of it, where it came as a stream. */
       readonly answer?: Answer;
@@ -177,7 +177,7 @@ type Heard =
 class ClientAnswer {
   readonly #conversing: Conversing;
   readonly #merger: RoundMerger;
-  readonly #told: Told;
+  readonly #sentAnswer: SentAnswer;
   readonly #responses: JsonObject[] = [];
   /** The last body in one piece, as it came. */
   #body: Passing | undefined;
@@ -186,7 +186,7 @@ class ClientAnswer {
   /** The client has seen some of it: what goes wrong from here on cannot be told by a status. */
   #hasSpoken = false;
   /** What only opens the answer waits for its first words: until then the upstream's own refusal is the answer. */
-  #unsaid:
+  #unsent:
     | { readonly status: number; readonly headers: IncomingHttpHeaders; text: string }
     | undefined;
   #openTimer: NodeJS.Timeout | undefined;
@@ -197,7 +197,7 @@ class ClientAnswer {
   constructor(conversing: Conversing) {
     this.#conversing = conversing;
     this.#merger = conversing.wire.rounds.open(conversing.rounds.isOwn);
-    this.#told = new Told(conversing.wire.answer.open());
+    this.#sentAnswer = new SentAnswer(conversing.wire.answer.open());
   }
 
   /** The client has been told that it failed: nothing can follow. */
@@ -208,34 +208,34 @@ class ClientAnswer {
   /** Nothing opens by itself any more. */
   close(): void {
     clearTimeout(this.#openTimer);
-    if (!this.#hasSpoken) this.#unsaid = undefined;
+    if (!this.#hasSpoken) this.#unsent = undefined;
   }
 
   next(): void {
     if (this.#isStreaming) this.#merger.next();
   }
 
-  async hearStream({ status, headers, body, hold }: Upstream): Promise<Heard> {
+  async hearStream({ status, headers, body, overflowCheck }: Upstream): Promise<Heard> {
     this.#openTimer ??= setTimeout(() => {
       this.#isLate = true;
       this.#open();
-    }, maxHoldMs);
+    }, maxBufferMs);
     const reading = new StreamReading(this.#conversing.wire.answer.open(), this.#merger);
-    const opening = new Opening(hold, () => {
+    const opening = new Opening(overflowCheck, () => {
       void this.#say(status, headers, reading.taken());
     });
-    const overflowed = (held: Extract<Held, { kind: "overflow" }>): Heard => ({
+    const overflowed = (verdict: Extract<OverflowVerdict, { kind: "overflow" }>): Heard => ({
       kind: "overflow",
-      overflow: held.overflow,
+      overflow: verdict.overflow,
       pass: { status, headers, bytes: Buffer.concat(opening.pieces) },
       answer: reading.answer(),
     });
     try {
       for await (const chunk of body.iterator({ destroyOnReturn: false })) {
         reading.push(chunk as Uint8Array);
-        const held = opening.look(chunk as Uint8Array);
-        if (held === "wait") continue;
-        if (held.kind === "overflow") return overflowed(held);
+        const verdict = opening.look(chunk as Uint8Array);
+        if (verdict === "wait") continue;
+        if (verdict.kind === "overflow") return overflowed(verdict);
         await this.#say(status, headers, reading.taken());
         if (reading.hasEnded) break;
       }
@@ -244,19 +244,19 @@ class ClientAnswer {
       if (reading.hasEnded) letEnd(body);
       else body.destroy();
     }
-    const held = opening.end();
-    if (held.kind === "overflow") return overflowed(held);
+    const verdict = opening.end();
+    if (verdict.kind === "overflow") return overflowed(verdict);
     await this.#say(status, headers, reading.taken());
     return { kind: "answered", answer: reading.answer() };
   }
 
-  async hearBody({ status, headers, body, hold }: Upstream): Promise<Heard> {
+  async hearBody({ status, headers, body, overflowCheck }: Upstream): Promise<Heard> {
     const { wire } = this.#conversing;
     const bytes = await readWhole(body);
     const pass = { status, headers, bytes };
-    hold?.push(bytes);
-    const held = hold?.end() ?? { kind: "pass" };
-    if (held.kind === "overflow") return { kind: "overflow", overflow: held.overflow, pass };
+    overflowCheck?.push(bytes);
+    const verdict = overflowCheck?.end() ?? { kind: "pass" };
+    if (verdict.kind === "overflow") return { kind: "overflow", overflow: verdict.overflow, pass };
     const json = parseObject(new TextDecoder().decode(bytes));
     const answer = json === undefined ? unread : wire.answer.read(json);
     const isAnswer = status < 400 && json !== undefined && answer.outcome === "message";
@@ -279,17 +279,18 @@ class ClientAnswer {
   async pass(passing: Passing, read?: Answer): Promise<void> {
     const { status, headers, bytes } = passing;
     const json = parseObject(new TextDecoder().decode(bytes));
-    const said = read ?? (json === undefined ? unread : this.#conversing.wire.answer.read(json));
-    const message = said.error?.message ?? `The upstream answered with status ${status}.`;
+    const errorAnswer =
+      read ?? (json === undefined ? unread : this.#conversing.wire.answer.read(json));
+    const message = errorAnswer.error?.message ?? `The upstream answered with status ${status}.`;
     if (this.#hasSpoken) {
-      await this.#tellFailure(Math.max(status, 400), message);
+      await this.#sendFailure(Math.max(status, 400), message);
       return;
     }
     this.close();
-    const hasFailed = status >= 400 || said.outcome === "error";
+    const hasFailed = status >= 400 || errorAnswer.outcome === "error";
     await this.#endTurn({
       status: hasFailed ? "failed" : "incomplete",
-      answer: said,
+      answer: errorAnswer,
       ...(hasFailed ? { error: message } : {}),
     });
     this.#reply(status, headers, bytes);
@@ -309,8 +310,8 @@ class ClientAnswer {
       return;
     }
     const last = this.#merger.end();
-    for (const event of last) this.#told.take(event);
-    const answer = this.#told.finish();
+    for (const event of last) this.#sentAnswer.take(event);
+    const answer = this.#sentAnswer.finish();
     const isWhole = last.length > 0 || this.#hasFailed;
     await this.#endTurn({
       status: statusOf(answer, isWhole),
@@ -328,18 +329,18 @@ class ClientAnswer {
     this.close();
     if (!this.#hasSpoken && !hasLeft) throw error;
     if (hasLeft) {
-      const answer = this.#isStreaming ? { answer: this.#told.finish() } : {};
+      const answer = this.#isStreaming ? { answer: this.#sentAnswer.finish() } : {};
       await this.#endTurn({ status: "aborted", ...answer, error: message });
       return;
     }
     const status = PlimsollError.is(error) ? error.status : 502;
-    await this.#tellFailure(status, message);
+    await this.#sendFailure(status, message);
   }
 
-  async #tellFailure(status: number, message: string): Promise<void> {
+  async #sendFailure(status: number, message: string): Promise<void> {
     const { wire, response } = this.#conversing;
     this.#hasFailed = true;
-    await this.#endTurn({ status: "failed", answer: this.#told.finish(), error: message });
+    await this.#endTurn({ status: "failed", answer: this.#sentAnswer.finish(), error: message });
     response.end(writeSse(wire.errors.event(status, message)));
   }
 
@@ -357,14 +358,14 @@ class ClientAnswer {
   #open(): void {
     clearTimeout(this.#openTimer);
     const { response, headers: ours } = this.#conversing;
-    const unsaid = this.#unsaid;
+    const unsent = this.#unsent;
     const isOpen = this.#hasSpoken || response.headersSent || response.destroyed;
-    if (isOpen || unsaid === undefined) return;
+    if (isOpen || unsent === undefined) return;
     this.#hasSpoken = true;
-    const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsaid.headers));
-    response.writeHead(unsaid.status, { ...kept, ...ours() });
+    const { "content-length": _length, ...kept } = answerHeaders(withoutEncoding(unsent.headers));
+    response.writeHead(unsent.status, { ...kept, ...ours() });
     response.flushHeaders();
-    if (unsaid.text !== "") response.write(unsaid.text);
+    if (unsent.text !== "") response.write(unsent.text);
   }
 
   /** Waits for the client to take it: a slow reader slows the upstream, and nothing piles up here. */
@@ -375,13 +376,13 @@ class ClientAnswer {
   ): Promise<void> {
     const { response } = this.#conversing;
     this.#isStreaming = true;
-    const progress = events.map((event) => this.#told.take(event));
+    const progress = events.map((event) => this.#sentAnswer.take(event));
     this.#hasFailed ||= progress.includes("terminal");
     const text = `${events.map(writeSse).join("")}${isAlive ? ": alive\n\n" : ""}`;
     if (!this.#hasSpoken) {
-      this.#unsaid ??= { status, headers, text: "" };
-      this.#unsaid.text += text;
-      if (this.#isLate || progress.some((said) => said !== "opening")) this.#open();
+      this.#unsent ??= { status, headers, text: "" };
+      this.#unsent.text += text;
+      if (this.#isLate || progress.some((step) => step !== "opening")) this.#open();
       return;
     }
     if (text === "" || response.destroyed || response.write(text)) return;

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Agent } from "undici";
 import { parseObject } from "../../message/json.ts";
-import type { CountTokens } from "../../session/measure/head-counts.ts";
+import type { CountTokens } from "../../session/measure/preamble-counts.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { upstreamHeaders } from "./relay.ts";
 

@@ -83,11 +83,13 @@ function opencodeNames(text: ReadHeader): ClientNames {
 }
 
 /** What the client wants of Plimsoll for this request. */
-export function readWishes(headers: IncomingHttpHeaders): Pick<Incoming, "priority" | "isOff"> {
+export function readSwitches(
+  headers: IncomingHttpHeaders,
+): Pick<Incoming, "priority" | "isBypassed"> {
   const priority = priorities.get(String(headers["x-plimsoll-priority"]));
   return {
     ...(priority === undefined ? {} : { priority }),
-    isOff: ["1", "true"].includes(String(headers["x-plimsoll-off"])),
+    isBypassed: ["1", "true"].includes(String(headers["x-plimsoll-off"])),
   };
 }
 

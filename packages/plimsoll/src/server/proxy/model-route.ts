@@ -12,10 +12,10 @@ import { type Caller, checkJson } from "../http/checks.ts";
 import { type ReadBody, readBody } from "../http/read-body.ts";
 import { sendJson } from "../http/reply.ts";
 import type { Route } from "../http/route.ts";
+import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
-import { readHints, readWishes } from "./hints.ts";
-import { holdForOverflow } from "./overflow-hold.ts";
+import { readHints, readSwitches } from "./hints.ts";
 import { type Answering, type Call, relay, upstreamHeaders } from "./relay.ts";
 import { watchAnswer } from "./watch-answer.ts";
 
@@ -91,11 +91,11 @@ async function send(
       response,
       (status, headers): Answering => {
         if (turn === undefined) return { headers: {} };
-        const hold = holdForOverflow(wire, status, headers);
+        const overflowCheck = bufferForOverflow(wire, status, headers);
         return {
           headers: turnHeaders(turn),
           watch: watchAnswer(turn, wire, status, headers),
-          ...(hold === undefined ? {} : { hold }),
+          ...(overflowCheck === undefined ? {} : { overflowCheck }),
         };
       },
     );
@@ -159,7 +159,7 @@ async function receive(
   gateway: Gateway,
   { request, caller, body, route }: Receiving,
 ): Promise<ReceivedTurn | undefined> {
-  const wishes = readWishes(request.headers);
+  const switches = readSwitches(request.headers);
   const counting = {
     agent: gateway.agent,
     request,
@@ -173,11 +173,11 @@ async function receive(
       wire: wires[route.wire],
       body: body.json,
       hints: readHints(request.headers),
-      ...wishes,
+      ...switches,
       headers: decidingHeaders(wires[route.wire], request),
       credentials: () => credentialsOf(request.rawHeaders, request.url ?? ""),
       isRefreshable: caller.isByCredential === true,
-      ...(wishes.isOff === true ? {} : { countTokens: countTokensAt(counting) }),
+      ...(switches.isBypassed === true ? {} : { countTokens: countTokensAt(counting) }),
     });
   } catch (error) {
     if (PlimsollError.is(error) && (error.status < 500 || error.code === "CLOSED")) {

@@ -32,18 +32,18 @@ export interface Watch {
 export interface Answering {
   readonly headers: Readonly<Record<string, string>>;
   readonly watch?: Watch;
-  readonly hold?: Hold;
+  readonly overflowCheck?: OverflowCheck;
 }
 
 /** Looks at the beginning of an answer before any of it goes out. */
-export interface Hold {
+export interface OverflowCheck {
   /** wait: not clear yet. */
-  push(chunk: Uint8Array): "wait" | Held;
+  push(chunk: Uint8Array): "wait" | OverflowVerdict;
   /** The answer has ended, and all of it was held. */
-  end(): Held;
+  end(): OverflowVerdict;
 }
 
-export type Held =
+export type OverflowVerdict =
   | { readonly kind: "pass" }
   | { readonly kind: "overflow"; readonly overflow: Overflow };
 
@@ -63,8 +63,8 @@ const upstreamTimeoutMs = 10 * 60 * 1000;
 const connectTimeoutMs = 10_000;
 const connectionsPerUpstream = 512;
 /** What opens an answer may be held back this long and this far: a client must see that something lives. */
-export const maxHoldMs = 5000;
-export const maxHoldBytes: number = 256 * 1024;
+export const maxBufferMs = 5000;
+export const maxBufferBytes: number = 256 * 1024;
 
 export function createUpstreamAgent(): Agent {
   return new Agent({
@@ -148,15 +148,15 @@ interface Settle {
 }
 
 /**
- * waiting: no answer yet; holding: its beginning is looked at; held: somebody decides; open: watched; storing: its end is held until the turn is stored; passing:
+ * waiting: no answer yet; buffering: its beginning is looked at; deciding: somebody decides; open: watched; storing: its end is held until the turn is stored; passing:
  * nothing is held any more; over.
  */
-type Phase = "waiting" | "holding" | "held" | "open" | "storing" | "passing" | "over";
+type Phase = "waiting" | "buffering" | "deciding" | "open" | "storing" | "passing" | "over";
 
 class Carrier implements Dispatcher.DispatchHandler {
   #phase: Phase = "waiting";
   #watch: Watch | undefined;
-  #held: Uint8Array[] = [];
+  #buffered: Uint8Array[] = [];
   #hasEnded = false;
   /** Waiting for the client to take what was written. */
   #isDraining = false;
@@ -168,12 +168,12 @@ class Carrier implements Dispatcher.DispatchHandler {
         readonly answering: Answering;
       }
     | undefined;
-  #holdTimer: NodeJS.Timeout | undefined;
+  #bufferTimer: NodeJS.Timeout | undefined;
   readonly #response: ServerResponse;
   readonly #answer: (status: number, headers: IncomingHttpHeaders) => Answering;
   #settle: Settle;
   readonly #onClose = (): void => {
-    if (this.#phase === "held") this.#drop();
+    if (this.#phase === "deciding") this.#drop();
     else if (this.#phase !== "over") this.#controller?.abort(clientLeft());
   };
 
@@ -200,12 +200,12 @@ class Carrier implements Dispatcher.DispatchHandler {
   ): void {
     if (status < 200) return;
     this.#begun = { status, headers, answering: this.#answer(status, headers) };
-    if (this.#begun.answering.hold === undefined) {
+    if (this.#begun.answering.overflowCheck === undefined) {
       this.#open();
       return;
     }
-    this.#phase = "holding";
-    this.#holdTimer = setTimeout(() => this.#pour(), maxHoldMs);
+    this.#phase = "buffering";
+    this.#bufferTimer = setTimeout(() => this.#pour(), maxBufferMs);
   }
 
   /** From here on the client sees the answer. */
@@ -221,26 +221,26 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   /** Opens the answer with what was held of it. */
   #pour(): void {
-    clearTimeout(this.#holdTimer);
-    if (this.#phase !== "holding" && this.#phase !== "held") return;
-    const held = this.#held.splice(0);
+    clearTimeout(this.#bufferTimer);
+    if (this.#phase !== "buffering" && this.#phase !== "deciding") return;
+    const waiting = this.#buffered.splice(0);
     this.#open();
-    for (const chunk of held) this.#take(chunk);
+    for (const chunk of waiting) this.#take(chunk);
     if (this.#hasEnded) this.#end();
   }
 
-  #look(held: "wait" | Held): void {
-    if (held === "wait") return;
-    clearTimeout(this.#holdTimer);
-    if (held.kind === "pass") {
+  #look(verdict: "wait" | OverflowVerdict): void {
+    if (verdict === "wait") return;
+    clearTimeout(this.#bufferTimer);
+    if (verdict.kind === "pass") {
       this.#pour();
       return;
     }
-    this.#phase = "held";
+    this.#phase = "deciding";
     this.#controller?.pause();
     this.#settle.resolve({
       kind: "overflow",
-      overflow: held.overflow,
+      overflow: verdict.overflow,
       drop: () => this.#drop(),
       pass: () =>
         new Promise((resolve, reject) => {
@@ -263,25 +263,29 @@ class Carrier implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#phase === "holding") {
-      this.#held.push(chunk);
-      const size = this.#held.reduce((sum, { length }) => sum + length, 0);
-      const hold = this.#begun?.answering.hold;
-      this.#look(hold === undefined || size > maxHoldBytes ? { kind: "pass" } : hold.push(chunk));
-    } else if (this.#phase === "held") this.#held.push(chunk);
+    if (this.#phase === "buffering") {
+      this.#buffered.push(chunk);
+      const size = this.#buffered.reduce((sum, { length }) => sum + length, 0);
+      const overflowCheck = this.#begun?.answering.overflowCheck;
+      this.#look(
+        overflowCheck === undefined || size > maxBufferBytes
+          ? { kind: "pass" }
+          : overflowCheck.push(chunk),
+      );
+    } else if (this.#phase === "deciding") this.#buffered.push(chunk);
     else this.#take(chunk);
   }
 
   #take(chunk: Uint8Array): void {
-    if (this.#phase === "storing") this.#held.push(chunk);
+    if (this.#phase === "storing") this.#buffered.push(chunk);
     else if (this.#phase === "open" && this.#watch !== undefined) this.#pass(chunk, this.#watch);
     else this.#write(chunk);
   }
 
   onResponseEnd(): void {
     this.#hasEnded = true;
-    if (this.#phase === "holding")
-      this.#look(this.#begun?.answering.hold?.end() ?? { kind: "pass" });
+    if (this.#phase === "buffering")
+      this.#look(this.#begun?.answering.overflowCheck?.end() ?? { kind: "pass" });
     else this.#end();
   }
 
@@ -292,10 +296,10 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // What was held of an answer that breaks off is still its beginning.
-    if (this.#phase === "holding") this.#pour();
+    if (this.#phase === "buffering") this.#pour();
     const phase = this.#phase;
     if (phase === "over") return;
-    if (phase === "held") {
+    if (phase === "deciding") {
       this.#hasEnded = true;
       return;
     }
@@ -326,7 +330,7 @@ class Carrier implements Dispatcher.DispatchHandler {
     this.#release();
     const { passBytes, isTerminal } = watch.push(chunk);
     this.#write(chunk.subarray(0, passBytes));
-    this.#held.push(chunk.subarray(passBytes));
+    this.#buffered.push(chunk.subarray(passBytes));
     if (isTerminal) this.#store("terminal");
   }
 
@@ -342,7 +346,7 @@ class Carrier implements Dispatcher.DispatchHandler {
   }
 
   #release(): void {
-    for (const chunk of this.#held.splice(0)) this.#write(chunk);
+    for (const chunk of this.#buffered.splice(0)) this.#write(chunk);
   }
 
   /** Everything before the end is out; the end waits for the disk. */
@@ -364,7 +368,7 @@ class Carrier implements Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#phase = "over";
-    this.#response.end(Buffer.concat(this.#held.splice(0)));
+    this.#response.end(Buffer.concat(this.#buffered.splice(0)));
     this.#settle.resolve({ kind: "done" });
   }
 

@@ -10,8 +10,8 @@ import {
   maxAnswerBytes,
 } from "../../wire/format/answer-reader.ts";
 import type { Answer, Wire } from "../../wire/format/wire.ts";
-import { bytesInFlight } from "../http/held-bytes.ts";
-import { unpackPieces } from "../http/unpack.ts";
+import { bytesInFlight } from "../http/buffered-bytes.ts";
+import { encodingOf, plain, unpackPieces } from "../http/unpack.ts";
 import { type Ending, isStream, type Watch } from "./relay.ts";
 
 export function watchAnswer(
@@ -22,8 +22,8 @@ export function watchAnswer(
 ): Watch {
   const isStreamed = isStream(headers);
   const reader = isStreamed ? createStreamReader(wire) : createJsonReader(wire);
-  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  const source = encoding === "identity" ? plainSource(reader) : packedSource(reader, encoding);
+  const encoding = encodingOf(headers);
+  const source = encoding === plain ? plainSource(reader) : packedSource(reader, encoding);
   return {
     push: source.push,
     end: async (how, error) => {
@@ -73,16 +73,16 @@ async function unpackInto(
   pieces: readonly Uint8Array[],
   encoding: string,
 ): Promise<boolean> {
-  const held = bytesInFlight.hold();
+  const buffered = bytesInFlight.startBuffer();
   try {
-    const bound = { maxBytes: maxAnswerBytes, held };
+    const bound = { maxBytes: maxAnswerBytes, buffered };
     for await (const piece of unpackPieces(Buffer.concat(pieces), encoding, bound))
       reader.push(piece);
     return true;
   } catch {
     return false;
   } finally {
-    held.release();
+    buffered.release();
   }
 }
 

@@ -55,16 +55,16 @@ function attributesOf(
   wire: Wire,
   stopReason: string | undefined,
 ): Attributes {
-  const told = (source: MessageRecord["source"], more: JsonObject): string =>
+  const messagesFrom = (source: MessageRecord["source"], more: JsonObject): string =>
     lastOnes(
       messages
         .filter((message) => message.source === source)
-        .map((message) => ({ ...toldMessage(decoded(message, wire)), ...more })),
+        .map((message) => ({ ...telemetryMessage(decoded(message, wire)), ...more })),
     );
   const finish = stopReason === undefined ? {} : { finish_reason: stopReason };
   return {
-    "gen_ai.input.messages": told("request", {}),
-    "gen_ai.output.messages": told("answer", finish),
+    "gen_ai.input.messages": messagesFrom("request", {}),
+    "gen_ai.output.messages": messagesFrom("answer", finish),
   };
 }
 
@@ -81,12 +81,12 @@ function lastOnes(messages: readonly JsonObject[]): string {
   return "[]";
 }
 
-function toldMessage({ role, parts }: Message): JsonObject {
-  return { role, parts: parts.map(toldPart) };
+function telemetryMessage({ role, parts }: Message): JsonObject {
+  return { role, parts: parts.map(telemetryPart) };
 }
 
 /** Media are named, never copied. */
-function toldPart(part: Part): JsonValue {
+function telemetryPart(part: Part): JsonValue {
   switch (part.kind) {
     case "text":
     case "reasoning":

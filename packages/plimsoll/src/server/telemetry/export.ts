@@ -14,6 +14,7 @@ import {
 } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import { contentReader } from "./content.ts";
 import { recordFigures } from "./figures.ts";
 import type { Environment, Flushed, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
@@ -47,7 +48,8 @@ export function startExport(options: TelemetryOptions, signals: Signals): Teleme
     close: () => {
       figures.close();
       const ended = spans.close().then(() => tracing?.shutdown());
-      return inTime(Promise.allSettled([ended, metering?.shutdown()]));
+      const flushed = Promise.allSettled([ended, metering?.shutdown()]).then((): Flushed => "sent");
+      return withTimeout(flushed, flushMs, (): Flushed => "unsent");
     },
   };
 }
@@ -87,27 +89,17 @@ function positive(text: string | undefined): number | undefined {
   return Number.isInteger(value) && value > 0 ? value : undefined;
 }
 
-async function inTime(work: Promise<unknown>): Promise<Flushed> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Flushed>((resolve) => {
-    timer = setTimeout(() => resolve("unsent"), flushMs);
-  });
-  const flushed = await Promise.race([work.then((): Flushed => "sent"), late]);
-  clearTimeout(timer);
-  return flushed;
-}
-
 /** A reason is read by people: so much of it. */
 const longestReason = 300;
 /** A collector that stays away must not fill the log: each sentence once, and no more than these. */
 const maxSentences = 5;
 
 function sayOnce(warn: (message: string) => void): DiagLogger {
-  const said = new Set<string>();
+  const printed = new Set<string>();
   const say = (what: string, message: string): void => {
     const sentence = `${what}: ${reasonIn(message)} (not said again)`;
-    if (said.has(sentence) || said.size >= maxSentences) return;
-    said.add(sentence);
+    if (printed.has(sentence) || printed.size >= maxSentences) return;
+    printed.add(sentence);
     warn(sentence);
   };
   const quiet = (): void => undefined;
@@ -122,7 +114,7 @@ function sayOnce(warn: (message: string) => void): DiagLogger {
 
 /** The SDK tells errors as JSON of all that they have: what they say is enough. */
 function reasonIn(message: string): string {
-  const told = /"message":"((?:[^"\\]|\\.)+)"/.exec(message)?.[1];
+  const quoted = /"message":"((?:[^"\\]|\\.)+)"/.exec(message)?.[1];
   const code = /"code":"(\w+)"/.exec(message)?.[1];
-  return (told ?? code ?? message).slice(0, longestReason);
+  return (quoted ?? code ?? message).slice(0, longestReason);
 }

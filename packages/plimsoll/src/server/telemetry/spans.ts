@@ -12,6 +12,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Engine } from "../../engine.ts";
 import type {
   CompactionEndEvent,
@@ -65,30 +66,30 @@ export function recordSpans(
   engine: Pick<Engine, "subscribe">,
   { tracer, upstreams, content }: SpansWorld,
 ): { readonly close: () => Promise<void> } {
-  const running = new Map<string, Gathered>();
-  const ended = new Map<string, Place>();
+  const running = new BoundedMap<string, Gathered>({ entries: maxRunning });
+  const ended = new BoundedMap<string, Place>({ entries: maxEnded });
   const reading = new Set<Promise<void>>();
 
   const gather = (turn: string, event: PlimsollEvent): void => {
     const gathered = withEvent(running.get(turn) ?? nothing, event);
-    if (gathered !== undefined) setBounded(running, maxRunning, [turn, gathered]);
+    if (gathered !== undefined) running.set(turn, gathered);
   };
-  const tell = (event: TurnEndEvent, said: Attributes): void => {
+  const recordTurn = (event: TurnEndEvent, messageAttributes: Attributes): void => {
     const gathered = running.get(event.turn) ?? nothing;
     running.delete(event.turn);
-    const attributes = { ...turnAttributes(event, upstreams), ...said };
+    const attributes = { ...turnAttributes(event, upstreams), ...messageAttributes };
     const place = { context: turnSpan(tracer, event, { gathered, attributes }), gathered };
     for (const call of gathered.calls) callSpan(tracer, call, place);
     for (const compaction of gathered.compactions) compactionSpan(tracer, compaction, place);
-    setBounded(ended, maxEnded, [event.turn, place]);
+    ended.set(event.turn, place);
   };
   const endTurn = (event: TurnEndEvent): void => {
     if (content === undefined || reading.size >= maxReading) {
-      tell(event, {});
+      recordTurn(event, {});
       return;
     }
     const read: Promise<void> = content(event, running.get(event.turn)?.newMessages ?? 0)
-      .then((said) => tell(event, said))
+      .then((messageAttributes) => recordTurn(event, messageAttributes))
       .finally(() => reading.delete(read));
     reading.add(read);
   };
@@ -127,13 +128,6 @@ function withEvent(gathered: Gathered, event: PlimsollEvent): Gathered | undefin
     default:
       return undefined;
   }
-}
-
-function setBounded<T>(map: Map<string, T>, max: number, [key, value]: readonly [string, T]): void {
-  map.set(key, value);
-  if (map.size <= max) return;
-  const [oldest] = map.keys();
-  if (oldest !== undefined) map.delete(oldest);
 }
 
 function turnSpan(

@@ -1,6 +1,7 @@
 /** OpenTelemetry where the standard environment variables ask for it; else nothing of it is loaded. */
 
 import { errorMessage } from "../../message/error.ts";
+import { loadOptional } from "../../message/optional-packages.ts";
 import type { Environment, Signals, Telemetry, TelemetryOptions } from "./signals.ts";
 
 const none: Telemetry = { close: () => Promise.resolve("sent") };
@@ -9,9 +10,13 @@ const none: Telemetry = { close: () => Promise.resolve("sent") };
 export async function openTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const signals = signalsOf(options.env);
   if (!signals.hasTraces && !signals.hasMetrics) return none;
+  const loaded = await loadOptional("telemetry", () => import("./export.ts"));
+  if (loaded.kind === "unusable") {
+    options.warn(loaded.sentence);
+    return none;
+  }
   try {
-    const { startExport } = await import("./export.ts");
-    return startExport(options, signals);
+    return loaded.module.startExport(options, signals);
   } catch (error) {
     options.warn(`no telemetry is exported: ${errorMessage(error)}`);
     return none;

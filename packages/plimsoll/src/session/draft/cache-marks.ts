@@ -16,7 +16,7 @@ import type { Draft } from "./draft.ts";
 import type { Patch } from "./render.ts";
 
 /** One look at the bytes. Contract: true where there is a mark; also where somebody's text speaks of one. */
-export function mayHoldMark({ cache }: Wire, bytes: Uint8Array): boolean {
+export function mayCarryMark({ cache }: Wire, bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(cache.markField);
 }
 

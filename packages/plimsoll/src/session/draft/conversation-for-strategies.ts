@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { Message } from "../../message/message.ts";
-import type { SeenConversation, SeenMessage } from "../../message/strategy.ts";
+import type { VisibleConversation, VisibleMessage } from "../../message/strategy.ts";
 import { type PriorityArea, splitUnits } from "../../message/unit.ts";
 import { ownToolsBeside } from "../../offload/own-tools.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -10,16 +10,16 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { indexOn, stableLength, startOfNew } from "../log/path.ts";
 import { isInside, type View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import { type Draft, offerIn, ownTextStands, type Sized } from "./draft.ts";
+import { type Draft, offerIn, ownTextPlacement, type Sized } from "./draft.ts";
 import { replaceParts } from "./render.ts";
 
 /** Others get their turn while a long conversation is read. */
 const messagesPerTick = 500;
 
-interface Seen {
-  readonly conversation: SeenConversation;
+interface StrategyInput {
+  readonly conversation: VisibleConversation;
   /** Path index of each message. */
-  readonly seen: readonly number[];
+  readonly pathIndexes: readonly number[];
 }
 
 interface SeeingWorld {
@@ -33,25 +33,29 @@ interface SeeingWorld {
  * The messages that the model would see, in the neutral form. Plimsoll's own texts are left out: a notice inside a message
  * does not make it one in which the user spoke.
  */
-export async function see(world: SeeingWorld, draft: Draft, sized: Sized): Promise<Seen> {
+export async function readVisible(
+  world: SeeingWorld,
+  draft: Draft,
+  sized: Sized,
+): Promise<StrategyInput> {
   const shortened = await shortenedIn(world.facts, draft, sized.view);
-  const { seen, messages } = await shownMessages(draft, sized.view, shortened);
+  const { pathIndexes, messages } = await visibleMessages(draft, sized.view, shortened);
   const units = splitUnits(
     messages.map(({ message }) => message),
     world.areas,
   );
-  const conversation: SeenConversation = {
+  const conversation: VisibleConversation = {
     messages,
     units,
     tokens: sized.measured.total,
-    mustAlternate: ownTextStands(draft) === "inside",
+    mustAlternate: ownTextPlacement(draft) === "inside",
     hasArchive: world.hasArchive !== false,
     weigh: (wanted) => world.facts.weigh(wanted, draft.targets[0].ruler),
     ...ownToolsOf(draft, sized),
     ...summaryOf(sized),
     ...preparedFor(draft),
   };
-  return { conversation, seen };
+  return { conversation, pathIndexes };
 }
 
 /** A message of which an edit has replaced some parts. */
@@ -77,15 +81,18 @@ async function shortenedIn(
   );
 }
 
-async function shownMessages(
+async function visibleMessages(
   draft: Draft,
   view: View,
   shortened: ReadonlyMap<number, Shortened>,
-): Promise<{ readonly seen: readonly number[]; readonly messages: readonly SeenMessage[] }> {
+): Promise<{
+  readonly pathIndexes: readonly number[];
+  readonly messages: readonly VisibleMessage[];
+}> {
   const { path, wire } = draft;
   const isFixed = fixedOn(draft, view);
-  const seen: number[] = [];
-  const messages: SeenMessage[] = [];
+  const pathIndexes: number[] = [];
+  const messages: VisibleMessage[] = [];
   for (let index = 0; index < path.length; index++) {
     const short = shortened.get(index);
     const bytes = short?.bytes ?? path.contentAt(index);
@@ -93,7 +100,7 @@ async function shownMessages(
     if (message === undefined) continue;
     const whole = path.sumOf({ first: index, last: index }).tokens;
     const mayGiveWay = !isFixed(index, message);
-    seen.push(index);
+    pathIndexes.push(index);
     messages.push({
       message,
       tokens: short?.tokens ?? whole,
@@ -105,7 +112,7 @@ async function shownMessages(
     });
     if (index % messagesPerTick === 0) await nextTick();
   }
-  return { seen, messages };
+  return { pathIndexes, messages };
 }
 
 /** Whether no strategy may touch a message, whatever it is worth. */
@@ -122,7 +129,10 @@ function fixedOn(
     index >= stable || isInside(fixed, index) || isUnseen(message, index - newFrom);
 }
 
-function originalOf(message: Message | undefined, tokens: number): Pick<SeenMessage, "original"> {
+function originalOf(
+  message: Message | undefined,
+  tokens: number,
+): Pick<VisibleMessage, "original"> {
   return message === undefined ? {} : { original: { message, tokens } };
 }
 
@@ -132,7 +142,7 @@ function isUnseen({ parts }: Message, behind: number): boolean {
 }
 
 /** The text behind the head that an earlier step left. */
-function summaryOf({ view }: Sized): Pick<SeenConversation, "summary"> {
+function summaryOf({ view }: Sized): Pick<VisibleConversation, "summary"> {
   const last = view.edits.findLast(
     ({ action }) => action.kind === "insert" && action.handle !== undefined,
   )?.action;
@@ -140,7 +150,7 @@ function summaryOf({ view }: Sized): Pick<SeenConversation, "summary"> {
 }
 
 /** A conversation in the store is looked at without its tools, but where its client has some, ours are beside them. */
-function ownToolsOf(draft: Draft, { tools }: Sized): Pick<SeenConversation, "ownTools"> {
+function ownToolsOf(draft: Draft, { tools }: Sized): Pick<VisibleConversation, "ownTools"> {
   const offer = offerIn(draft);
   if (offer === undefined)
     return draft.tools.kind !== "unseen" || draft.measured.tools === 0

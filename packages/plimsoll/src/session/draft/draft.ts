@@ -10,13 +10,13 @@ import type { BranchState, LogMessage, SessionLog } from "../log/log.ts";
 import type { Path, Sum } from "../log/path.ts";
 import { type View, wholeView } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import type { Head } from "../measure/preamble.ts";
+import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import {
   type MeasuredTools,
   type OwnOffer,
-  type ShownTools,
   toolsOf,
+  type VisibleTools,
   withTools,
   worthItsRoom,
 } from "../tools/own-tools-offer.ts";
@@ -28,7 +28,7 @@ export interface Draft {
   readonly branch: BranchState;
   readonly wire: Wire;
   readonly path: Path;
-  readonly head: Head;
+  readonly head: Preamble;
   /** In the order in which they may be tried. */
   readonly targets: readonly [Target, ...Target[]];
   readonly who: WhoAsks;
@@ -68,11 +68,11 @@ export interface DraftRequest {
   /** How long an answer it asks for, where it says so. */
   readonly output?: OutputSize;
   /** The provider holds part of the conversation: any edit would mean to write all of it out. */
-  readonly isHeld?: boolean;
+  readonly hasServerSideHistory?: boolean;
   /** The client asks for a cache that lives long. */
   readonly hasLongMarks?: boolean;
   /** The provider keeps nothing of its answers. */
-  readonly isForgotten?: boolean;
+  readonly isNotStored?: boolean;
   /** The caller says whether the conversation must end with this turn, by what is known of it. */
   readonly isLast?: (sent: LastTurn) => boolean;
 }
@@ -92,7 +92,7 @@ export interface Sized {
   readonly bytes: number;
   readonly media: number;
   /** The list of tools, where it is not the client's own. */
-  readonly tools: ShownTools;
+  readonly tools: VisibleTools;
 }
 
 /** The messages of a view are the client's own, with patches: only these are read and counted. */
@@ -160,11 +160,11 @@ function withMessages(
 }
 
 /** As the wire says, or stricter: some servers of a wire want strict turns. */
-export function ownTextStands({
+export function ownTextPlacement({
   wire,
   targets: [target],
-}: Pick<Draft, "wire" | "targets">): WireEdit["ownTextStands"] {
-  return target.profile === undefined ? wire.edit.ownTextStands : "inside";
+}: Pick<Draft, "wire" | "targets">): WireEdit["ownTextPlacement"] {
+  return target.profile === undefined ? wire.edit.ownTextPlacement : "inside";
 }
 
 export function renderingOf(
@@ -174,12 +174,12 @@ export function renderingOf(
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
   // A conversation may contain calls of Plimsoll's tools only where the list has these tools.
-  const isPlain = offer === undefined || tools.elements.length === 0;
+  const isWithoutOwnTools = offer === undefined || tools.elements.length === 0;
   return {
     wire: draft.wire,
-    ownTextStands: ownTextStands(draft),
+    ownTextPlacement: ownTextPlacement(draft),
     ...(lastWords === undefined ? {} : { lastWords }),
-    ...(isPlain && draft.tools.kind !== "unseen" ? { isPlain } : {}),
+    ...(isWithoutOwnTools && draft.tools.kind !== "unseen" ? { isWithoutOwnTools } : {}),
     ...(offer === undefined ? {} : { isNative: catalogue?.isNative === true }),
     ...(catalogue === undefined ? {} : { isListed: (name: string) => catalogue.has(name) }),
   };

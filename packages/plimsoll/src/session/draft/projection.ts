@@ -3,15 +3,15 @@
 import type { ByComponent } from "../../budget/calibrate.ts";
 import type { Projection } from "../../budget/counters.ts";
 import {
+  assessBefore,
   effectiveLimit,
   type GuardInput,
   type GuardTarget,
-  type GuardThresholds,
-  judgeBefore,
   type OwnLimits,
   type Verdict,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
+import type { GuardThresholds } from "../../budget/thresholds.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Basis } from "../log/memory.ts";
@@ -50,7 +50,7 @@ export function asGuarded({ key, limit }: Target): GuardTarget {
   return { name: key, limit };
 }
 
-export interface JudgedView {
+export interface AssessedView {
   readonly verdict: Verdict;
   /** What there is to use beside this head. */
   readonly limit: number;
@@ -61,18 +61,18 @@ export interface JudgedView {
 }
 
 /** A view as the provider would count it, whether it was sent before or not. */
-export function judged(
+export function assessView(
   world: CalibrationWorld,
   draft: Draft,
   sized: Sized,
   guard: Guard,
-): JudgedView {
+): AssessedView {
   const [target] = draft.targets;
   const measurement = world.calibrations.correct(draft.log, target, sized.measured);
   const projection = projectionOf(world, draft, { measured: sized.measured, measurement });
   const limit = effectiveLimit(asGuarded(target), guard.own, projection.head);
   const isBesideHead = limit > guard.limit && projection.head < limit;
-  const verdict = judgeBefore({ ...guard, projection });
+  const verdict = assessBefore({ ...guard, projection });
   return { measurement, projection, limit, isBesideHead, verdict };
 }
 

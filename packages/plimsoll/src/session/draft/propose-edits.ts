@@ -11,7 +11,7 @@ import type { Saved } from "../log/save.ts";
 import { markOf } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import { type Draft, type Sized, sizeView } from "./draft.ts";
-import { judge, type Validator } from "./validate-view.ts";
+import { type Validator, validateView } from "./validate-view.ts";
 
 /** Edits with the numbers that they would get, and the view with them. */
 export interface Candidate {
@@ -22,7 +22,7 @@ export interface Candidate {
 /** unjudged: the validator failed. pointless: the caller found the view with them not worth it. */
 export type Proposed =
   | ValidCandidate
-  | UnjudgedCandidate
+  | UnvalidatedCandidate
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "pointless" };
 
@@ -30,8 +30,8 @@ export interface ValidCandidate extends Candidate {
   readonly kind: "valid";
 }
 
-export interface UnjudgedCandidate extends Candidate {
-  readonly kind: "unjudged";
+export interface UnvalidatedCandidate extends Candidate {
+  readonly kind: "unvalidated";
   readonly reason: string;
 }
 
@@ -51,14 +51,14 @@ export async function propose(
   const sized = await sizeView(world.facts, draft, viewWith(log, path, numberedEdits));
   if (!isWorthwhile(sized)) return { kind: "pointless" };
   const candidate = { edits: numberedEdits, sized };
-  const judgement = await judge(world, draft, sized);
-  switch (judgement.kind) {
+  const validity = await validateView(world, draft, sized);
+  switch (validity.kind) {
     case "valid":
       return { kind: "valid", ...candidate };
     case "invalid":
-      return { kind: "invalid", reason: judgement.reason };
+      return { kind: "invalid", reason: validity.reason };
     case "unknown":
-      return { kind: "unjudged", reason: judgement.reason, ...candidate };
+      return { kind: "unvalidated", reason: validity.reason, ...candidate };
   }
 }
 
@@ -66,7 +66,7 @@ export async function propose(
 export async function commit(
   world: EditStore,
   { log, branch, path }: Draft,
-  { kind, edits }: ValidCandidate | UnjudgedCandidate,
+  { kind, edits }: ValidCandidate | UnvalidatedCandidate,
   others: StoredWith = {},
 ): Promise<Saved> {
   const saved = await commitEdits(world, log, edits, others);

@@ -14,9 +14,9 @@ import type {
   WireEdit,
 } from "../../wire/format/wire.ts";
 import type { Conversation } from "../log/path.ts";
-import type { Expansion, Gap, Replacement, Stretch, View } from "../log/view.ts";
-import type { ShownTools } from "../tools/own-tools-offer.ts";
-import { leadOf } from "./answer-lead.ts";
+import type { Expansion, Gap, Range, Replacement, View } from "../log/view.ts";
+import type { VisibleTools } from "../tools/own-tools-offer.ts";
+import { beforeLastAnswer } from "./before-last-answer.ts";
 import { decodeMessage, encodeMessage } from "./encode.ts";
 
 /** Elements `first` up to but not including `end` are replaced; an empty range is an insertion. */
@@ -29,11 +29,11 @@ export interface Patch {
 export interface Rendering {
   readonly wire: Wire;
   /** As the wire says, or stricter: some servers of a wire want strict turns. */
-  readonly ownTextStands: WireEdit["ownTextStands"];
+  readonly ownTextPlacement: WireEdit["ownTextPlacement"];
   /** Text behind the last message that is not an edit: it is gone with the next request. */
   readonly lastWords?: string;
   /** The client sends no tools, so no call of ours may stand there: answers stay as the client knows them. */
-  readonly isPlain?: boolean;
+  readonly isWithoutOwnTools?: boolean;
   /** Whether the provider holds tools back itself; searches in its own form stay as they were said where it is not known. */
   readonly isNative?: boolean;
   /** Whether a tool stands in the list: where the provider holds it back itself, what a search has named must. */
@@ -80,11 +80,11 @@ function ownTextsIn({ gaps, notes }: View): readonly PlacedText[] {
 function renderAnswers(
   canvas: Canvas,
   { expansions, contractions, tools }: View,
-  { isPlain = false, isNative }: Rendering,
+  { isWithoutOwnTools = false, isNative }: Rendering,
 ): void {
   const isSearched = isNative === undefined || (isNative && tools !== undefined);
-  for (const expansion of isPlain ? [] : expansions) canvas.expand(expansion, isSearched);
-  const contracted = isPlain ? [...expansions, ...contractions] : contractions;
+  for (const expansion of isWithoutOwnTools ? [] : expansions) canvas.expand(expansion, isSearched);
+  const contracted = isWithoutOwnTools ? [...expansions, ...contractions] : contractions;
   for (const contraction of contracted) canvas.contract(contraction);
 }
 
@@ -156,7 +156,7 @@ class Canvas {
   gap(gap: Gap): void {
     const mark = this.#markIn(gap);
     const own = { text: gap.text, ...(mark === undefined ? {} : { mark }) };
-    const isInside = this.#rendering.ownTextStands === "inside";
+    const isInside = this.#rendering.ownTextPlacement === "inside";
     // A mark alone is no message: it moves only into a neighbour.
     const isSilent = gap.text === "" && (mark === undefined || !isInside);
     const isCarried =
@@ -187,7 +187,7 @@ class Canvas {
 
   note(after: number, own: OwnText): void {
     const isCarried =
-      this.#rendering.ownTextStands === "inside" &&
+      this.#rendering.ownTextPlacement === "inside" &&
       (this.#carry(after, own, "last") || this.#carry(after + 1, own, "first"));
     if (!isCarried)
       this.#patches.push({ first: after + 1, end: after + 1, elements: [this.#ownMessage(own)] });
@@ -195,22 +195,23 @@ class Canvas {
 
   /** All of it or nothing: what cannot be loaded leaves the answer as the client knows it. */
   expand({ first, last, inner, isInPieces }: Expansion, isSearched: boolean): void {
-    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     const { wire } = this.#rendering;
     const { isListed } = this.#rendering;
-    const elements = said.map((bytes) =>
+    const elements = innerMessages.map((bytes) =>
       isSearched ? withListed(wire, bytes, isListed) : withoutSearch(wire, bytes),
     );
     const final = elements.at(-1);
     if (elements.length !== inner.length || final === undefined) return;
     if (isInPieces === true) {
-      const lead = leadOf(wire, elements);
-      if (lead.length > 0) this.#patches.push({ first, end: first, elements: lead });
+      const beforeAnswer = beforeLastAnswer(wire, elements);
+      if (beforeAnswer.length > 0)
+        this.#patches.push({ first, end: first, elements: beforeAnswer });
       return;
     }
     const mark = this.#markIn({ first, last });
     const marked = mark === undefined ? elements : this.#marked(elements, mark);
-    const joined = this.#isGone(last + 1) ? undefined : this.#owed(final, last + 1);
+    const joined = this.#isGone(last + 1) ? undefined : this.#withOwedResults(final, last + 1);
     for (let index = first; index <= last + (joined === undefined ? 0 : 1); index++)
       this.#changed.delete(index);
     this.#patches.push({
@@ -222,10 +223,10 @@ class Canvas {
 
   /** In the client's words, without what makes sense only beside a call of ours. */
   contract({ first, last, inner }: Expansion): void {
-    const said = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
+    const innerMessages = inner.flatMap((seq) => this.#conversation.innerAt(seq) ?? []);
     for (let index = first; index <= last; index++) {
       const bytes = this.#isGone(index) ? undefined : this.#bytesAt(index);
-      const left = bytes && this.#rendering.wire.rounds.withoutLookups(bytes, said);
+      const left = bytes && this.#rendering.wire.rounds.withoutLookups(bytes, innerMessages);
       if (left === undefined || left === bytes) continue;
       this.#changed.delete(index);
       if (left === "nothing") this.#patches.push({ first: index, end: index + 1, elements: [] });
@@ -234,8 +235,8 @@ class Canvas {
   }
 
   /** Where roles must alternate, results of ours and of the client's to one answer are one message. */
-  #owed(results: Uint8Array, next: number): Uint8Array | undefined {
-    const bytes = this.#rendering.ownTextStands === "inside" ? this.#bytesAt(next) : undefined;
+  #withOwedResults(results: Uint8Array, next: number): Uint8Array | undefined {
+    const bytes = this.#rendering.ownTextPlacement === "inside" ? this.#bytesAt(next) : undefined;
     return bytes && this.#rendering.wire.edit.joinMessages(results, bytes);
   }
 
@@ -263,8 +264,8 @@ class Canvas {
   }
 
   /** Marks that the client set on what is gone move to what stands in its place; of several, the last. */
-  #markIn(gap: Stretch): OwnText["mark"] {
-    if (!this.#conversation.mayHoldMark(gap)) return undefined;
+  #markIn(gap: Range): OwnText["mark"] {
+    if (!this.#conversation.mayCarryMark(gap)) return undefined;
     for (let index = gap.last; index >= gap.first; index--) {
       const mark = this.#rendering.wire.cache.markIn(this.#conversation.bytesAt(index));
       if (mark !== undefined) return mark;
@@ -311,7 +312,7 @@ export interface BodyChanges {
   readonly patches: readonly Patch[];
   /** JSON text of top-level fields that get another value. */
   readonly fields?: ReadonlyMap<string, string>;
-  readonly tools?: ShownTools;
+  readonly tools?: VisibleTools;
 }
 
 /** The client's body with other messages, and nothing else different. */
@@ -359,7 +360,7 @@ export function withToolsInMessage(
 /** Also a whole list stands between the client's own first and last byte. */
 function toolSplices(
   listed: readonly Slice[],
-  { elements, isWhole }: ShownTools,
+  { elements, isWhole }: VisibleTools,
 ): readonly Splice[] {
   const [first, last] = [listed[0], listed.at(-1)];
   if (first === undefined || last === undefined || elements.length === 0) return [];

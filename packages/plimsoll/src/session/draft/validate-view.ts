@@ -2,11 +2,11 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { errorMessage } from "../../message/error.ts";
-import { parseJudged } from "../../wire/validate/rules/rule.ts";
+import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
 import {
   type Finding,
-  type Judged,
-  type JudgedTexts,
+  type RuleInput,
+  type RuleTexts,
   rules,
 } from "../../wire/validate/validate.ts";
 import { wholeView } from "../log/view.ts";
@@ -15,7 +15,7 @@ import { type Patch, renderView } from "./render.ts";
 
 const decoder = new TextDecoder();
 
-export type Judgement =
+export type Validity =
   | { readonly kind: "valid" }
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string };
@@ -24,20 +24,20 @@ export type Judgement =
 const largeChars = 1_048_576;
 
 export interface Validator {
-  readonly validate: (judged: Judged) => readonly Finding[];
+  readonly validate: (input: RuleInput) => readonly Finding[];
   /** The same in another thread, where a body is large; absent: all of them are judged here. */
-  readonly validateAside?: (judged: JudgedTexts) => Promise<readonly Finding[]>;
+  readonly validateAside?: (input: RuleTexts) => Promise<readonly Finding[]>;
 }
 
 /** Only for what the client's own body does not have. */
-export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
-  return judgement(async () => {
+export function validateView(world: Validator, draft: Draft, sized: Sized): Promise<Validity> {
+  return validityOf(async () => {
     const { headers, compose } = draft.request;
     const sent = sentBody(draft, sized);
     if (sent.bodyText.length > largeChars) await nextTurn();
     return findings(world, {
       ...sent,
-      originalText: decoder.decode(compose({ patches: asSaid(draft, sized) })),
+      originalText: decoder.decode(compose({ patches: uneditedPatches(draft, sized) })),
       ...(headers === undefined ? {} : { originalHeaders: headers }),
     });
   });
@@ -45,29 +45,33 @@ export function judge(world: Validator, draft: Draft, sized: Sized): Promise<Jud
 
 async function findings(
   { validate, validateAside }: Validator,
-  texts: JudgedTexts,
+  texts: RuleTexts,
 ): Promise<readonly Finding[]> {
-  return validateAside === undefined ? validate(parseJudged(texts)) : validateAside(texts);
+  return validateAside === undefined ? validate(parseRuleInput(texts)) : validateAside(texts);
 }
 
 /** The client's messages, with answers as the model gave them where the view shows them so. */
-function asSaid(draft: Draft, { view, tools: shown }: Sized): readonly Patch[] {
+function uneditedPatches(draft: Draft, { view, tools: visibleTools }: Sized): readonly Patch[] {
   const { expansions, contractions, tools } = view;
   if (expansions.length + contractions.length === 0) return [];
-  const said = { ...wholeView, ...(tools && { tools }), expansions, contractions };
-  return renderView(said, draft.path, renderingOf(draft, { tools: shown }));
+  const unedited = { ...wholeView, ...(tools && { tools }), expansions, contractions };
+  return renderView(unedited, draft.path, renderingOf(draft, { tools: visibleTools }));
 }
 
 /**
  * A view that was judged before and has only grown: by itself first, because it is far smaller than what the client
  * sends. Only what looks wrong is compared with the client's own body.
  */
-export async function judgeAgain(world: Validator, draft: Draft, sized: Sized): Promise<Judgement> {
-  const alone = await judgement(() => findings(world, sentBody(draft, sized)));
-  return alone.kind === "valid" ? alone : judge(world, draft, sized);
+export async function validateAgain(
+  world: Validator,
+  draft: Draft,
+  sized: Sized,
+): Promise<Validity> {
+  const alone = await validityOf(() => findings(world, sentBody(draft, sized)));
+  return alone.kind === "valid" ? alone : validateView(world, draft, sized);
 }
 
-function sentBody(draft: Draft, { patches, tools }: Sized): JudgedTexts {
+function sentBody(draft: Draft, { patches, tools }: Sized): RuleTexts {
   const { compose, headers } = draft.request;
   const bodyText = decoder.decode(compose({ patches, tools }));
   const [target] = draft.targets;
@@ -87,7 +91,7 @@ export function brokenRule(reason: string): string | undefined {
   return rule !== undefined && Object.hasOwn(rules, rule) ? rule : undefined;
 }
 
-async function judgement(find: () => Promise<readonly Finding[]>): Promise<Judgement> {
+async function validityOf(find: () => Promise<readonly Finding[]>): Promise<Validity> {
   try {
     const found = await find();
     const [first] = found;

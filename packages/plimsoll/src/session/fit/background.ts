@@ -1,6 +1,7 @@
 /** Work that nobody waits for, one piece after the other, while requests go on. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
+import { Queue } from "../../bounds/queue.ts";
 
 export interface Background {
   /** Contract: never throws; what the work throws is reported. False: a few hundred pieces wait already, and this one is not done. */
@@ -12,25 +13,17 @@ export interface Background {
 const waitingMax = 256;
 
 export function createBackground(onFailure: (error: unknown) => void): Background {
-  let waiting = 0;
-  let last: Promise<void> = Promise.resolve();
-  const one = async (work: () => Promise<void>): Promise<void> => {
+  const queue = new Queue();
+  const later = async (work: () => Promise<void>): Promise<void> => {
     await nextTick();
-    try {
-      await work();
-    } catch (error) {
-      onFailure(error);
-    } finally {
-      waiting--;
-    }
+    await work();
   };
   return {
     run: (work) => {
-      if (waiting >= waitingMax) return false;
-      waiting++;
-      last = last.then(() => one(work));
+      if (queue.count >= waitingMax) return false;
+      queue.run(() => later(work)).catch(onFailure);
       return true;
     },
-    idle: () => last,
+    idle: () => queue.idle(),
   };
 }

@@ -1,7 +1,8 @@
 /** `compact_context`: the model asks for room, in the middle of its turn. */
 
+import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
-import { guardOf, judged } from "../draft/projection.ts";
+import { assessView, guardOf } from "../draft/projection.ts";
 import { viewOf } from "../log/path.ts";
 import { compactTurn } from "./compact-turn.ts";
 import type { Fitted, FitWorld } from "./last-resort.ts";
@@ -22,38 +23,43 @@ export async function compactAsAsked(
 ): Promise<CompactedAsAsked> {
   const { log } = draft;
   const known = new Set(log.edits.map(({ seq }) => seq));
-  const shownBefore = shownMessages(draft);
-  const after = await compactedByWish(world, draft);
+  const visibleBefore = visibleMessageCount(draft);
+  const after = await compactedOnRequest(world, draft);
   const made = log.edits.filter(({ seq }) => !known.has(seq));
   // What does not help is not sent.
   const isBetter = after.refusal === undefined && !after.isFinal && made.length > 0;
   if (!isBetter)
     return {
       fitted: before,
-      text: "Nothing was taken out: the conversation is short, or what is left must stay.",
+      text: answerTexts.nothingRemoved,
     };
-  const tokens = `${before.tokensAfter} → ${after.tokensAfter} tokens`;
-  const messages = `${shownBefore} → ${shownMessages(draft)} messages in the window`;
-  const strategies = [...new Set(made.map(({ strategy }) => strategy))].join(", ");
-  return {
-    fitted: after,
-    text: `Compacted: ${tokens}, ${messages} (${strategies}). Everything stays readable under its handle.`,
-  };
+  const text = answerTexts.compacted({
+    tokensBefore: before.tokensAfter,
+    tokensAfter: after.tokensAfter,
+    messagesBefore: visibleBefore,
+    messagesAfter: visibleMessageCount(draft),
+    strategies: [...new Set(made.map(({ strategy }) => strategy))],
+  });
+  return { fitted: after, text };
 }
 
-async function compactedByWish(world: FitWorld, draft: Draft): Promise<Fitted> {
+async function compactedOnRequest(world: FitWorld, draft: Draft): Promise<Fitted> {
   const { log, branch, path } = draft;
   const start = await sizeView(world.facts, draft, viewOf(log, branch, path));
   const guard = guardOf(world, draft);
   return compactTurn(world, draft, start, {
     guard,
-    before: judged(world, draft, start, guard),
+    before: assessView(world, draft, start, guard),
     isOverMedia: false,
     mostTokens: Math.floor(start.measured.total * mostShare),
   });
 }
 
-function shownMessages({ log, branch, path }: Pick<Draft, "log" | "branch" | "path">): number {
+function visibleMessageCount({
+  log,
+  branch,
+  path,
+}: Pick<Draft, "log" | "branch" | "path">): number {
   const { gaps } = viewOf(log, branch, path);
   return gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
 }

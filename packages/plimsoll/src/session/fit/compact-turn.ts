@@ -1,8 +1,8 @@
 /** A turn that must become smaller: it is made so, stored before it is sent, and told to whoever watches. */
 
-import { judgeAfter } from "../../budget/guard.ts";
+import { assessAfter } from "../../budget/guard.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { type CalibrationWorld, judged } from "../draft/projection.ts";
+import { assessView, type CalibrationWorld } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
 import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
@@ -10,7 +10,7 @@ import { recordError, reportDegraded } from "../log/report.ts";
 import { markOf } from "../log/view.ts";
 import { told } from "../measure/provider-tokens.ts";
 import type { Compaction } from "./compaction.ts";
-import { toldAnew } from "./defer-tools.ts";
+import { reselectTools } from "./defer-tools.ts";
 import {
   type Fitted,
   type FitWorld,
@@ -18,7 +18,7 @@ import {
   type LastResortWorld,
   lastResort,
 } from "./last-resort.ts";
-import { type Compacting, makeSmaller, type Tried, toldOf } from "./make-smaller.ts";
+import { type Compacting, makeSmaller, progressScaleOf, type Tried } from "./make-smaller.ts";
 import { type CompactionReport, type ReportWorld, reportCompaction } from "./report-compaction.ts";
 import { commitCompaction } from "./run-strategies.ts";
 import { owe } from "./when-to-compact.ts";
@@ -42,12 +42,12 @@ export async function compactTurn(
   await draft.path.load();
   const startedAt = world.now();
   const tried = await makeSmaller(world, draft, start, compacting);
-  const compaction = await toldAnew(world, draft, tried.compaction);
+  const compaction = await reselectTools(world, draft, tried.compaction);
   for (const failure of new Set(compaction.failures)) reportDegraded(draft, "truncation", failure);
   if (compaction.edits.length === 0)
     return withNothingFound(world, draft, start, { tried, compacting });
-  const after = judged(world, draft, compaction.sized, guard);
-  const verdict = judgeAfter({ ...guard, projection: after.projection });
+  const after = assessView(world, draft, compaction.sized, guard);
+  const verdict = assessAfter({ ...guard, projection: after.projection });
   const compacted = { before: after, guard, isOurs: false };
   // A compaction of a request that Plimsoll refuses must not hold; one of a request that goes out all the same must.
   if (verdict.kind === "refuse") {
@@ -83,7 +83,7 @@ function withNothingFound(
   remember(draft.branch, { kind: "exhausted", tokens: before.projection.tokens });
   const isOurs = tried.compaction.failures.length > 0;
   if (tried.start === undefined) return lastResort(world, draft, start, { before, guard, isOurs });
-  const left = judged(world, draft, tried.start, guard);
+  const left = assessView(world, draft, tried.start, guard);
   return lastResort(world, draft, tried.start, { before: left, guard, isOurs });
 }
 
@@ -102,7 +102,7 @@ async function recordMade(
 ): Promise<void> {
   const { branch } = draft;
   const { compaction, level } = tried;
-  const { limit, scale } = toldOf(start, compacting);
+  const { limit, scale } = progressScaleOf(start, compacting);
   const isAfresh = tried.outcome === "recovered";
   await world.watch?.(draft, {
     phase: isAfresh ? "handover" : "success",
@@ -140,7 +140,7 @@ function oweFor(
   { sized }: Compaction,
   { guard, timing }: Compacting,
 ): void {
-  const { projection } = judged(world, draft, sized, guard);
+  const { projection } = assessView(world, draft, sized, guard);
   owe(draft.branch, timing?.priceOf?.(projection.tokens) ?? 0);
 }
 

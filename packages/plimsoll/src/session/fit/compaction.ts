@@ -6,7 +6,7 @@ import type { Sign } from "../../message/handle.ts";
 import type { Receipt } from "../../message/receipt.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
-import type { ArchiveRecord, Store, Wording } from "../../store/store.ts";
+import type { ArchiveRecord, ClientSpelling, Store } from "../../store/store.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import type { Validator } from "../draft/validate-view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
@@ -18,7 +18,7 @@ export interface CompactionWorld extends Validator {
   readonly hasArchive?: boolean;
   readonly sign: Sign;
   readonly areas: readonly PriorityArea[];
-  readonly store: Pick<Store, "wordingSizes">;
+  readonly store: Pick<Store, "clientSpellingSizes">;
   /** Where receipts are made; absent: here. */
   readonly makeReceipt?: (work: ReceiptWork) => Promise<Receipt>;
   /** Loads what `count` counts with: the same text has the same count in every process, however long it runs. */
@@ -32,7 +32,7 @@ export interface CompactionWorld extends Validator {
 export interface Compaction {
   readonly edits: readonly Edit[];
   readonly archive: readonly ArchiveRecord[];
-  readonly wordings: readonly Wording[];
+  readonly clientSpellings: readonly ClientSpelling[];
   readonly strategies: readonly string[];
   readonly sized: Sized;
   /** What failed on the way; the request is none the worse for it. */
@@ -46,10 +46,10 @@ export interface CompactionTask {
   /** In tokens as we count them, before correction. */
   readonly goal: Goal;
   /** For progress events: the limit, and how many tokens the provider counts for each that Plimsoll counts. */
-  readonly told?: Told;
+  readonly progressScale?: ProgressScale;
 }
 
-export interface Told {
+export interface ProgressScale {
   readonly limit: number;
   readonly scale: number;
 }

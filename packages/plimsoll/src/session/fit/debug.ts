@@ -45,7 +45,7 @@ export function debugGuard(
 ): void {
   const limitOf = ({ key, limit }: Target): number =>
     effectiveLimit({ name: key, limit }, own, projection.head);
-  const isWished = own.contextBudget !== undefined || own.agentLimit !== undefined;
+  const isLimited = own.contextBudget !== undefined || own.agentLimit !== undefined;
   const { counters } = draft.branch.record;
   if (counters === undefined)
     debug("context-guard/init-counters", () => ({
@@ -82,7 +82,7 @@ export function debugGuard(
     status: verdict.kind,
     blocked: draft.targets
       // A window that nobody knows blocks nothing.
-      .filter(({ limit }) => isWished || limit.windowSource !== "fallback")
+      .filter(({ limit }) => isLimited || limit.windowSource !== "fallback")
       .map((target) => ({
         ...targetFields(target),
         limit: limitOf(target),

@@ -5,12 +5,12 @@
  */
 
 import type { Config } from "../../config/schema.ts";
-import type { NewEdit, Telling } from "../../message/edit.ts";
+import type { NewEdit, ToolSelection } from "../../message/edit.ts";
 import {
-  chooseTold,
   deferralNote,
   type LastUse,
-  type ToldTools,
+  type SelectedTools,
+  selectTools,
   type ToolRoom,
 } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
@@ -31,7 +31,7 @@ import type { Compaction } from "./compaction.ts";
 
 const usualShare = 0.1;
 /** The note of a choice that holds nothing back. */
-const nothingHeld = "";
+const nothingDeferred = "";
 /** Of what tools may take, so much is given away at first: the rest is for what is found later. */
 const firstShare = 0.75;
 /** The room is made smaller so often until an exact count agrees. */
@@ -48,19 +48,22 @@ function mostIn(world: Pick<ToolWorld, "config">, draft: Draft): number {
 
 /** What is left of it for tools that may be held back, beside all others and Plimsoll's own. */
 export async function roomFor(
-  { catalogue, own }: Held,
+  { catalogue, own }: RequestTools,
   { wire }: Pick<Draft, "wire">,
   tokens: number,
 ): Promise<ToolRoom> {
   const nothing = { kept: [], loaded: [] };
-  const least = await catalogue.list(tellingOf(catalogue, own, nothing));
-  const held = catalogue.isNative ? catalogue.deferred(nothing).length : 0;
+  const least = await catalogue.list(selectionOf(catalogue, own, nothing));
+  const deferredCount = catalogue.isNative ? catalogue.deferred(nothing).length : 0;
   const most = wire.tools.max ?? Number.POSITIVE_INFINITY;
-  return { tokens: tokens - least.count.tokens, count: most - (least.elements.length - held) };
+  return {
+    tokens: tokens - least.count.tokens,
+    count: most - (least.elements.length - deferredCount),
+  };
 }
 
 /** A request's tools, and Plimsoll's own beside them. */
-export interface Held {
+export interface RequestTools {
   readonly catalogue: Catalogue;
   readonly own: OwnTools;
 }
@@ -80,37 +83,42 @@ export async function deferTools(world: ToolWorld, draft: Draft): Promise<void> 
     branch.memory.undeferrable === catalogue.key
   )
     return;
-  const { tools: told } = viewOf(log, branch, path);
+  const { tools: selected } = viewOf(log, branch, path);
   const most = mostIn(world, draft);
-  const wish = await wishFor(draft, { offer, catalogue, most, told });
-  if (wish === "as it is") return;
-  const choosing = { catalogue, own: offer.own, most, lastUse: await lastUses(draft, told) };
-  const chosen = wish === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
-  if (told !== undefined && isSameTelling(told, chosen.telling)) return;
+  const adjustment = await adjustmentFor(draft, { offer, catalogue, most, selected });
+  if (adjustment === "as it is") return;
+  const choosing = { catalogue, own: offer.own, most, lastUse: await lastUses(draft, selected) };
+  const chosen =
+    adjustment === "all" ? await everything(choosing) : await chooseWithin(draft, choosing);
+  if (selected !== undefined && isSameSelection(selected, chosen.selection)) return;
   const { tokens: all } = draft.measured.components.tools;
-  if (told === undefined && chosen.tokens >= all && wish !== "fewer") return;
-  await commitTelling(world, draft, { catalogue, chosen, all });
+  if (selected === undefined && chosen.tokens >= all && adjustment !== "fewer") return;
+  await commitSelection(world, draft, { catalogue, chosen, all });
 }
 
 /** fewer: there are more than the provider takes. smaller: they take too much. all: there is room for every one of them. */
-type Wish = "as it is" | "fewer" | "smaller" | "all";
+type Adjustment = "as it is" | "fewer" | "smaller" | "all";
 
-interface Wishing {
+interface AdjustmentInput {
   readonly offer: OwnOffer;
   readonly catalogue: Catalogue;
   readonly most: number;
-  readonly told: Telling | undefined;
+  readonly selected: ToolSelection | undefined;
 }
 
-function wishFor(draft: Draft, wishing: Wishing): Wish | Promise<Wish> {
-  const { told, ...before } = wishing;
-  if (told === undefined) return wasUndone(draft) ? "as it is" : firstWish(draft, before);
-  const isOutdated = told.note === nothingHeld && before.catalogue.deferred(told).length > 0;
-  const first = isOutdated ? firstWish(draft, before) : "as it is";
-  return first === "as it is" ? wishAnew(draft, { ...before, told }) : first;
+function adjustmentFor(draft: Draft, input: AdjustmentInput): Adjustment | Promise<Adjustment> {
+  const { selected, ...before } = input;
+  if (selected === undefined) return wasUndone(draft) ? "as it is" : firstAdjustment(draft, before);
+  const isOutdated =
+    selected.note === nothingDeferred && before.catalogue.deferred(selected).length > 0;
+  const first = isOutdated ? firstAdjustment(draft, before) : "as it is";
+  return first === "as it is" ? laterAdjustment(draft, { ...before, selected }) : first;
 }
 
-function firstWish(draft: Draft, { offer, catalogue, most }: Omit<Wishing, "told">): Wish {
+function firstAdjustment(
+  draft: Draft,
+  { offer, catalogue, most }: Omit<AdjustmentInput, "selected">,
+): Adjustment {
   const { log, branch, path, wire, measured } = draft;
   const isTooMany = catalogue.tools.length > (wire.tools.max ?? Number.POSITIVE_INFINITY);
   // Ours must come in, and there is no place for them.
@@ -120,28 +128,28 @@ function firstWish(draft: Draft, { offer, catalogue, most }: Omit<Wishing, "told
 }
 
 /** The client may have other tools by now, or the window may have turned out smaller. */
-async function wishAnew(
+async function laterAdjustment(
   { wire, measured }: Draft,
-  { offer, catalogue, most, told }: Wishing & { readonly told: Telling },
-): Promise<Wish> {
+  { offer, catalogue, most, selected }: AdjustmentInput & { readonly selected: ToolSelection },
+): Promise<Adjustment> {
   const maxTools = wire.tools.max ?? Number.POSITIVE_INFINITY;
   const all = measured.components.tools.tokens + offer.count.tokens;
   const count = catalogue.tools.length + offer.elements.length + 1;
   const isRoomy = all <= most * firstShare && count <= maxTools;
-  if (isRoomy && catalogue.deferred(told).length > 0) return "all";
+  if (isRoomy && catalogue.deferred(selected).length > 0) return "all";
   // What a provider has been told in the conversation is not in the list.
-  const list = await catalogue.list(catalogue.isNative ? { ...told, loaded: [] } : told);
+  const list = await catalogue.list(catalogue.isNative ? { ...selected, loaded: [] } : selected);
   const isTooMany = !catalogue.isNative && list.elements.length > maxTools;
-  const mayGo = [...told.kept, ...told.loaded].some(catalogue.has);
+  const mayGo = [...selected.kept, ...selected.loaded].some(catalogue.has);
   return mayGo && (isTooMany || list.count.tokens > most) ? "smaller" : "as it is";
 }
 
-function isSameTelling(one: Telling, other: Telling): boolean {
+function isSameSelection(one: ToolSelection, other: ToolSelection): boolean {
   return JSON.stringify([one.kept, one.loaded]) === JSON.stringify([other.kept, other.loaded]);
 }
 
 interface Chosen {
-  readonly telling: Telling;
+  readonly selection: ToolSelection;
   readonly tokens: number;
 }
 
@@ -153,15 +161,15 @@ interface Committing {
 }
 
 /** What would not be valid is not tried again with this catalogue. */
-async function commitTelling(
+async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,
   { catalogue, chosen, all }: Committing,
 ): Promise<void> {
   const { log, branch, turn } = draft;
-  const { telling, tokens } = chosen;
-  const deferred = catalogue.deferred(telling).length;
-  const edit = toolsEdit(draft, telling, {
+  const { selection, tokens } = chosen;
+  const deferred = catalogue.deferred(selection).length;
+  const edit = toolsEdit(draft, selection, {
     reason:
       deferred === 0
         ? "All tools fit again."
@@ -198,7 +206,7 @@ function wasUndone({ log, path }: Draft): boolean {
   return log.edits.some((edit) => edit.action.kind === "tools" && isAnchoredOn(indexOf, edit));
 }
 
-interface Choosing extends Held {
+interface Choosing extends RequestTools {
   readonly most: number;
   readonly lastUse: LastUse;
 }
@@ -208,29 +216,32 @@ async function chooseWithin(draft: Pick<Draft, "wire">, choosing: Choosing): Pro
   const { catalogue, own, most, lastUse } = choosing;
   let room = await roomFor(choosing, draft, Math.floor(most * firstShare));
   for (let tries = 1; ; tries++) {
-    const telling = tellingOf(catalogue, own, chooseTold(catalogue.tools, room, lastUse));
-    const { count } = await catalogue.list(telling);
-    const isFine = count.tokens <= most || telling.kept.length === 0 || tries >= triesMax;
-    if (isFine) return { telling, tokens: count.tokens };
+    const selection = selectionOf(catalogue, own, selectTools(catalogue.tools, room, lastUse));
+    const { count } = await catalogue.list(selection);
+    const isFine = count.tokens <= most || selection.kept.length === 0 || tries >= triesMax;
+    if (isFine) return { selection, tokens: count.tokens };
     room = { ...room, tokens: Math.floor((room.tokens * most * firstShare) / count.tokens) };
   }
 }
 
 async function everything({ catalogue, own, lastUse }: Choosing): Promise<Chosen> {
   const room = { tokens: Number.POSITIVE_INFINITY, count: Number.POSITIVE_INFINITY };
-  const telling = tellingOf(catalogue, own, chooseTold(catalogue.tools, room, lastUse));
-  const open = { ...telling, note: nothingHeld };
-  return { telling: open, tokens: (await catalogue.list(open)).count.tokens };
+  const selection = selectionOf(catalogue, own, selectTools(catalogue.tools, room, lastUse));
+  const open = { ...selection, note: nothingDeferred };
+  return { selection: open, tokens: (await catalogue.list(open)).count.tokens };
 }
 
-function tellingOf(catalogue: Catalogue, own: OwnTools, told: ToldTools): Telling {
-  return { ...told, note: deferralNote(catalogue.deferred(told), own.nameOf("tool_search")) };
+function selectionOf(catalogue: Catalogue, own: OwnTools, selected: SelectedTools): ToolSelection {
+  return {
+    ...selected,
+    note: deferralNote(catalogue.deferred(selected), own.nameOf("tool_search")),
+  };
 }
 
 export interface AskedTools {
   readonly offer: OwnOffer | undefined;
   /** What the request says of its tools. */
-  readonly request: Pick<WireRequest, "hasOtherPlans" | "wantedTools">;
+  readonly request: Pick<WireRequest, "forbidsOwnTools" | "wantedTools">;
 }
 
 /** Which tools go with a request: its client's, and Plimsoll's beside them where the model may choose freely. */
@@ -239,8 +250,8 @@ export function withTools(
   draft: Draft,
   { offer, request }: AskedTools,
 ): Draft | Promise<Draft> {
-  const { hasOtherPlans, wantedTools: wanted = [] } = request;
-  return hasOtherPlans === true
+  const { forbidsOwnTools, wantedTools: wanted = [] } = request;
+  return forbidsOwnTools === true
     ? withFewerTools(world, draft, { offer, wanted })
     : withOffer(draft, offer, guardOf(world, draft).limit);
 }
@@ -258,11 +269,11 @@ async function withFewerTools(
   const catalogue = offer?.catalogue;
   if (offer === undefined || catalogue === undefined) return plain;
   if (isFittingWhole(world, draft, catalogue)) return plain;
-  const told = await toldOtherwise(world, draft, { catalogue, own: offer.own });
-  const loaded = [...told.loaded, ...wanted.filter((name) => !told.kept.includes(name))];
-  const list = await catalogue.listWithoutOurs({ ...told, loaded: [...new Set(loaded)] });
-  const shown = { tools: { elements: list.elements, isWhole: true }, count: list.count };
-  return { ...draft, tools: { kind: "forced", list: shown } };
+  const selected = await usualSelection(world, draft, { catalogue, own: offer.own });
+  const loaded = [...selected.loaded, ...wanted.filter((name) => !selected.kept.includes(name))];
+  const list = await catalogue.listWithoutOurs({ ...selected, loaded: [...new Set(loaded)] });
+  const listed = { tools: { elements: list.elements, isWhole: true }, count: list.count };
+  return { ...draft, tools: { kind: "forced", list: listed } };
 }
 
 type ForcedWorld = CalibrationWorld & Pick<ToolWorld, "config">;
@@ -276,20 +287,24 @@ function isFittingWhole(world: ForcedWorld, draft: Draft, { tools }: Catalogue):
 }
 
 /** What the model is told where it has a free choice. */
-async function toldOtherwise(
+async function usualSelection(
   world: Pick<ToolWorld, "config">,
   draft: Draft,
-  held: Held,
-): Promise<Telling> {
+  requestTools: RequestTools,
+): Promise<ToolSelection> {
   const { tools } = viewOf(draft.log, draft.branch, draft.path);
   if (tools !== undefined) return tools;
   const most = mostIn(world, draft);
-  const { telling } = await chooseWithin(draft, { ...held, most, lastUse: await lastUses(draft) });
-  return telling;
+  const { selection } = await chooseWithin(draft, {
+    ...requestTools,
+    most,
+    lastUse: await lastUses(draft),
+  });
+  return selection;
 }
 
 /** By its place among all calls of the conversation; what was only found counts as called before all others. */
-export async function lastUses({ path, wire }: Draft, told?: ToldTools): Promise<LastUse> {
+export async function lastUses({ path, wire }: Draft, selected?: SelectedTools): Promise<LastUse> {
   await path.load();
   const uses = new Map<string, number>();
   let at = 1;
@@ -297,7 +312,7 @@ export async function lastUses({ path, wire }: Draft, told?: ToldTools): Promise
     for (const part of decoded(wire, path.contentAt(index))?.parts ?? [])
       if (part.kind === "tool-call") uses.set(part.name, at++);
   }
-  const found = new Set(told?.loaded);
+  const found = new Set(selected?.loaded);
   return (name) => uses.get(name) ?? (found.has(name) ? 0 : undefined);
 }
 
@@ -309,7 +324,7 @@ export interface ToolsReason {
 
 export function toolsEdit(
   { log, branch, path, turn }: Draft,
-  telling: Telling,
+  selection: ToolSelection,
   { reason, before, after }: ToolsReason,
 ): NewEdit {
   return {
@@ -317,7 +332,7 @@ export function toolsEdit(
     step: `${turn.id}+tools`,
     anchor: anchorOf(log, path, branch),
     at: turn.at,
-    action: { kind: "tools", ...telling },
+    action: { kind: "tools", ...selection },
     place: "undefined",
     strategy: "defer_tools",
     reason,
@@ -330,25 +345,25 @@ export function toolsEdit(
  * With a compaction the conversation is read anew anyway: tools that were found and called since stand among the others from
  * then on, and those that were never called are held back again. Without any that were found nothing changes.
  */
-export async function toldAnew(
+export async function reselectTools(
   world: ProposalWorld & Pick<ToolWorld, "config">,
   draft: Draft,
   compaction: Compaction,
 ): Promise<Compaction> {
   const offer = offerIn(draft);
-  const { tools: told } = compaction.sized.view;
-  const hasLoaded = told !== undefined && told.loaded.length > 0;
+  const { tools: selected } = compaction.sized.view;
+  const hasLoaded = selected !== undefined && selected.loaded.length > 0;
   if (offer?.catalogue === undefined || !hasLoaded || compaction.edits.length === 0)
     return compaction;
   const { catalogue, own } = offer;
-  const used = await lastUses(draft, told);
+  const used = await lastUses(draft, selected);
   // What was found last is about to be called.
   const found = new Set(draft.branch.memory.found?.names);
   const lastUse: LastUse = (name) => (found.has(name) ? Number.MAX_SAFE_INTEGER : used(name));
   const most = mostIn(world, draft);
   const chosen = await chooseWithin(draft, { catalogue, own, most, lastUse });
   const edit: NewEdit = {
-    ...toolsEdit(draft, chosen.telling, {
+    ...toolsEdit(draft, chosen.selection, {
       reason: "Tools that were found and called stand among the others now.",
       before: compaction.sized.measured.tools,
       after: chosen.tokens,

@@ -6,13 +6,18 @@ import { makeHandle, type Sign } from "../../message/handle.ts";
 import { Steps } from "../../message/steps.ts";
 import type { HandleUse, Proposal, TakenOut } from "../../message/strategy.ts";
 import { sha256 } from "../../store/body.ts";
-import type { ArchiveRecord, ArchiveSource, NodeRecord, Wording } from "../../store/store.ts";
+import type {
+  ArchiveRecord,
+  ArchiveSource,
+  ClientSpelling,
+  NodeRecord,
+} from "../../store/store.ts";
 import type { PartPlace, Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import { partContent } from "../log/archive.ts";
 import type { SessionLog } from "../log/log.ts";
 import { lastTouched, type Path } from "../log/path.ts";
-import type { Stretch, View } from "../log/view.ts";
+import type { Range, View } from "../log/view.ts";
 
 export interface EditMaking {
   readonly log: SessionLog;
@@ -21,24 +26,24 @@ export interface EditMaking {
   readonly path: Path;
   readonly view: View;
   /** Path index of each message that a strategy saw. */
-  readonly seen: readonly number[];
+  readonly pathIndexes: readonly number[];
   readonly sign: Sign;
   readonly step: string;
   readonly strategy: string;
   readonly at: number;
   /** Bytes of the answers whose words, as the client sent them, are stored already. */
-  readonly wordings: ReadonlyMap<number, number>;
+  readonly clientSpellings: ReadonlyMap<number, number>;
   readonly hasArchive: boolean;
 }
 
 export interface MadeEdits {
   readonly edits: readonly NewEdit[];
   readonly archive: readonly ArchiveRecord[];
-  readonly wordings: readonly Wording[];
+  readonly clientSpellings: readonly ClientSpelling[];
 }
 
 /** What edits on a draft have of it. */
-export function makingOn(
+export function editMakingFor(
   { log, branch, wire, path, turn }: Draft,
   others: Omit<EditMaking, "log" | "branch" | "wire" | "path" | "step" | "at">,
 ): EditMaking {
@@ -58,18 +63,18 @@ export async function makeEdits(
   const steps = new Steps();
   const edits: NewEdit[] = [];
   const archive: ArchiveRecord[] = [];
-  const wordings: Wording[] = [];
+  const clientSpellings: ClientSpelling[] = [];
   const shared = sharedEntry(making, proposals);
   if (shared !== undefined) {
     archive.push(shared.entry);
-    wordings.push(...shared.wordings);
+    clientSpellings.push(...shared.clientSpellings);
   }
   for (const proposal of proposals) {
     if (steps.isOver(costPerProposal)) await nextTurn();
     const made = actionFor(making, proposal, shared);
     if (made === undefined) continue;
     if (made.entry !== undefined) archive.push(made.entry);
-    wordings.push(...(made.wordings ?? []));
+    clientSpellings.push(...(made.clientSpellings ?? []));
     edits.push({
       branch: making.branch,
       step: making.step,
@@ -83,29 +88,30 @@ export async function makeEdits(
       tokensAfter: 0,
     });
   }
-  return { edits, archive, wordings };
+  return { edits, archive, clientSpellings };
 }
 
 /** One handle for many edits: what it covers is every message that the view will not show whole. */
 interface SharedEntry {
   readonly entry: ArchiveRecord;
-  readonly wordings: readonly Wording[];
+  readonly clientSpellings: readonly ClientSpelling[];
   readonly messages: number;
   readonly tokens: number;
 }
 
 function sharedEntry(making: EditMaking, proposals: readonly Proposal[]): SharedEntry | undefined {
-  const { path, view, seen } = making;
+  const { path, view, pathIndexes } = making;
   if (!proposals.some(({ kind }) => kind === "summary")) return undefined;
   const covered = new Set<number>(view.replacements.keys());
-  const cover = ({ first, last }: Stretch): void => {
+  const cover = ({ first, last }: Range): void => {
     for (let index = first; index <= last; index++) covered.add(index);
   };
   for (const gap of view.gaps) cover(gap);
   for (const proposal of proposals) {
-    if (proposal.kind === "replace") cover(stretchFor(seen, proposal.message, proposal.message));
+    if (proposal.kind === "replace")
+      cover(rangeFor(pathIndexes, proposal.message, proposal.message));
     if (proposal.kind === "remove" || proposal.kind === "fold")
-      cover(stretchFor(seen, proposal.first, proposal.last));
+      cover(rangeFor(pathIndexes, proposal.first, proposal.last));
   }
   const indexes = [...covered].filter((index) => index >= 0).toSorted((one, other) => one - other);
   const found = sourceOf(making, indexes);
@@ -116,15 +122,15 @@ function sharedEntry(making: EditMaking, proposals: readonly Proposal[]): Shared
     (sum, index) => sum + path.sumOf({ first: index, last: index }).tokens,
     0,
   );
-  return { entry, wordings: found.wordings, messages: indexes.length, tokens };
+  return { entry, clientSpellings: found.clientSpellings, messages: indexes.length, tokens };
 }
 
-function stretchFor(seen: readonly number[], first: number, last: number): Stretch {
-  return { first: seen[first] ?? 0, last: seen[last] ?? -1 };
+function rangeFor(pathIndexes: readonly number[], first: number, last: number): Range {
+  return { first: pathIndexes[first] ?? 0, last: pathIndexes[last] ?? -1 };
 }
 
 interface MadeAction {
-  readonly wordings?: readonly Wording[];
+  readonly clientSpellings?: readonly ClientSpelling[];
   readonly action: EditAction;
   readonly entry?: ArchiveRecord;
   readonly tokens: number;
@@ -135,12 +141,12 @@ function actionFor(
   proposal: Proposal,
   shared: SharedEntry | undefined,
 ): MadeAction | undefined {
-  const { seen, path } = making;
+  const { pathIndexes, path } = making;
   switch (proposal.kind) {
     case "summary":
       return summaryAction(making, proposal, shared);
     case "insert": {
-      const after = path.chainAt(seen[proposal.after] ?? -1);
+      const after = path.chainAt(pathIndexes[proposal.after] ?? -1);
       if (after === undefined || proposal.text.trim() === "") return undefined;
       return { action: { kind: "insert", after, text: proposal.text }, tokens: 0 };
     }
@@ -160,11 +166,11 @@ function sharedFor(
 }
 
 function summaryAction(
-  { path, seen, hasArchive }: EditMaking,
+  { path, pathIndexes, hasArchive }: EditMaking,
   proposal: Extract<Proposal, { kind: "summary" }>,
   shared: SharedEntry | undefined,
 ): MadeAction | undefined {
-  const after = path.chainAt(seen[proposal.after] ?? -1);
+  const after = path.chainAt(pathIndexes[proposal.after] ?? -1);
   if (after === undefined || shared === undefined) return undefined;
   const { entry, messages, tokens } = shared;
   const handle = hasArchive ? entry.handle : "";
@@ -201,7 +207,7 @@ function replaceAction(
   return {
     action: { kind: "replace", chain, ...place, text, handle: entry.handle },
     entry,
-    wordings: partWordings(making, taken),
+    clientSpellings: partSpellings(making, taken),
     tokens,
   };
 }
@@ -220,10 +226,10 @@ interface TakenPart {
 
 /** Undefined: it is not in the log, or the message has no such part. */
 function partTaken(
-  { path, seen, wire }: EditMaking,
+  { path, pathIndexes, wire }: EditMaking,
   { message, part, inner }: ReplaceProposal,
 ): TakenPart | undefined {
-  const index = seen[message] ?? -1;
+  const index = pathIndexes[message] ?? -1;
   const chain = path.chainAt(index);
   const seq = path.seqAt(index);
   if (chain === undefined || seq === undefined) return undefined;
@@ -239,11 +245,11 @@ function partEntry(making: EditMaking, { seq, chain, place, bytes }: TakenPart):
   return entryFor(making, { kind: "part", seq, ...place }, name, bytes);
 }
 
-function partWordings(making: EditMaking, { index, seq }: TakenPart): readonly Wording[] {
+function partSpellings(making: EditMaking, { index, seq }: TakenPart): readonly ClientSpelling[] {
   const node = making.log.nodes.get(seq);
-  if (node === undefined || making.wordings.has(seq)) return [];
-  const wording = wordingOf(making, index, node);
-  return wording === undefined ? [] : [wording];
+  if (node === undefined || making.clientSpellings.has(seq)) return [];
+  const spelling = spellingOf(making, index, node);
+  return spelling === undefined ? [] : [spelling];
 }
 
 type RangeProposal = Extract<Proposal, { kind: "remove" | "fold" }>;
@@ -263,19 +269,19 @@ function rangeAction(
   }
   const archived = archivedRange(making, taken);
   if (archived === undefined) return undefined;
-  const { entry, wordings } = archived;
+  const { entry, clientSpellings } = archived;
   const text = ownText(making, proposal, { entry, messages, tokens });
   return {
     action: { kind: proposal.kind, first, last, text, handle: entry.handle },
     entry,
-    wordings,
+    clientSpellings,
     tokens,
   };
 }
 
 /** Whole messages, one behind the other. */
 interface TakenRange {
-  readonly stretch: Stretch;
+  readonly range: Range;
   /** The names of the first and the last one. */
   readonly first: string;
   readonly last: string;
@@ -285,39 +291,39 @@ interface TakenRange {
 
 function rangeTaken(making: EditMaking, proposal: RangeProposal): TakenRange | undefined {
   const { path } = making;
-  const stretch = withGaps(making, proposal);
-  if (stretch === undefined) return undefined;
-  const first = path.chainAt(stretch.first);
-  const last = path.chainAt(stretch.last);
+  const range = withGaps(making, proposal);
+  if (range === undefined) return undefined;
+  const first = path.chainAt(range.first);
+  const last = path.chainAt(range.last);
   if (first === undefined || last === undefined) return undefined;
-  const messages = stretch.last - stretch.first + 1;
-  return { stretch, first, last, messages, tokens: path.sumOf(stretch).tokens };
+  const messages = range.last - range.first + 1;
+  return { range, first, last, messages, tokens: path.sumOf(range).tokens };
 }
 
 /** Undefined: some of it is not in the log. */
 function archivedRange(
   making: EditMaking,
-  { stretch, first, last, messages }: TakenRange,
-): Pick<SharedEntry, "entry" | "wordings"> | undefined {
-  const indexes = Array.from({ length: messages }, (_, offset) => stretch.first + offset);
+  { range, first, last, messages }: TakenRange,
+): Pick<SharedEntry, "entry" | "clientSpellings"> | undefined {
+  const indexes = Array.from({ length: messages }, (_, offset) => range.first + offset);
   const found = sourceOf(making, indexes);
   if (found === undefined) return undefined;
-  const { source, wordings } = found;
+  const { source, clientSpellings } = found;
   const entry = entryFor(making, source, `${first}\0${last}`, bytesOf(source, messages));
-  return { entry, wordings };
+  return { entry, clientSpellings };
 }
 
 /** A gap right before or behind becomes part of the new one: one notice in one place. */
 function withGaps(
-  { seen, view }: EditMaking,
+  { pathIndexes, view }: EditMaking,
   proposal: { readonly first: number; readonly last: number },
-): Stretch | undefined {
-  const [first, last] = [seen[proposal.first], seen[proposal.last]];
+): Range | undefined {
+  const [first, last] = [pathIndexes[proposal.first], pathIndexes[proposal.last]];
   if (first === undefined || last === undefined || first > last) return undefined;
-  const stretch = { first, last };
-  const before = view.gaps.find(({ last }) => last === stretch.first - 1);
-  const behind = view.gaps.find(({ first }) => first === stretch.last + 1);
-  return { first: before?.first ?? stretch.first, last: behind?.last ?? stretch.last };
+  const range = { first, last };
+  const before = view.gaps.find(({ last }) => last === range.first - 1);
+  const behind = view.gaps.find(({ first }) => first === range.last + 1);
+  return { first: before?.first ?? range.first, last: behind?.last ?? range.last };
 }
 
 /** Only what is in the log can be read again: without a number for each message there is no edit. */
@@ -327,19 +333,19 @@ function sourceOf(
 ):
   | {
       readonly source: Extract<ArchiveSource, { kind: "messages" }>;
-      readonly wordings: readonly Wording[];
+      readonly clientSpellings: readonly ClientSpelling[];
     }
   | undefined {
-  const { path, log, wordings: known } = making;
-  const wordings: Wording[] = [];
+  const { path, log, clientSpellings: known } = making;
+  const clientSpellings: ClientSpelling[] = [];
   const runs: [number, number, number][] = [];
   for (const index of indexes) {
     const seq = path.seqAt(index);
     const node = log.nodes.get(seq ?? -1);
     if (seq === undefined || node === undefined) return undefined;
-    const wording = known.has(seq) ? undefined : wordingOf(making, index, node);
-    if (wording !== undefined) wordings.push(wording);
-    const bytes = known.get(seq) ?? wording?.bytes.length ?? node.bytes;
+    const spelling = known.has(seq) ? undefined : spellingOf(making, index, node);
+    if (spelling !== undefined) clientSpellings.push(spelling);
+    const bytes = known.get(seq) ?? spelling?.bytes.length ?? node.bytes;
     const run = runs.at(-1);
     const isNext = run !== undefined && run[1] === seq - 1 && seq - run[0] < messagesPerRun;
     if (isNext) {
@@ -347,7 +353,7 @@ function sourceOf(
       run[2] += bytes;
     } else runs.push([seq, seq, bytes]);
   }
-  return { source: { kind: "messages", runs }, wordings };
+  return { source: { kind: "messages", runs }, clientSpellings };
 }
 
 /** With brackets, and a comma between each two. */
@@ -356,7 +362,11 @@ function bytesOf({ runs }: Extract<ArchiveSource, { kind: "messages" }>, message
 }
 
 /** Only answers can differ: everything else is in the log as the client sent it. */
-function wordingOf({ path }: EditMaking, index: number, node: NodeRecord): Wording | undefined {
+function spellingOf(
+  { path }: EditMaking,
+  index: number,
+  node: NodeRecord,
+): ClientSpelling | undefined {
   if (node.source !== "answer") return undefined;
   const bytes = path.bytesAt(index);
   const hash = sha256(bytes);

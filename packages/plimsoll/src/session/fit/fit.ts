@@ -7,18 +7,18 @@
  * keep what is cut; the client's original, if it fits or nothing was ever edited; the provider's own overflow error.
  */
 
-import { effectiveLimit, judgeAfter } from "../../budget/guard.ts";
+import { assessAfter, effectiveLimit } from "../../budget/guard.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
+  type AssessedView,
   asGuarded,
+  assessView,
   type CalibrationWorld,
   type Guard,
   guardOf,
-  type JudgedView,
-  judged,
 } from "../draft/projection.ts";
 import type { ProposalWorld } from "../draft/propose-edits.ts";
-import { judge, judgeAgain } from "../draft/validate-view.ts";
+import { validateAgain, validateView } from "../draft/validate-view.ts";
 import { remember } from "../log/log.ts";
 import { type BranchMemory, isSameMark } from "../log/memory.ts";
 import { viewOf } from "../log/path.ts";
@@ -53,14 +53,15 @@ export async function fitTurn(world: FitWorld, draft: Draft): Promise<Fitted> {
   await deferTools(world, draft);
   const start = await offloadFresh(world, draft, await lastValidView(world, draft));
   const guard = guardOf(world, draft);
-  const before = judged(world, draft, start, guard);
+  const before = assessView(world, draft, start, guard);
   debugGuard(world.debug, draft, { ...before, own: guard.own });
   const { verdict } = before;
   if (verdict.kind === "skip")
     return toOtherTarget(draft, start, verdict.target, { guard, before });
   remember(draft.branch, { kind: "fitting" });
-  const due = dueAnyway(world, draft, start);
-  if (due !== undefined) return compactTurn(world, draft, start, { guard, before, ...due });
+  const compaction = compactionDueAnyway(world, draft, start);
+  if (compaction !== undefined)
+    return compactTurn(world, draft, start, { guard, before, ...compaction });
   const timing = isStuck(draft, guard, before)
     ? waits
     : timingOf(world, draft, start, { guard, before });
@@ -86,7 +87,7 @@ function toOtherTarget(
  * A compaction that is due however full the window is: the provider cut the last answer off for lack of room, there are too many
  * images and documents, or the conversation must start afresh. Undefined: none of these.
  */
-function dueAnyway(
+function compactionDueAnyway(
   { now }: Pick<FitWorld, "now">,
   draft: Draft,
   start: Sized,
@@ -100,7 +101,7 @@ function dueAnyway(
 }
 
 /** A compaction would change nothing, or not enough to come with every turn. */
-function isStuck(draft: Draft, guard: Guard, before: JudgedView): boolean {
+function isStuck(draft: Draft, guard: Guard, before: AssessedView): boolean {
   return isLetGo(guard, before) || isExhausted(draft, before) || isWaiting(draft, guard, before);
 }
 
@@ -114,7 +115,7 @@ type ViewWorld = ProposalWorld & CalibrationWorld & Pick<FitWorld, "config">;
 /** As the client sent it, whatever it comes to. */
 export async function untouched(world: ViewWorld, draft: Draft): Promise<Fitted> {
   const sized = await sizeView(world.facts, draft, wholeView);
-  const before = judged(world, draft, sized, guardOf(world, draft));
+  const before = assessView(world, draft, sized, guardOf(world, draft));
   return fitted(draft, { ...before, sized, target: draft.targets[0], outcome: "passthrough" });
 }
 
@@ -127,26 +128,26 @@ async function lastValidView(world: ViewWorld, draft: Draft): Promise<Sized> {
   const isKnown = isKnownView(branch.memory, view);
   remember(branch, { kind: "view", view: markOf(view) });
   if (!isCheckDue(branch.memory)) return sized;
-  const judgement = await (isKnown ? judgeAgain : judge)(world, draft, sized);
-  if (judgement.kind !== "invalid") return sized;
+  const validity = await (isKnown ? validateAgain : validateView)(world, draft, sized);
+  if (validity.kind !== "invalid") return sized;
   // Plimsoll looks at it again with the next turn, whatever becomes of this one.
   remember(branch, { kind: "view-invalid" });
-  const whole = await sizeView(world.facts, draft, asSaid(view));
-  const { verdict } = judged(world, draft, whole, guardOf(world, draft));
+  const whole = await sizeView(world.facts, draft, lookupsOnly(view));
+  const { verdict } = assessView(world, draft, whole, guardOf(world, draft));
   if (verdict.kind !== "fits") {
     // The view was valid once, and nothing else would fit: perhaps another cut mends it.
-    reportDegraded(draft, "view", `the view is no longer valid: ${judgement.reason}`);
+    reportDegraded(draft, "view", `the view is no longer valid: ${validity.reason}`);
     remember(branch, { kind: "must-compact" });
     return sized;
   }
-  reportDegraded(draft, "original", `the view is not valid: ${judgement.reason}`);
+  reportDegraded(draft, "original", `the view is not valid: ${validity.reason}`);
   return whole;
 }
 
 /** Nothing taken out; what the model said and was told is no edit. */
-function asSaid({ edits, expansions, contractions }: View): View {
-  const said = edits.filter(({ action }) => action.kind === "expand");
-  return { ...wholeView, edits: said, expansions, contractions };
+function lookupsOnly({ edits, expansions, contractions }: View): View {
+  const lookups = edits.filter(({ action }) => action.kind === "expand");
+  return { ...wholeView, edits: lookups, expansions, contractions };
 }
 
 /** A view that was valid may become invalid by what the client says next: it is looked at again after 1, 2, 4, 8 … turns. */
@@ -160,8 +161,8 @@ function isKnownView({ checked }: BranchMemory, view: View): boolean {
 }
 
 /** The head alone is too much by Plimsoll's count, and the window may hold it all the same. */
-function isLetGo(guard: Guard, { verdict, projection }: JudgedView): boolean {
-  return verdict.kind === "head" && judgeAfter({ ...guard, projection }).kind === "fits";
+function isLetGo(guard: Guard, { verdict, projection }: AssessedView): boolean {
+  return verdict.kind === "head" && assessAfter({ ...guard, projection }).kind === "fits";
 }
 
 /** A budget that the head leaves no room in cannot be kept: for its sake alone one compaction in so many turns is enough. */
@@ -170,7 +171,7 @@ const turnsForBudget = 5;
 function isWaiting(
   { branch }: Draft,
   { own, targets, limit: budget }: Guard,
-  { verdict, projection, limit }: JudgedView,
+  { verdict, projection, limit }: AssessedView,
 ): boolean {
   const { turns = turnsForBudget } = branch.memory.compacted ?? {};
   if (verdict.kind !== "compact" || turns >= turnsForBudget) return false;
@@ -180,7 +181,7 @@ function isWaiting(
 }
 
 /** The last compaction found nothing to take out, and the request has hardly grown since. */
-function isExhausted({ branch }: Draft, { verdict, projection }: JudgedView): boolean {
+function isExhausted({ branch }: Draft, { verdict, projection }: AssessedView): boolean {
   const { exhaustedTokens } = branch.memory;
   return (
     (verdict.kind === "fits" || (verdict.kind === "compact" && verdict.overTokens === 0)) &&
@@ -198,7 +199,7 @@ async function settle(
   world: FitWorld,
   draft: Draft,
   start: Sized,
-  before: JudgedView,
+  before: AssessedView,
 ): Promise<Fitted> {
   const { verdict } = before;
   const isWarning = verdict.kind === "fits" && verdict.isWarning;
@@ -208,7 +209,9 @@ async function settle(
   // All tools are told this once: that says nothing of the turns to come.
   const isOnce = start.view.tools !== undefined && offerIn(draft) === undefined;
   const isQuiet =
-    draft.request.isHeld === true || isOnce || world.config.agent?.warning_note === false;
+    draft.request.hasServerSideHistory === true ||
+    isOnce ||
+    world.config.agent?.warning_note === false;
   if (!isWarning || isQuiet || isWarned(draft, start) || isBegun(draft))
     return fitted(draft, plain);
   reportWarning(draft, verdict.filled, before.limit);
@@ -217,7 +220,7 @@ async function settle(
     before.projection.tokens + addedTokens(before, start, sized) <= before.limit;
   const noted = await addNote(world, draft, start, { filled: verdict.filled, isRoomy });
   if (noted === undefined) return fitted(draft, plain);
-  const after = judged(world, draft, noted, guard);
+  const after = assessView(world, draft, noted, guard);
   return fitted(draft, { ...after, sized: noted, target, outcome: "edited" });
 }
 
@@ -238,7 +241,7 @@ export async function refit(
 ): Promise<Fitted | undefined> {
   const start = await lastValidView(world, draft);
   const guard = guardOf(world, draft);
-  const before = judged(world, draft, start, guard);
+  const before = assessView(world, draft, start, guard);
   const shorter = isBytes
     ? undefined
     : shorterAnswer(draft, sent, { guard, before, lookedUpTokens });
@@ -277,7 +280,7 @@ const answerShare = 0.5;
 /** With so short an answer the request need not be smaller. */
 function isAnswerEnough(
   { branch, targets: [target] }: Draft,
-  { projection, verdict }: JudgedView,
+  { projection, verdict }: AssessedView,
   answerTokens: number,
 ): boolean {
   if (verdict.kind === "fits") return true;
@@ -287,7 +290,7 @@ function isAnswerEnough(
 
 interface Refitting {
   readonly guard: Guard;
-  readonly before: JudgedView;
+  readonly before: AssessedView;
   readonly lookedUpTokens: number;
 }
 
@@ -302,7 +305,7 @@ function shorterAnswer(
     tokens: projection.tokens + lookedUpTokens,
     least: projection.least + lookedUpTokens,
   };
-  if (judgeAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
+  if (assessAfter({ ...guard, projection: withLookups }).kind === "refuse") return undefined;
   const again = { target: draft.targets[0], projection };
   const before = outputToSend(draft, sent, lookedUpTokens)?.maxTokens ?? 0;
   const after = outputToSend(draft, again, lookedUpTokens)?.maxTokens ?? 0;

@@ -1,24 +1,30 @@
 /** What is sent in the end: a view that fits, the last turn, the client's original, or nothing at all. */
 
 import type { Projection } from "../../budget/counters.ts";
-import { judgeAfter } from "../../budget/guard.ts";
+import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { fitOutput, outputTokensMin } from "../../budget/output-room.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Strategy } from "../../message/strategy.ts";
+import { noteTexts } from "../../text/for-models.ts";
 import { type Draft, type Sized, sizeView } from "../draft/draft.ts";
-import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
+import {
+  type AssessedView,
+  assessView,
+  type CalibrationWorld,
+  type Guard,
+} from "../draft/projection.ts";
 import type { ProposalWorld } from "../draft/propose-edits.ts";
 import type { Patch } from "../draft/render.ts";
-import { judge } from "../draft/validate-view.ts";
+import { validateView } from "../draft/validate-view.ts";
 import { reportDegraded, reportEnforced } from "../log/report.ts";
 import type { Calibrations } from "../measure/calibrations.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
 import type { Summariser } from "../models/summariser.ts";
-import type { ShownTools } from "../tools/own-tools-offer.ts";
+import type { VisibleTools } from "../tools/own-tools-offer.ts";
 import { type Debug, targetFields } from "./debug.ts";
 import type { ReportWorld } from "./report-compaction.ts";
 
@@ -45,7 +51,7 @@ export interface Fitted {
   readonly target: Target;
   readonly patches: readonly Patch[];
   /** The list of tools, where it is not the client's own. */
-  readonly tools: ShownTools;
+  readonly tools: VisibleTools;
   /** The model may call nothing any more, and is told so. */
   readonly isFinal: boolean;
   /** Before correction, of what is sent. */
@@ -64,9 +70,6 @@ export interface Fitted {
   readonly refusal?: { readonly needTokens: number; readonly limitTokens: number };
 }
 
-const finalInstruction =
-  "[Plimsoll: the context window is full. Do not call any tool. Give your final answer now, from what you know: what was done, what is left to do, and where.]";
-
 /**
  * Nothing more can be taken out, or not now. What leaves room for an answer goes; what the window just holds goes as the last
  * turn; what was never edited goes when the fault is ours, and the provider says what it thinks.
@@ -75,11 +78,11 @@ export async function lastResort(
   world: LastResortWorld,
   draft: Draft,
   sized: Sized,
-  { before, guard, isOurs }: { before: JudgedView; guard: Guard; isOurs: boolean },
+  { before, guard, isOurs }: { before: AssessedView; guard: Guard; isOurs: boolean },
 ): Promise<Fitted> {
   const [target] = draft.targets;
   const { projection } = before;
-  const verdict = judgeAfter({ ...guard, projection });
+  const verdict = assessAfter({ ...guard, projection });
   const plain = { ...before, sized, target, outcome: outcomeOf(sized) };
   if (verdict.kind === "fits") return fitted(draft, plain);
   if (isOurs && sized.patches.length === 0) {
@@ -94,7 +97,7 @@ export async function lastResort(
   if (verdict.kind === "final") {
     reportEnforced(draft, "final", projection.tokens, before.limit);
     const closing = await closingView(world, draft, sized, projection);
-    const last = closing === sized ? before : judged(world, draft, closing, guard);
+    const last = closing === sized ? before : assessView(world, draft, closing, guard);
     const sent = fitted(draft, { ...last, sized: closing, target, outcome: "final" });
     return { ...sent, isFinal: true };
   }
@@ -112,7 +115,7 @@ export async function lastResort(
 
 /** What a text of ours adds to a request, as the provider would count it. */
 export function addedTokens(
-  { projection }: Pick<JudgedView, "projection">,
+  { projection }: Pick<AssessedView, "projection">,
   { measured: before }: Sized,
   { measured: after }: Sized,
 ): number {
@@ -131,11 +134,13 @@ async function closingView(
   projection: Projection,
 ): Promise<Sized> {
   if (isBegun(draft)) return sized;
-  const closing = await sizeView(world.facts, draft, sized.view, finalInstruction);
+  const closing = await sizeView(world.facts, draft, sized.view, noteTexts.finalTurn);
   const { window } = draft.targets[0].limit;
   const added = addedTokens({ projection }, sized, closing);
   const hasRoom = added <= (window - projection.least) * closingShare;
-  return hasRoom && (await judge(world, draft, closing)).kind !== "invalid" ? closing : sized;
+  return hasRoom && (await validateView(world, draft, closing)).kind !== "invalid"
+    ? closing
+    : sized;
 }
 
 /** How long an answer a turn asks for. Undefined where the client does not say. */
@@ -167,7 +172,7 @@ export function shortenedOutput(
   return asked === undefined || sent === undefined || sent === asked ? undefined : { asked, sent };
 }
 
-export interface Settled extends Omit<JudgedView, "verdict"> {
+export interface Settled extends Omit<AssessedView, "verdict"> {
   readonly sized: Sized;
   readonly target: Target;
   readonly outcome: Outcome;

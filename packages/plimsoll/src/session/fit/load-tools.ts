@@ -1,13 +1,14 @@
 /** `tool_search`: the model looks for tools that it was not told of; what is found can be called from the next round on. */
 
 import type { Config } from "../../config/schema.ts";
-import type { Telling } from "../../message/edit.ts";
+import type { ToolSelection } from "../../message/edit.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import { withLoaded } from "../../offload/defer-tools.ts";
 import type { OwnAnswer } from "../../offload/own-tools.ts";
 import { readingCost } from "../../prompt/compaction-payoff.ts";
+import { toolSearchTexts } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
-import { type CalibrationWorld, guardOf, judged } from "../draft/projection.ts";
+import { assessView, type CalibrationWorld, guardOf } from "../draft/projection.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
@@ -15,7 +16,7 @@ import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
-import { type Held, lastUses, mostToolTokens, roomFor, toolsEdit } from "./defer-tools.ts";
+import { lastUses, mostToolTokens, type RequestTools, roomFor, toolsEdit } from "./defer-tools.ts";
 import { type Fitted, fitted } from "./last-resort.ts";
 
 /** What one search brings in; what is found beyond that is only named. */
@@ -53,28 +54,22 @@ export async function loadTools(
     fitted: before,
     answer: { text, isError: true },
   });
-  const holding = holdingIn(draft);
-  if (holding === undefined)
-    return failed("No tools are held back here: you are told of all there are.");
-  const { held, told } = holding;
-  const found = held.catalogue.find(query, told, namedMax);
-  if (found.length === 0)
-    return failed(
-      "No tool that you are not told of matches: say in other words what it should do, or name its server.",
-    );
-  const next = await withFound(world, draft, { held, told, found, search });
+  const deferral = deferralIn(draft);
+  if (deferral === undefined) return failed(toolSearchTexts.nothingDeferred);
+  const { requestTools, selected } = deferral;
+  const found = requestTools.catalogue.find(query, selected, namedMax);
+  if (found.length === 0) return failed(toolSearchTexts.noMatch);
+  const next = await withFound(world, draft, { requestTools, selected, found, search });
   if (next === undefined)
-    return failed(
-      `There is no room for ${found.join(", ")}: call ${held.own.nameOf("compact_context")} first, then search again.`,
-    );
+    return failed(toolSearchTexts.noRoom(found, requestTools.own.nameOf("compact_context")));
   const { names } = next;
-  const sized = await tell(world, draft, next.telling, before);
-  if (sized === undefined) return failed("These tools cannot be told now: go on without them.");
-  const isSame = held.catalogue.isNative || search.isBehindAnother;
+  const sized = await commitSelection(world, draft, next.selection, before);
+  if (sized === undefined) return failed(toolSearchTexts.notNow);
+  const isSame = requestTools.catalogue.isNative || search.isBehindAnother;
   noteFound(draft, names, rereading(world, draft, before, isSame));
   return {
     fitted: fittedWith(world, draft, sized, before),
-    answer: answerFor(held.catalogue, { names, found }),
+    answer: answerFor(requestTools.catalogue, { names, found }),
   };
 }
 
@@ -84,12 +79,12 @@ interface LoadWorld extends ProposalWorld, EditStore, CalibrationWorld {
 }
 
 /** The tools of a request, and what the model is told of them. Undefined: none is held back. */
-function holdingIn(draft: Draft): Pick<Finding, "held" | "told"> | undefined {
+function deferralIn(draft: Draft): Pick<Finding, "requestTools" | "selected"> | undefined {
   const offer = offerIn(draft);
   const catalogue = offer?.catalogue;
-  const told = viewOf(draft.log, draft.branch, draft.path).tools;
-  if (offer === undefined || catalogue === undefined || told === undefined) return undefined;
-  return { held: { catalogue, own: offer.own }, told };
+  const selected = viewOf(draft.log, draft.branch, draft.path).tools;
+  if (offer === undefined || catalogue === undefined || selected === undefined) return undefined;
+  return { requestTools: { catalogue, own: offer.own }, selected };
 }
 
 /** Later searches of the same turn leave these tools alone. */
@@ -114,7 +109,7 @@ function fittedWith(
   sized: Sized,
   { outcome, target }: Fitted,
 ): Fitted {
-  const after = judged(world, draft, sized, guardOf(world, draft));
+  const after = assessView(world, draft, sized, guardOf(world, draft));
   const changed = outcome === "passthrough" ? "edited" : outcome;
   return fitted(draft, { ...after, sized, target, outcome: changed });
 }
@@ -145,8 +140,8 @@ function foundBefore({ branch, turn }: Draft): readonly string[] {
 }
 
 interface Finding {
-  readonly held: Held;
-  readonly told: Telling;
+  readonly requestTools: RequestTools;
+  readonly selected: ToolSelection;
   /** Best first. */
   readonly found: readonly string[];
   readonly search: ToolSearch;
@@ -156,22 +151,23 @@ interface Finding {
 async function withFound(
   { config }: Pick<LoadWorld, "config">,
   draft: Draft,
-  { held, told, found, search }: Finding,
-): Promise<{ readonly telling: Telling; readonly names: readonly string[] } | undefined> {
-  const { catalogue } = held;
+  { requestTools, selected, found, search }: Finding,
+): Promise<{ readonly selection: ToolSelection; readonly names: readonly string[] } | undefined> {
+  const { catalogue } = requestTools;
   const most = mostToolTokens(config, search.before.limit);
-  const lastUse = await lastUses(draft, told);
+  const lastUse = await lastUses(draft, selected);
   const stays = foundBefore(draft);
-  const room = catalogue.isNative ? roomBehind : await roomFor(held, draft, most);
+  const room = catalogue.isNative ? roomBehind : await roomFor(requestTools, draft, most);
   for (
     let names = thatFit(catalogue, { found, search, most });
     names.length > 0;
     names = names.slice(0, -1)
   ) {
-    const chosen = withLoaded(catalogue.tools, told, { names, stays, room, lastUse });
-    const telling = { ...chosen, note: told.note };
-    const { count } = await catalogue.list(telling);
-    if (catalogue.isNative || count.tokens <= most || names.length === 1) return { telling, names };
+    const chosen = withLoaded(catalogue.tools, selected, { names, stays, room, lastUse });
+    const selection = { ...chosen, note: selected.note };
+    const { count } = await catalogue.list(selection);
+    if (catalogue.isNative || count.tokens <= most || names.length === 1)
+      return { selection, names };
   }
   return undefined;
 }
@@ -197,13 +193,13 @@ function thatFit(
 }
 
 /** Undefined: it would not be valid, or cannot be kept. */
-async function tell(
+async function commitSelection(
   world: ProposalWorld & EditStore,
   draft: Draft,
-  telling: Telling,
+  selection: ToolSelection,
   before: Fitted,
 ): Promise<Sized | undefined> {
-  const edit = toolsEdit(draft, telling, {
+  const edit = toolsEdit(draft, selection, {
     reason: "The model searched for tools.",
     before: before.measured.tools,
     after: 0,
@@ -224,21 +220,17 @@ interface Found {
 /** Where the provider holds them back itself it has a form for what is found. */
 function answerFor(catalogue: Catalogue, { names, found }: Found): OwnAnswer {
   const blocks = catalogue.found(names);
-  if (blocks.length > 0) return { text: `Found: ${names.join(", ")}`, isError: false, blocks };
+  if (blocks.length > 0) return { text: toolSearchTexts.found(names), isError: false, blocks };
   const others = found.filter((name) => !names.includes(name));
-  const told = names.map((name) => describe(name, catalogue.definition(name)));
-  const more = others.length === 0 ? "" : `\n\nAlso found, not loaded: ${others.join(", ")}.`;
-  return {
-    text: `These tools can be called now.\n\n${told.join("\n\n")}${more}`,
-    isError: false,
-  };
+  const described = names.map((name) => describe(name, catalogue.definition(name)));
+  return { text: toolSearchTexts.loaded(described, others), isError: false };
 }
 
 function describe(name: string, tool: ToolDefinition | undefined): string {
   const description = (tool?.description ?? "").slice(0, descriptionCharsMax);
   const schema = JSON.stringify(tool?.parameters ?? {});
   const isShort = schema.length <= schemaCharsMax;
-  return [`## ${name}`, description, isShort ? schema : "(its schema stands among the tools)"]
+  return [`## ${name}`, description, isShort ? schema : toolSearchTexts.schemaInList]
     .filter((line) => line !== "")
     .join("\n");
 }

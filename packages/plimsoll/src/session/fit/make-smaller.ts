@@ -4,18 +4,23 @@
  * too large, Plimsoll goes no further than the chain.
  */
 
-import { judgeAfter } from "../../budget/guard.ts";
+import { assessAfter } from "../../budget/guard.ts";
 import { answerTokensMin } from "../../budget/output-room.ts";
 import { freshStart } from "../../compact/strategies/fresh-start.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { Goal, Strategy } from "../../message/strategy.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { type CalibrationWorld, type Guard, type JudgedView, judged } from "../draft/projection.ts";
+import {
+  type AssessedView,
+  assessView,
+  type CalibrationWorld,
+  type Guard,
+} from "../draft/projection.ts";
 import { rememberInSession } from "../log/log.ts";
 import { byComponent } from "../measure/calibrations.ts";
 import type { Target } from "../measure/target.ts";
-import type { Compaction, CompactionWorld, Told } from "./compaction.ts";
+import type { Compaction, CompactionWorld, ProgressScale } from "./compaction.ts";
 import type { FitWorld } from "./last-resort.ts";
 import { offloadLast } from "./offload-fresh-results.ts";
 import { compact } from "./run-strategies.ts";
@@ -34,7 +39,7 @@ const deepestLevel = 2;
 
 export interface Compacting {
   readonly guard: Guard;
-  readonly before: JudgedView;
+  readonly before: AssessedView;
   readonly isOverMedia: boolean;
   /** Why now. */
   readonly timing?: Extract<Timing, { readonly kind: "compact" }>;
@@ -99,8 +104,8 @@ async function tryChain(
   let level = isSoon ? Math.min(deepestLevel, compacted.level + 1) : 0;
   for (;;) {
     const goal = goalOf(draft, start, compacting, level);
-    const told = toldOf(start, compacting);
-    const compaction = await compact(world, { draft, start, strategies, goal, told });
+    const progressScale = progressScaleOf(start, compacting);
+    const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
     const rest = start.measured.total - headOf(start, compacting.before);
     const freed = (start.measured.total - compaction.sized.measured.total) / Math.max(1, rest);
     const tried: Tried = { compaction, outcome: "compacted", level };
@@ -123,13 +128,13 @@ async function orWithoutFresh(
     return tried;
   const { guard, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const { sized } = tried.compaction;
-  const { projection } = judged(world, draft, sized, guard);
+  const { projection } = assessView(world, draft, sized, guard);
   const scale = projection.tokens / Math.max(1, sized.measured.total);
   const { named, reserve } = draft.targets[0].limit;
   const most = Math.min(named - Math.min(reserve, answerRoom), mostTokens * scale);
   const smaller = await offloadLast(world, draft, start, projection.tokens - most);
   if (smaller === start) return tried;
-  const before = judged(world, draft, smaller, guard);
+  const before = assessView(world, draft, smaller, guard);
   return { ...(await tryChain(world, draft, smaller, { ...compacting, before })), start: smaller };
 }
 
@@ -160,7 +165,7 @@ function isThere(
   { compaction }: Tried,
   { guard }: Compacting,
 ): boolean {
-  const { projection, limit } = judged(world, draft, compaction.sized, guard);
+  const { projection, limit } = assessView(world, draft, compaction.sized, guard);
   return projection.tokens <= limit;
 }
 
@@ -172,8 +177,8 @@ function isOver(
   { guard, mostTokens, isRefused }: Compacting,
 ): boolean {
   if (isRefused === true && sized.measured.total > (mostTokens ?? 0)) return true;
-  const { projection } = judged(world, draft, sized, guard);
-  return judgeAfter({ ...guard, projection }).kind !== "fits";
+  const { projection } = assessView(world, draft, sized, guard);
+  return assessAfter({ ...guard, projection }).kind !== "fits";
 }
 
 /** By Plimsoll's best estimate it does not, and that is a good one: the provider has reported how it counts. */
@@ -184,11 +189,11 @@ function isLikelyOver(
   { guard }: Compacting,
 ): boolean {
   if (!world.calibrations.isReported(draft.log, draft.targets[0])) return false;
-  const { projection } = judged(world, draft, sized, guard);
+  const { projection } = assessView(world, draft, sized, guard);
   const { tokens, head } = projection;
   const doubt = isReportedOf(draft, sized) ? 1 : unreported;
   const least = Math.min(tokens, Math.floor(head + (tokens - head) / doubt));
-  return judgeAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
+  return assessAfter({ ...guard, projection: { ...projection, least } }).kind !== "fits";
 }
 
 /** A report of little more than a head says nothing of a result. */
@@ -212,11 +217,11 @@ async function startAfresh(
   { compacting, reason }: { readonly compacting: Compacting; readonly reason: string },
 ): Promise<Tried> {
   const goal = { ...goalOf(draft, start, compacting, 0), tokens: 0, floorTokens: 0 };
-  const told = toldOf(start, compacting);
+  const progressScale = progressScaleOf(start, compacting);
   const { tokens } = compacting.before.projection;
-  await world.watch?.(draft, { phase: "recovery", tokens, limit: told.limit });
+  await world.watch?.(draft, { phase: "recovery", tokens, limit: progressScale.limit });
   const strategies = recoveryStrategies(world, reason, draft.branch.memory.task);
-  const compaction = await compact(world, { draft, start, strategies, goal, told });
+  const compaction = await compact(world, { draft, start, strategies, goal, progressScale });
   return { compaction, outcome: "recovered", level: 0, reason };
 }
 
@@ -237,17 +242,17 @@ export function recoveryStrategies(
 }
 
 /** How many tokens Plimsoll counts for each that the provider counts. */
-function scaleOf({ measured }: Sized, { projection }: JudgedView): number {
+function scaleOf({ measured }: Sized, { projection }: AssessedView): number {
   return measured.total / Math.max(1, projection.tokens);
 }
 
 /** What no compaction takes out, in Plimsoll's own tokens. */
-function headOf(start: Sized, before: JudgedView): number {
+function headOf(start: Sized, before: AssessedView): number {
   return before.projection.head * scaleOf(start, before);
 }
 
 /** For whoever watches: figures in the provider's tokens. */
-export function toldOf(start: Sized, { before }: Compacting): Told {
+export function progressScaleOf(start: Sized, { before }: Compacting): ProgressScale {
   return { limit: before.limit, scale: 1 / scaleOf(start, before) };
 }
 

@@ -249,7 +249,7 @@ describe("what stands behind the reference", () => {
 
   test("what stands out in it, where that is configured and no model is", async () => {
     const text = await sentWith({ defaults: { tool_output_mode: "full-chunked" } });
-    expect(text).toContain("what stands out in it follows");
+    expect(text).toContain("its most important lines follow");
     expect(text).toContain("\n…\nERROR: the anchor chain broke at link 4711");
     expect(text.length).toBeLessThan(9000);
   });
@@ -284,7 +284,7 @@ describe("what stands behind the reference", () => {
     const text = await sentWith(
       await model("## Failed\n- #3 `ERROR: the anchor chain broke at link 4711`"),
     );
-    expect(text).toContain("what stands out in it follows");
+    expect(text).toContain("its most important lines follow");
     expect(text).toContain("## Failed\n- #3 `ERROR: the anchor chain broke at link 4711`");
   });
 

@@ -16,7 +16,7 @@ import {
   type ValidCandidate,
 } from "../draft/propose-edits.ts";
 import { reportDegraded } from "../log/report.ts";
-import { makeEdits, makingOn } from "./edits-from-proposals.ts";
+import { editMakingFor, makeEdits } from "./edits-from-proposals.ts";
 import type { FitWorld } from "./last-resort.ts";
 import {
   type OversizedResult,
@@ -29,7 +29,7 @@ import { type BriefWorld, briefOf } from "./result-preview.ts";
 /** The view to go on with. Contract: what the store cannot keep stays, and so does what a provider would not take. */
 export async function offloadFresh(world: FitWorld, draft: Draft, start: Sized): Promise<Sized> {
   // Whoever appends a result to a session of the library decides how much of it: none leaves on arrival.
-  if (draft.request.isHeld === true || draft.origin === "library") return start;
+  if (draft.request.hasServerSideHistory === true || draft.origin === "library") return start;
   return hide(world, draft, start, await oversizedResults(world, draft, start));
 }
 
@@ -80,13 +80,13 @@ async function editsFor(
     ),
   );
   const { edits, archive } = await makeEdits(
-    makingOn(draft, {
+    editMakingFor(draft, {
       view: start.view,
-      seen: leaving.map(({ index }) => index),
+      pathIndexes: leaving.map(({ index }) => index),
       sign: world.sign,
       strategy: "offload_fresh",
       // Only answers can have other words, and results are none.
-      wordings: new Map(),
+      clientSpellings: new Map(),
       hasArchive: true,
     }),
     leaving.map(({ part, inner, reason, ...result }, message) => ({

@@ -3,7 +3,7 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { CompactionPhase, ContextBreakingUpdateEvent } from "../../message/event.ts";
 import { messageText } from "../../message/message.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import { grouped } from "../../text/digits.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -124,7 +124,7 @@ const looksAt = 100_000;
 
 /** The highest area that the conversation mentions. */
 export function highestArea(
-  { messages }: SeenConversation,
+  { messages }: VisibleConversation,
   areas: readonly PriorityArea[],
 ): ContextBreakingUpdateEvent["priority"] {
   if (areas.length === 0) return undefined;

@@ -2,9 +2,9 @@
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import { speechOf } from "../../compact/evidence/speech.ts";
-import { type GateTask, judgeSummary } from "../../compact/summary/survival.ts";
+import { checkSummaryFacts, type GateTask } from "../../compact/summary/survival.ts";
 import { summaryBody } from "../../compact/units/notices.ts";
-import { see } from "../draft/conversation-for-strategies.ts";
+import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import { remember } from "../log/log.ts";
@@ -32,10 +32,10 @@ export function prepareSummary(world: FitWorld, draft: Draft, start: Sized): voi
     if (asked === undefined) return end();
     // Nobody waits for a model, not even others in the background.
     void summariser.summarise({ ...asked.task, signal: world.closing }).then((made) => {
-      const isHeld = world.background.run(() =>
-        hold(world, draft, { ...asked, made }).finally(end),
+      const isQueued = world.background.run(() =>
+        checkSummary(world, draft, { ...asked, made }).finally(end),
       );
-      if (!isHeld) end();
+      if (!isQueued) end();
     }, end);
   });
   if (!isTaken) end();
@@ -47,9 +47,9 @@ async function summaryTask(
   draft: Draft,
   start: Sized,
 ): Promise<Omit<Written, "made"> | undefined> {
-  const { conversation, seen } = await see(world, draft, start);
+  const { conversation, pathIndexes } = await readVisible(world, draft, start);
   const old = conversation.messages.slice(0, Math.floor(conversation.messages.length * oldShare));
-  const chain = draft.path.chainAt(seen[old.length - 1] ?? -1);
+  const chain = draft.path.chainAt(pathIndexes[old.length - 1] ?? -1);
   const source = speechOf(old);
   if (chain === undefined || source.length === 0) return undefined;
   const earlier = summaryBody(conversation.summary);
@@ -66,14 +66,14 @@ interface Written {
 }
 
 /** Only what passed the gate is ever shown; what a model could not write, the gate writes itself. */
-async function hold(
+async function checkSummary(
   world: Pick<FitWorld, "count" | "prepareCount" | "now" | "saver">,
   { branch, log, turn }: Draft,
   { made, task, evidence, chain }: Written,
 ): Promise<void> {
   await world.prepareCount();
   const summary = made.kind === "text" ? made.text : "";
-  const verdict = judgeSummary({ ...task, summary, evidence, count: world.count });
+  const verdict = checkSummaryFacts({ ...task, summary, evidence, count: world.count });
   const text = verdict.kind === "passes" ? summary : verdict.summary;
   remember(branch, { kind: "summary-ready", chain, text });
   announce(log, {

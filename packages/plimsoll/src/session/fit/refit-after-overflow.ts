@@ -25,7 +25,7 @@ export interface Overflowed {
   readonly overflow: Overflow;
   /** How often the turn was sent. */
   readonly attempt: number;
-  readonly isOff: boolean;
+  readonly isBypassed: boolean;
   /** What the model has looked up in this turn stood behind the request, in our tokens: it is no part of the view. */
   readonly lookedUpTokens?: number | undefined;
 }
@@ -33,7 +33,7 @@ export interface Overflowed {
 export async function fitAgain(
   context: OverflowWorld,
   draft: Draft,
-  { fitted, overflow, attempt, isOff, lookedUpTokens = 0 }: Overflowed,
+  { fitted, overflow, attempt, isBypassed, lookedUpTokens = 0 }: Overflowed,
 ): Promise<Fitted | undefined> {
   const { branch, log } = draft;
   // A request that had room, and only asked for too long an answer, is no sign of a conversation that is too long.
@@ -41,7 +41,7 @@ export async function fitAgain(
     rememberInSession(log, { kind: "overflowed", at: context.now() });
   const target = learnFrom(context, draft, fitted, { overflow, attempt, lookedUpTokens });
   let smaller: Fitted | undefined;
-  if (!isOff && attempt <= maxRetries) {
+  if (!isBypassed && attempt <= maxRetries) {
     try {
       smaller = await refit(context, { ...draft, targets: [target] }, fitted, {
         isBytes: overflow.kind === "bytes",
@@ -57,13 +57,13 @@ export async function fitAgain(
   return smaller;
 }
 
-type Said = Omit<Overflowed, "isOff" | "lookedUpTokens">;
+type OverflowReport = Omit<Overflowed, "isBypassed" | "lookedUpTokens">;
 
 /** For whoever watches, and for the table of errors. */
 export function announceOverflow(
   context: Pick<OverflowWorld, "now">,
   draft: Draft,
-  { fitted, overflow, attempt, isRetried }: Said & { readonly isRetried: boolean },
+  { fitted, overflow, attempt, isRetried }: OverflowReport & { readonly isRetried: boolean },
 ): void {
   const { needTokens, limitTokens } = overflow;
   const { log, turn } = draft;
@@ -114,7 +114,7 @@ function learnFrom(
     const mayBeAnswer = kind === "input+output" || attempt === 1;
     guessWindow(log, target, refused, mayBeAnswer);
   }
-  return resolvedAnew(context.targets, draft, target);
+  return resolvedAgain(context.targets, draft, target);
 }
 
 interface CountedInput {
@@ -148,7 +148,7 @@ function guessWindow(
 }
 
 /** The same target, with all that is known of it by now. */
-function resolvedAnew(
+function resolvedAgain(
   targets: Pick<Targets, "resolve" | "narrowed">,
   { log, wire, request: { output } }: Draft,
   target: Target,

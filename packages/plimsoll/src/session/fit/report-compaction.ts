@@ -1,12 +1,12 @@
 /** What a compaction did, said afterwards: the event with its receipt. Made while the request is already on its way. */
 
-import type { Seen } from "../../compact/evidence/coherence.ts";
+import type { VisibleText } from "../../compact/evidence/coherence.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { SeenConversation } from "../../message/strategy.ts";
+import type { VisibleConversation } from "../../message/strategy.ts";
 import type { Worth } from "../../prompt/compaction-payoff.ts";
-import { see } from "../draft/conversation-for-strategies.ts";
+import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { LogSaver } from "../log/save.ts";
@@ -64,13 +64,13 @@ export async function receiptOf(
   { archive, strategies, sized }: Compaction,
   { start, milliseconds, scale }: CompactionReport,
 ): Promise<Receipt> {
-  const { conversation: before } = await see(world, draft, start);
-  const { conversation: after } = await see(world, draft, sized);
+  const { conversation: before } = await readVisible(world, draft, start);
+  const { conversation: after } = await readVisible(world, draft, sized);
   const make = world.makeReceipt ?? (async (work: ReceiptWork) => receiptFrom(work));
   return make({
     before: before.messages.map(readable),
-    seenBefore: seenIn(before),
-    shown: [...seenIn(after), ...ownTexts(draft, sized)],
+    visibleBefore: visibleTexts(before),
+    visibleAfter: [...visibleTexts(after), ...ownTexts(draft, sized)],
     figures: {
       tokensBefore: told(start.measured.total, scale),
       tokensAfter: told(sized.measured.total, scale),
@@ -84,7 +84,7 @@ export async function receiptOf(
 /** Of one text, as much as a person would look at. */
 const longestText = 65_536;
 
-function readable({ message, number }: SeenConversation["messages"][number]): {
+function readable({ message, number }: VisibleConversation["messages"][number]): {
   readonly message: Message;
   readonly number: number;
 } {
@@ -99,7 +99,7 @@ function readable({ message, number }: SeenConversation["messages"][number]): {
   return { message: { ...message, parts }, number };
 }
 
-function seenIn({ messages }: SeenConversation): readonly Seen[] {
+function visibleTexts({ messages }: VisibleConversation): readonly VisibleText[] {
   return messages.map(({ message, number }) => ({
     number,
     text: messageText(message).slice(0, longestText),
@@ -108,18 +108,18 @@ function seenIn({ messages }: SeenConversation): readonly Seen[] {
 }
 
 /** Where the texts of ours stand, and whether they say something or only where it is. */
-function ownTexts({ path }: Draft, { view }: Sized): readonly Seen[] {
+function ownTexts({ path }: Draft, { view }: Sized): readonly VisibleText[] {
   const at = (index: number): number => path.seqAt(Math.max(0, index)) ?? 0;
   return [
     ...view.gaps.map(
-      ({ first, text, edit }): Seen => ({
+      ({ first, text, edit }): VisibleText => ({
         number: at(first),
         text,
         kind: edit.action.kind === "fold" ? "summary" : "handle",
       }),
     ),
     ...[...view.notes].flatMap(([index, texts]) =>
-      texts.map((text): Seen => ({ number: at(index) + 0.5, text, kind: "summary" })),
+      texts.map((text): VisibleText => ({ number: at(index) + 0.5, text, kind: "summary" })),
     ),
   ];
 }

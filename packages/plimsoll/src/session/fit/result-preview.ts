@@ -2,7 +2,7 @@
 
 import { readEvidence } from "../../compact/evidence/evidence.ts";
 import type { FencedText } from "../../compact/summary/prompt.ts";
-import { judgeSummary } from "../../compact/summary/survival.ts";
+import { checkSummaryFacts } from "../../compact/summary/survival.ts";
 import type { Message } from "../../message/message.ts";
 import {
   chooseMode,
@@ -10,6 +10,7 @@ import {
   extractText,
   truncateText,
 } from "../../offload/result-preview.ts";
+import type { FollowedBy } from "../../text/for-models.ts";
 import { alarmOf } from "../../text/trouble.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { guardOf } from "../draft/projection.ts";
@@ -22,7 +23,7 @@ const bytesPerToken = 4;
 
 export interface Brief {
   /** For the reference: what follows it. */
-  readonly followedBy?: string;
+  readonly followedBy?: FollowedBy;
   readonly text?: string;
 }
 
@@ -52,11 +53,10 @@ export async function briefOf(
   const ofLimit = guardOf(world, draft).limit * most.ofLimit * bytesPerToken;
   const bound = Math.min(toolResponseMaxBytes ?? most.bytes, bytes * most.ofResult, ofLimit);
   const mostBytes = Math.floor(bound);
-  if (mode === "truncate")
-    return { followedBy: "its first and last lines follow", text: truncateText(text, mostBytes) };
+  if (mode === "truncate") return { followedBy: "ends", text: truncateText(text, mostBytes) };
   const byModel = summariser === undefined ? {} : { byModel: asking(world, summariser, number) };
   const extract = await extractText(text, { mostBytes, standsOut: alarmOf, ...byModel });
-  return { followedBy: "what stands out in it follows", text: extract };
+  return { followedBy: "highlights", text: extract };
 }
 
 /** A request waits no longer than this for a model, however many chunks there are. */
@@ -77,7 +77,7 @@ function asking(
     const made = await summariser.summarise({ source, maxTokens, signal });
     if (made.kind === "failed") return undefined;
     const evidence = readEvidence([{ message: resultOf(chunk), number }]);
-    const verdict = judgeSummary({ summary: made.text, evidence, source, count, maxTokens });
+    const verdict = checkSummaryFacts({ summary: made.text, evidence, source, count, maxTokens });
     if (verdict.kind === "passes") return made.text;
     return verdict.kind === "patched" ? verdict.summary : undefined;
   };

@@ -6,9 +6,10 @@
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
 import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
-import type { Goal, Proposal, SeenConversation, Strategy } from "../../message/strategy.ts";
+import type { Goal, Proposal, Strategy, VisibleConversation } from "../../message/strategy.ts";
 import type { PriorityArea } from "../../message/unit.ts";
-import { see } from "../draft/conversation-for-strategies.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
+import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { type Candidate, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
@@ -16,7 +17,7 @@ import { anchoredTogether, anchorOf } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
-import { type MadeEdits, makeEdits, makingOn } from "./edits-from-proposals.ts";
+import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 import { highestArea, type PhaseReport, phaseOf } from "./phases.ts";
 
 export async function compact(world: CompactionWorld, task: CompactionTask): Promise<Compaction> {
@@ -25,7 +26,7 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   let state = await withoutLookups(world, task, {
     edits: [],
     archive: [],
-    wordings: [],
+    clientSpellings: [],
     strategies: [],
     sized: task.start,
     failures: [],
@@ -60,13 +61,15 @@ async function tryStrategy(
   const { draft, goal } = task;
   let proposed: ProposedCompaction;
   try {
-    const { conversation, seen } = await see(world, draft, state.sized);
+    const { conversation, pathIndexes } = await readVisible(world, draft, state.sized);
     await announce(strategy, state, conversation);
     const work = strategy.propose(conversation, goal);
-    const wanted = await (strategy.keepsTime === true ? work : inTime(work));
+    const wanted = await (strategy.keepsTime === true
+      ? work
+      : withTimeout(work, proposalTimeoutMs, tooSlow));
     const proposals = wanted.filter((proposal) => !takesUnknown(conversation, proposal));
     if (proposals.length === 0) return state;
-    proposed = await withProposals(world, task, state, { strategy, seen, proposals });
+    proposed = await withProposals(world, task, state, { strategy, pathIndexes, proposals });
   } catch (error) {
     return failed(errorMessage(error));
   }
@@ -77,7 +80,7 @@ async function tryStrategy(
       return state;
     case "invalid":
       return failed(proposed.reason);
-    case "unjudged":
+    case "unvalidated":
       // Truncation in whole units needs no second opinion when there is none to be had.
       return strategy.isLastResort
         ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
@@ -88,13 +91,13 @@ async function tryStrategy(
 type Announce = (
   strategy: Strategy,
   state: Compaction,
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
 ) => Promise<void>;
 
 /** The area is looked for once: it takes as long as all words of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
-  { draft, goal, told = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
+  { draft, goal, progressScale = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
 ): Announce {
   let named: Pick<PhaseReport, "priority"> | undefined;
   return async (strategy, { sized }, conversation) => {
@@ -103,9 +106,9 @@ function announcer(
     named ??= namedArea(conversation, areas);
     await watch(draft, {
       phase,
-      tokens: Math.round(sized.measured.total * told.scale),
-      limit: told.limit,
-      goal: Math.round(goal.tokens * told.scale),
+      tokens: Math.round(sized.measured.total * progressScale.scale),
+      limit: progressScale.limit,
+      goal: Math.round(goal.tokens * progressScale.scale),
       strategy: strategy.name,
       ...named,
     });
@@ -113,7 +116,7 @@ function announcer(
 }
 
 function namedArea(
-  conversation: SeenConversation,
+  conversation: VisibleConversation,
   areas: readonly PriorityArea[],
 ): Pick<PhaseReport, "priority"> {
   const priority = highestArea(conversation, areas);
@@ -123,16 +126,8 @@ function namedArea(
 /** A request must not wait for ever. */
 const proposalTimeoutMs = 10_000;
 
-async function inTime<T>(work: T | Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("it took too long")), proposalTimeoutMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function tooSlow(): never {
+  throw new Error("it took too long");
 }
 
 /** In tokens; where media are the trouble, in media. */
@@ -170,13 +165,13 @@ function spentTexts(
 
 interface FromStrategy {
   readonly strategy: Strategy;
-  readonly seen: readonly number[];
+  readonly pathIndexes: readonly number[];
   readonly proposals: readonly Proposal[];
 }
 
 type ProposedCompaction =
   | { readonly kind: "valid"; readonly compaction: Compaction }
-  | { readonly kind: "unjudged"; readonly reason: string; readonly compaction: Compaction }
+  | { readonly kind: "unvalidated"; readonly reason: string; readonly compaction: Compaction }
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "pointless" };
 
@@ -200,21 +195,21 @@ async function withProposals(
   };
   return proposed.kind === "valid"
     ? { kind: "valid", compaction }
-    : { kind: "unjudged", reason: proposed.reason, compaction };
+    : { kind: "unvalidated", reason: proposed.reason, compaction };
 }
 
 async function editsFrom(
   { sign, store, hasArchive }: Pick<CompactionWorld, "sign" | "store" | "hasArchive">,
   draft: Draft,
   { sized }: Compaction,
-  { strategy, seen, proposals }: FromStrategy,
+  { strategy, pathIndexes, proposals }: FromStrategy,
 ): Promise<MadeEdits> {
-  const making = makingOn(draft, {
+  const making = editMakingFor(draft, {
     view: sized.view,
-    seen,
+    pathIndexes,
     sign,
     strategy: strategy.name,
-    wordings: await store.wordingSizes(draft.log.record.id),
+    clientSpellings: await store.clientSpellingSizes(draft.log.record.id),
     hasArchive: hasArchive !== false,
   });
   return makeEdits(making, proposals);
@@ -227,7 +222,7 @@ function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidat
     ...state,
     edits,
     archive: [...state.archive, ...made.archive].filter(({ handle }) => handles.has(handle)),
-    wordings: [...state.wordings, ...made.wordings],
+    clientSpellings: [...state.clientSpellings, ...made.clientSpellings],
     sized,
   };
 }
@@ -238,11 +233,11 @@ function underNewHandle(
   before: readonly NewEdit[],
   made: readonly NewEdit[],
 ): readonly NewEdit[] {
-  const [shown, now] = [summaryHandle(edits), summaryHandle(made)];
-  if (shown === undefined || now === undefined) return before;
+  const [oldHandle, now] = [summaryHandle(edits), summaryHandle(made)];
+  if (oldHandle === undefined || now === undefined) return before;
   return before.map((edit) => {
     const { action } = edit;
-    const isCovered = "handle" in action && action.handle === shown;
+    const isCovered = "handle" in action && action.handle === oldHandle;
     return isCovered ? { ...edit, action: { ...action, handle: now } } : edit;
   });
 }
@@ -298,7 +293,7 @@ async function withSizes(
 export function commitCompaction(
   world: EditStore,
   { log }: Draft,
-  { edits, archive, wordings }: Compaction,
+  { edits, archive, clientSpellings }: Compaction,
 ): Promise<Saved> {
-  return commitEdits(world, log, edits, { archive, wordings });
+  return commitEdits(world, log, edits, { archive, clientSpellings });
 }

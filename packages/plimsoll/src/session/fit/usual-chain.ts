@@ -27,10 +27,21 @@ export function usualChain(
     excerpt,
     pause: () => nextTurn(),
     now: () => performance.now(),
+    warn: createWarning(),
     ...(vectors === undefined ? {} : { vectors }),
     ...embedderOf(config),
   });
   return [offloadFirst(config), ...chosen];
+}
+
+/** Each sentence once: strategies run again and again. There are only so many sentences. */
+function createWarning(): (sentence: string) => void {
+  const said = new Set<string>();
+  return (sentence) => {
+    if (said.has(sentence)) return;
+    said.add(sentence);
+    process.emitWarning(sentence, "PlimsollWarning");
+  };
 }
 
 /** Loaded with its first use: a model that is not there is said then, and word vectors take its place. */

@@ -1,13 +1,14 @@
 /** The note that tells the model that its window fills. */
 
 import { warning } from "../../message/edit.ts";
+import { fillingNote } from "../../text/for-models.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
 import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
 import { countOfEdits } from "../log/view.ts";
 import type { CompactionWorld } from "./compaction.ts";
-import { type MadeEdits, makeEdits, makingOn } from "./edits-from-proposals.ts";
+import { editMakingFor, type MadeEdits, makeEdits } from "./edits-from-proposals.ts";
 
 /** Tells the model, behind the last message, that the window fills; undefined when that cannot be done. */
 export async function addNote(
@@ -37,21 +38,20 @@ function noteEdits(
   start: Sized,
   filled: number,
 ): Promise<MadeEdits> {
-  const making = makingOn(draft, {
+  const making = editMakingFor(draft, {
     view: start.view,
-    seen: [draft.path.length - 1],
+    pathIndexes: [draft.path.length - 1],
     sign,
     strategy: warning,
-    wordings: new Map(),
+    clientSpellings: new Map(),
     hasArchive: true,
   });
-  const text = `[Plimsoll: this conversation fills ${Math.floor(filled * 100)} % of the room that it has. Its older part will soon be replaced by a short notice; everything stays readable under a handle.${wayOut(draft, start)}]`;
+  const text = fillingNote(Math.floor(filled * 100), compactTool(draft, start));
   return makeEdits(making, [{ kind: "insert", after: 0, text, reason: "The window fills." }]);
 }
 
 /** Only where the model has the tool. */
-function wayOut(draft: Draft, { tools }: Sized): string {
+function compactTool(draft: Draft, { tools }: Sized): string | undefined {
   const offer = offerIn(draft);
-  if (offer === undefined || tools.elements.length === 0) return "";
-  return ` Call ${offer.own.nameOf("compact_context")} to make room now, at a point of your choice.`;
+  return tools.elements.length === 0 ? undefined : offer?.own.nameOf("compact_context");
 }

@@ -11,7 +11,7 @@ import {
 } from "../../prompt/compaction-payoff.ts";
 import type { CacheRule, PriceList } from "../../prompt/price-rows.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import type { Guard, JudgedView } from "../draft/projection.ts";
+import type { AssessedView, Guard } from "../draft/projection.ts";
 import { type BranchState, remember } from "../log/log.ts";
 import type { KnownCache } from "../log/memory.ts";
 import type { PricesOf } from "../measure/prices.ts";
@@ -51,7 +51,7 @@ export function usualGoal(limit: number, head: number): number {
 }
 
 /** For money's sake alone: as deep as any other, and at least half of what is beside the head goes. */
-function earlyGoal({ limit, projection: { tokens, head } }: JudgedView): number {
+function earlyGoal({ limit, projection: { tokens, head } }: AssessedView): number {
   return Math.min(usualGoal(limit, head), head + (tokens - head) * depth);
 }
 
@@ -63,7 +63,7 @@ export function timingOf(
   world: World,
   draft: Draft,
   start: Sized,
-  { guard, before }: { readonly guard: Guard; readonly before: JudgedView },
+  { guard, before }: { readonly guard: Guard; readonly before: AssessedView },
 ): Timing {
   const { verdict } = before;
   if (verdict.kind === "fits") return earlyTiming(world, draft, start, { guard, before });
@@ -87,15 +87,15 @@ function earlyTiming(
   world: World,
   draft: Draft,
   start: Sized,
-  { guard, before }: { readonly guard: Guard; readonly before: JudgedView },
+  { guard, before }: { readonly guard: Guard; readonly before: AssessedView },
 ): Timing {
   const { when = "cold", compact_from: from = guard.thresholds.warn } = world.config.cost ?? {};
   const { branch } = draft;
-  const { isHeld } = draft.request;
+  const { hasServerSideHistory } = draft.request;
   // Nobody knows how full a window is whose size nobody has named.
   const isGuess = draft.targets[0].limit.windowSource === "fallback";
   const isFull = !isGuess && filledBesideHead(before) >= from;
-  if (!isFull || when === "forced" || isHeld === true) return waits;
+  if (!isFull || when === "forced" || hasServerSideHistory === true) return waits;
   const cold = isCold(world, draft);
   if (when === "cold" && !cold) return waits;
   if ((branch.memory.debtUsd ?? 0) > 0) return waits;
@@ -115,13 +115,13 @@ function earlyTiming(
 }
 
 /** What the head takes no compaction gives back, whether the limit gave way to it or not: it fills nothing here. */
-function filledBesideHead({ limit, projection: { tokens, head } }: JudgedView): number {
+function filledBesideHead({ limit, projection: { tokens, head } }: AssessedView): number {
   return head < limit ? (tokens - head) / (limit - head) : 0;
 }
 
 /** From here on a compaction is forced, as the guard sees it. */
 function forcedFrom(
-  { limit, isBesideHead, projection }: JudgedView,
+  { limit, isBesideHead, projection }: AssessedView,
   { thresholds }: Guard,
 ): number {
   const head = isBesideHead ? projection.head : 0;
@@ -129,12 +129,12 @@ function forcedFrom(
 }
 
 /** System prompt and tools: what stands before every edit. */
-function prefixOf({ measured }: Sized, { projection }: JudgedView): number {
+function prefixOf({ measured }: Sized, { projection }: AssessedView): number {
   return ((measured.system + measured.tools) * projection.tokens) / Math.max(1, measured.total);
 }
 
 interface Pricing {
-  readonly before: JudgedView;
+  readonly before: AssessedView;
   readonly afterTokens: number;
   readonly prefixTokens: number;
 }
@@ -155,7 +155,7 @@ function priceAt(
 
 interface Weighing {
   readonly guard: Guard;
-  readonly before: JudgedView;
+  readonly before: AssessedView;
   /** What is left of the request. */
   readonly afterTokens: number;
 }

@@ -181,7 +181,7 @@ describe("a chain that is exhausted", () => {
     const plimsoll = await fresh({ strategies: [idle], mode: "truncate" });
     const talk = await Talk.begin(plimsoll);
     const recovered = await talk.until("recovered");
-    expect(textOf(recovered)).toMatch(/earlier messages .* were taken out here/);
+    expect(textOf(recovered)).toMatch(/earlier messages .* were removed here/);
     expect(textOf(recovered)).not.toContain("Handover.");
     expect(recovered.outcome.tokensAfter).toBeLessThanOrEqual(LIMIT);
   });

@@ -41,7 +41,7 @@ export interface SessionLookup {
   /** Its tenant is a credential on this machine, and may be the same client's with a refreshed one. */
   readonly isRefreshable?: boolean;
   /** Without a name it is a new session, whatever its history proves. */
-  readonly isAnew?: boolean;
+  readonly isFreshSearch?: boolean;
 }
 
 const shelfLimits = { maxSessions: 2000, maxMessages: 1_000_000, maxKeys: 1_000_000 };
@@ -69,7 +69,7 @@ export function createSessionCache(
     const named = sessionId === undefined ? undefined : await byId(sessionId);
     if (named?.record.tenant === tenant && named.record.wire === wire) return named;
     if (clientKey !== undefined) return findByName(shelf, store, { ...query, clientKey });
-    return query.isAnew === true ? undefined : findByHistory(shelf, store, query);
+    return query.isFreshSearch === true ? undefined : findByHistory(shelf, store, query);
   };
   return {
     byId,
@@ -113,8 +113,8 @@ async function loadSession(
   store: Store,
   id: string,
 ): Promise<SessionLog | undefined> {
-  const held = shelf.get(id);
-  if (held !== undefined) return held;
+  const inMemory = shelf.get(id);
+  if (inMemory !== undefined) return inMemory;
   const snapshot = await store.snapshot(id);
   const log = snapshot && restoreLog(snapshot);
   // What says an answer again is shown with what was looked up for that answer.
@@ -188,7 +188,7 @@ function isCredential(tenant: string): boolean {
 /** A session that a request may continue, and what it shows of it. */
 interface Candidate {
   readonly log: SessionLog;
-  readonly shown: Exclude<Continuation, { readonly kind: "stranger" }>;
+  readonly continuation: Exclude<Continuation, { readonly kind: "stranger" }>;
 }
 
 /** What is at hand in memory first: it is nearly always there. */
@@ -213,11 +213,11 @@ async function findByTalks(
 ): Promise<SessionLog | undefined> {
   const { tenant, wire, request } = query;
   const answered = answeredTalks(request, talks);
-  const held = shelf.byAnswers({ tenant, talks: answered, max: maxCandidates });
-  const found = await choose(shelf, store, query, { talks, ids: held });
+  const inMemory = shelf.byAnswers({ tenant, talks: answered, max: maxCandidates });
+  const found = await choose(shelf, store, query, { talks, ids: inMemory });
   if (found !== undefined) return found;
   const matches = await store.answers({ tenant, wire, talks: answered, limit: candidatesPerTalk });
-  const stored = new Set(matches.map(({ session }) => session).filter((id) => !held.has(id)));
+  const stored = new Set(matches.map(({ session }) => session).filter((id) => !inMemory.has(id)));
   const ids = [...stored].slice(0, maxCandidates);
   return choose(shelf, store, query, { talks, ids });
 }
@@ -237,14 +237,15 @@ async function choose(
   const candidates = await candidatesAmong(shelf, store, query, choosing);
   // Most in common first; whoever knows all of a branch before whoever went back in one.
   const ordered = candidates.toSorted(
-    (a, b) => rank(a.shown) - rank(b.shown) || b.shown.common - a.shown.common,
+    (a, b) =>
+      rank(a.continuation) - rank(b.continuation) || b.continuation.common - a.continuation.common,
   );
   for (const candidate of ordered)
     if (await isOnly(shelf, store, { ...query, talks }, candidate)) return candidate.log;
   return undefined;
 }
 
-function rank({ kind }: Candidate["shown"]): number {
+function rank({ kind }: Candidate["continuation"]): number {
   return kind === "goes-on" ? 0 : 1;
 }
 
@@ -258,9 +259,9 @@ async function candidatesAmong(
   for (const id of ids) {
     const log = await loadSession(shelf, store, id);
     if (log?.record.wire !== wire || log.record.clientKey !== undefined) continue;
-    const shown = continuationOf(log, request, { talks, agent });
-    if (shown.kind !== "stranger" && (await isInItsWords(store, log, { request, talks })))
-      candidates.push({ log, shown });
+    const continuation = continuationOf(log, request, { talks, agent });
+    if (continuation.kind !== "stranger" && (await isInItsWords(store, log, { request, talks })))
+      candidates.push({ log, continuation });
   }
   return candidates;
 }
@@ -295,13 +296,13 @@ async function isOnly(
   shelf: SessionShelf,
   store: Store,
   query: SessionLookup & Talking,
-  { log, shown: { proof } }: Candidate,
+  { log, continuation: { proof } }: Candidate,
 ): Promise<boolean> {
   const { tenant, wire, request } = query;
-  const held = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
+  const inMemory = shelf.byAnswers({ tenant, talks: proof, max: maxCandidates });
   const asked = { tenant, wire, talks: proof, limit: candidatesPerTalk };
   const stored = await store.holders(asked).catch(noneUnlessSpoilt);
-  const others = new Set([...held, ...stored].filter((session) => session !== log.record.id));
+  const others = new Set([...inMemory, ...stored].filter((session) => session !== log.record.id));
   if (others.size > 0 && !isNumbered(request)) return false;
   for (const id of others) {
     const other = await loadSession(shelf, store, id);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { parseJson, readSlices } from "../../wire/format/slices.ts";
 import { createPrefixMemory, type LearnedRequest } from "./last-request.ts";
 
@@ -59,7 +60,7 @@ test("whatever came before, a request reads the same, and what is recalled is it
           expect(recalled.messages.length).toBeGreaterThanOrEqual(first.messages.length - 1);
       },
     ),
-    { numRuns: 1000 },
+    tries({ runs: 1000, seed: 20261116 }),
   );
 });
 

@@ -3,6 +3,7 @@
  * read again: what both begin with is neither scanned, hashed nor parsed.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import {
   type BodySlices,
   type KnownPrefix,
@@ -37,20 +38,16 @@ export interface PrefixMemory {
 /** All bodies that are kept, together. Larger ones than the second bound are not worth the room. */
 const maxKeptBytes = 128 * 1024 * 1024;
 const maxBodyBytes = 16 * 1024 * 1024;
+/** Small ones as well. */
+const maxKept = 100_000;
 const compareBytes = 64 * 1024;
 
 export function createPrefixMemory(): PrefixMemory {
-  /** In order of use: the first is the one to let go. */
-  const kept = new Map<string, LearnedRequest>();
-  let keptBytes = 0;
-
-  const drop = (key: string): void => {
-    const known = kept.get(key);
-    if (known === undefined) return;
-    kept.delete(key);
-    keptBytes -= known.body.length;
-  };
-
+  const kept = new BoundedMap<string, LearnedRequest>({
+    entries: maxKept,
+    weight: maxKeptBytes,
+    weightOf: ({ body }) => body.length,
+  });
   return {
     recall: (key, body, field) => {
       const known = kept.get(key);
@@ -66,14 +63,8 @@ export function createPrefixMemory(): PrefixMemory {
       };
     },
     remember: (key, learned) => {
-      drop(key);
-      if (learned.body.length > maxBodyBytes) return;
-      kept.set(key, learned);
-      keptBytes += learned.body.length;
-      for (const oldest of kept.keys()) {
-        if (keptBytes <= maxKeptBytes) break;
-        drop(oldest);
-      }
+      if (learned.body.length > maxBodyBytes) kept.delete(key);
+      else kept.set(key, learned);
     },
   };
 }

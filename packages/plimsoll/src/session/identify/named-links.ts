@@ -25,9 +25,9 @@ export function linksIn(
   links: readonly Link[],
 ): readonly Link[] {
   const behindLead = links.findIndex(({ isLeading }) => !isLeading);
-  const lead = behindLead < 0 ? links.length : behindLead;
-  const known = knownLead(log, messages, links, lead);
-  const common = known === undefined ? findCommon(log, links).common : lead;
+  const leadCount = behindLead < 0 ? links.length : behindLead;
+  const known = knownLead(log, messages, links, leadCount);
+  const common = known === undefined ? findCommon(log, links).common : leadCount;
   const named = [...(known ?? links.slice(0, common))];
   let link = named.at(-1) ?? rootLink(log.record.wire);
   for (const message of messages.slice(named.length)) {
@@ -44,13 +44,13 @@ function knownLead(
   log: SessionLog,
   messages: readonly LogMessage[],
   links: readonly Link[],
-  lead: number,
+  leadCount: number,
 ): readonly Link[] | undefined {
-  const first = messages[lead];
-  if (lead === 0 || first === undefined) return undefined;
-  if (log.seqByChain.has(links[lead]?.chain ?? "")) return undefined;
+  const first = messages[leadCount];
+  if (leadCount === 0 || first === undefined) return undefined;
+  if (log.seqByChain.has(links[leadCount]?.chain ?? "")) return undefined;
   for (const [seq, count] of [...log.leading].reverse()) {
-    if (count !== lead) continue;
+    if (count !== leadCount) continue;
     const path = linksOfPath(log.record.wire, pathTo(log, seq));
     const last = path.at(-1);
     if (last !== undefined && log.seqByChain.has(linkIn(log, last, first).chain)) return path;
@@ -116,7 +116,7 @@ export function newLead(
   { links, named }: { readonly links: readonly Link[]; readonly named: readonly Link[] },
   bytes: readonly Uint8Array[],
 ): readonly Uint8Array[] | undefined {
-  const lead = messages.findIndex(({ role }) => role !== "system");
-  const isOther = lead > 0 && links[lead - 1]?.chain !== named[lead - 1]?.chain;
-  return isOther ? bytes.slice(0, lead) : undefined;
+  const leadCount = messages.findIndex(({ role }) => role !== "system");
+  const isOther = leadCount > 0 && links[leadCount - 1]?.chain !== named[leadCount - 1]?.chain;
+  return isOther ? bytes.slice(0, leadCount) : undefined;
 }

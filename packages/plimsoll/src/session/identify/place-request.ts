@@ -8,7 +8,7 @@
 
 import type { Relation } from "../../message/event.ts";
 import type { NodeRecord } from "../../store/store.ts";
-import { echoIn, saysSame } from "../log/echoes.ts";
+import { echoIn, hasSameWords } from "../log/echoes.ts";
 import {
   type BranchState,
   findCommon,
@@ -278,15 +278,15 @@ export function hasWordsInCommon(
   const last = talks.findLast((talk) => log.seqByTalk.has(talk)) ?? "";
   // Of several messages with one talk, the first has changed it.
   const byTalk = new Map(talks.map((talk, index) => [talk, messages[index]] as const).toReversed());
-  const isSaid = (node: NodeRecord): boolean => {
+  const isRepeated = (node: NodeRecord): boolean => {
     const message = byTalk.get(node.talk ?? "");
     if (message?.marks?.isNumbered !== true) return true;
     const below = log.answersBelow.get(node.parent ?? 0) ?? [];
     const rivals = below.flatMap((seq) => log.nodes.get(seq) ?? []);
-    return rivals.some((rival) => rival.talk === node.talk && saysSame(log, rival, message));
+    return rivals.some((rival) => rival.talk === node.talk && hasSameWords(log, rival, message));
   };
   const path = pathTo(log, log.seqByTalk.get(last) ?? null);
-  return path.every((node) => node.source !== "answer" || isSaid(node));
+  return path.every((node) => node.source !== "answer" || isRepeated(node));
 }
 
 /** A branch of this agent that stands at this message, or at another part or choice of the same answer. */
@@ -324,14 +324,14 @@ export function isAlone(log: SessionLog, { record }: BranchState): boolean {
   const path = pathTo(log, record.tipSeq);
   const own = path.filter(({ branch }) => branch === record.id).length;
   if (own === (log.countOn.get(record.id) ?? 0)) return true;
-  const isSaid = saidOn(log, path);
+  const isRepeated = repeatedOn(log, path);
   for (const node of log.nodes.values())
-    if (node.branch === record.id && node.isComplete && !isSaid(node)) return false;
+    if (node.branch === record.id && node.isComplete && !isRepeated(node)) return false;
   return true;
 }
 
 /** Whether a message says no more than the path does. Answers with the same ids in their calls may say something else. */
-function saidOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
+function repeatedOn(log: SessionLog, path: readonly NodeRecord[]): (node: NodeRecord) => boolean {
   const talks = new Set(path.map(({ talk }) => talk));
   const words = new Set(path.flatMap(({ seq }) => log.words.get(seq) ?? []));
   const identities = new Set(path.map(({ identity }) => identity));

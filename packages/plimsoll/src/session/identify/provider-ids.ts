@@ -1,5 +1,6 @@
 /** Names that a provider gave to answers: which message of the log does a later request mean? */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { ReferenceRecord, Store } from "../../store/store.ts";
 
 export interface References {
@@ -11,10 +12,9 @@ const maxNoted = 50_000;
 
 /** What was just noted may not be stored yet; older names are read from the store. */
 export function createReferences(store: Store): References {
-  const noted = new Map<string, ReferenceRecord>();
+  const noted = new BoundedMap<string, ReferenceRecord>({ entries: maxNoted });
   return {
     note: (tenant, reference) => {
-      if (noted.size >= maxNoted) noted.delete(noted.keys().next().value as string);
       noted.set(`${tenant}\0${reference.name}`, reference);
     },
     find: async (tenant, name) =>

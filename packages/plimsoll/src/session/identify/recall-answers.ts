@@ -12,7 +12,7 @@ const recalledMax = 2000;
 
 const answersPerStep = 64;
 
-type Recalling = Pick<Store, "bodies" | "wordings">;
+type Recalling = Pick<Store, "bodies" | "clientSpellings">;
 
 /** Contract: afterwards the log knows what its answers say, also those that an earlier process recorded. */
 export async function recallAnswers(store: Recalling, log: SessionLog): Promise<void> {
@@ -27,7 +27,7 @@ export async function recallAnswers(store: Recalling, log: SessionLog): Promise<
 async function readAnswers(store: Recalling, log: SessionLog): Promise<void> {
   const nodes = [...log.nodes.values()].filter(({ source }) => source !== "inner");
   const { marks, spellings } = await marksIn(store, log, answersToRead(log, nodes));
-  noteSaid(log, nodes, marks);
+  noteWording(log, nodes, marks);
   for (const [seq, spelled] of spellings) noteWords(log, seq, spelled);
 }
 
@@ -41,19 +41,19 @@ function answersToRead(log: SessionLog, nodes: readonly NodeRecord[]): readonly 
 }
 
 /** Tells the log, message by message, what was said, and which messages say again what an earlier one said. */
-function noteSaid(
+function noteWording(
   log: SessionLog,
   nodes: readonly NodeRecord[],
   marks: ReadonlyMap<number, Marks>,
 ): void {
   const first = new Map<string, number>();
   for (const { seq, source, identity, isComplete } of nodes) {
-    const said = { marks: marks.get(seq) };
-    if (source === "answer" && isComplete) noteMarks(log, seq, said);
-    noteWords(log, seq, said.marks);
+    const withMarks = { marks: marks.get(seq) };
+    if (source === "answer" && isComplete) noteMarks(log, seq, withMarks);
+    noteWords(log, seq, withMarks.marks);
     const moved = first.get(identity);
     const echo =
-      echoIn(log, said) ?? (moved === undefined ? undefined : { of: moved, isWhole: true });
+      echoIn(log, withMarks) ?? (moved === undefined ? undefined : { of: moved, isWhole: true });
     if (source !== "echo") first.set(identity, seq);
     else if (echo !== undefined) log.echoes.set(seq, echo);
   }
@@ -86,7 +86,7 @@ async function marksIn(
   for (let start = 0; start < nodes.length; start += answersPerStep) {
     const seqs = nodes.slice(start, start + answersPerStep).map(({ seq }) => seq);
     read(await store.bodies(record.id, seqs), marks);
-    read(await store.wordings(record.id, seqs), spellings);
+    read(await store.clientSpellings(record.id, seqs), spellings);
   }
   return { marks, spellings };
 }

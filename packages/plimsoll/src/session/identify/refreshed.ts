@@ -3,7 +3,7 @@
  * same client's. Pure decisions over what is known.
  */
 
-import { saysSame } from "../log/echoes.ts";
+import { hasSameWords } from "../log/echoes.ts";
 import { findCommon, pathTo, type SessionLog } from "../log/log.ts";
 import { visibleOn } from "../log/visible.ts";
 import { linksIn } from "./named-links.ts";
@@ -41,7 +41,7 @@ function carriesWholeBranch(
   return (
     path.some(({ source }) => source === "answer") &&
     path.every(
-      (node, index) => log.leading.has(node.seq) || saysSame(log, node, messages[index]),
+      (node, index) => log.leading.has(node.seq) || hasSameWords(log, node, messages[index]),
     ) &&
     isAlone(log, nearest.branch)
   );

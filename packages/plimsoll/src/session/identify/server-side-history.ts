@@ -21,7 +21,7 @@ export interface WholeConversation {
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
   /** How many of them are not in the request. */
-  readonly heldCount: number;
+  readonly serverSideCount: number;
   /** For messages that are not in the request, or only by name: where they are. */
   readonly nodes: ReadonlyMap<number, NodeRecord>;
   /** The session that the names lead to. */
@@ -48,16 +48,16 @@ export async function wholeConversation(
   own: OwnMessages,
 ): Promise<WholeConversation> {
   const { tenant, request, messages, links } = own;
-  const plain = { messages, links, heldCount: 0, nodes: new Map(), isUnknown: false };
+  const plain = { messages, links, serverSideCount: 0, nodes: new Map(), isUnknown: false };
   const hasNames =
     request.continues !== undefined || messages.some(({ names }) => names !== undefined);
   if (!hasNames) return plain;
   const find: Find = (name) => findNode(world, tenant, name);
-  const held = await findHeld(find, request.continues);
-  const named = held && (await findNamed(find, messages));
-  return held === undefined || named === undefined
+  const history = await findHistory(find, request.continues);
+  const named = history && (await findNamed(find, messages));
+  return history === undefined || named === undefined
     ? { ...plain, isUnknown: true }
-    : joined(own, held, named);
+    : joined(own, history, named);
 }
 
 interface Found {
@@ -81,13 +81,16 @@ async function findNode(
     : { log, node };
 }
 
-interface Held {
+interface ServerSideHistory {
   readonly path: readonly NodeRecord[];
   readonly log?: SessionLog;
 }
 
 /** The messages up to the answer that the request continues, or none where it continues no answer. Undefined: the answer is unknown. */
-async function findHeld(find: Find, continues: string | undefined): Promise<Held | undefined> {
+async function findHistory(
+  find: Find,
+  continues: string | undefined,
+): Promise<ServerSideHistory | undefined> {
   if (continues === undefined) return { path: [] };
   const found = await find(continues);
   return found && { path: pathTo(found.log, found.node.seq), log: found.log };
@@ -111,7 +114,7 @@ async function findNamed(
 /** What the provider holds, then the messages of the request, with those that it only names in full. */
 function joined(
   { wire, messages }: OwnMessages,
-  { path, log: heldIn }: Held,
+  { path, log: historyLog }: ServerSideHistory,
   named: ReadonlyMap<number, Found>,
 ): WholeConversation {
   const nodes = new Map(path.map((node, index) => [index, node]));
@@ -121,11 +124,11 @@ function joined(
     return found === undefined ? message : messageOf(found.node);
   });
   const all = [...path.map(messageOf), ...own];
-  const log = heldIn ?? named.values().next().value?.log;
+  const log = historyLog ?? named.values().next().value?.log;
   return {
     messages: all,
     links: extendLinks(wire, linksOfPath(wire, path), all),
-    heldCount: path.length,
+    serverSideCount: path.length,
     nodes,
     ...(log === undefined ? {} : { log }),
     isUnknown: false,

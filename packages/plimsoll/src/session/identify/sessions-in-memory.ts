@@ -26,7 +26,7 @@ export interface ShelfLimits {
   readonly maxKeys: number;
 }
 
-interface Held {
+interface SessionEntry {
   readonly log: SessionLog;
   readonly keys: Set<string>;
   /** Up to here its answers are known. */
@@ -41,13 +41,13 @@ const maxPerKey = 4;
 
 export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   /** In order of use: the first is the one to let go. */
-  const held = new Map<string, Held>();
+  const entries = new Map<string, SessionEntry>();
   const index = createAnswerIndex();
   const idByClientKey = new Map<string, string>();
   let messageCount = 0;
 
   const noteAnswers: SessionShelf["noteAnswers"] = (log) => {
-    const entry = held.get(log.record.id);
+    const entry = entries.get(log.record.id);
     if (entry?.log !== log) return;
     messageCount += log.nodes.size - entry.messages;
     entry.messages = log.nodes.size;
@@ -55,8 +55,8 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     if (log.record.clientKey === undefined) index.note(entry);
   };
 
-  const remove = (id: string, entry: Held): void => {
-    held.delete(id);
+  const remove = (id: string, entry: SessionEntry): void => {
+    entries.delete(id);
     const { tenant, wire, clientKey } = entry.log.record;
     if (clientKey !== undefined && idByClientKey.get(keyOf(tenant, wire, clientKey)) === id)
       idByClientKey.delete(keyOf(tenant, wire, clientKey));
@@ -65,7 +65,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
   };
 
   const isFull = (): boolean =>
-    held.size > limits.maxSessions ||
+    entries.size > limits.maxSessions ||
     index.size > limits.maxKeys ||
     messageCount > limits.maxMessages;
   /** Not at once: whoever was given a session must first have marked it as busy. */
@@ -73,7 +73,7 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     if (isFull()) setImmediate(letGo);
   };
   const letGo = (): void => {
-    for (const [id, entry] of held) {
+    for (const [id, entry] of entries) {
       if (!isFull()) return;
       if (!isBusy(entry.log)) remove(id, entry);
     }
@@ -83,22 +83,22 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
     noteAnswers,
     put: (log) => {
       const { id, tenant, wire, clientKey } = log.record;
-      const before = held.get(id);
+      const before = entries.get(id);
       if (before !== undefined) remove(id, before);
-      held.set(id, { log, keys: new Set(), noted: 0, messages: 0 });
+      entries.set(id, { log, keys: new Set(), noted: 0, messages: 0 });
       if (clientKey !== undefined) idByClientKey.set(keyOf(tenant, wire, clientKey), id);
       noteAnswers(log);
       letGoSoon();
     },
     remove: (log) => {
-      const entry = held.get(log.record.id);
+      const entry = entries.get(log.record.id);
       if (entry?.log === log) remove(log.record.id, entry);
     },
     get: (id) => {
-      const entry = held.get(id);
+      const entry = entries.get(id);
       if (entry === undefined) return undefined;
-      held.delete(id);
-      held.set(id, entry);
+      entries.delete(id);
+      entries.set(id, entry);
       return entry.log;
     },
     byClientKey: (tenant, wire, clientKey) => idByClientKey.get(keyOf(tenant, wire, clientKey)),
@@ -108,8 +108,8 @@ export function createSessionShelf(limits: ShelfLimits): SessionShelf {
 
 interface AnswerIndex {
   readonly size: number;
-  note(entry: Held): void;
-  drop(entry: Held): void;
+  note(entry: SessionEntry): void;
+  drop(entry: SessionEntry): void;
   find(query: ShelfQuery): ReadonlySet<string>;
 }
 
@@ -118,7 +118,7 @@ function createAnswerIndex(): AnswerIndex {
   const idsByKey = new Map<string, Set<string>>();
   let size = 0;
 
-  const noteKey = (entry: Held, key: string): void => {
+  const noteKey = (entry: SessionEntry, key: string): void => {
     const { id, tenant } = entry.log.record;
     const name = keyOf(tenant, key);
     if (entry.keys.has(name) || (idsByKey.get(name)?.size ?? 0) >= maxPerKey) return;

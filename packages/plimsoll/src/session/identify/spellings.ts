@@ -9,7 +9,7 @@ export interface NamedRequest {
   readonly messages: readonly LogMessage[];
   readonly named: readonly Link[];
   readonly bytes: readonly Uint8Array[];
-  readonly heldCount: number;
+  readonly serverSideCount: number;
 }
 
 /** An answer comes back for the first time right behind what was known: older ones were looked at then. */
@@ -17,13 +17,13 @@ const newestAnswers = 16;
 
 export function keepSpellings(
   log: SessionLog,
-  { messages, named, bytes, heldCount }: NamedRequest,
+  { messages, named, bytes, serverSideCount }: NamedRequest,
   common: number,
 ): void {
   const session = log.record.id;
-  for (let index = Math.max(heldCount, common - newestAnswers); index < common; index++) {
+  for (let index = Math.max(serverSideCount, common - newestAnswers); index < common; index++) {
     const node = log.nodes.get(log.seqByChain.get(named[index]?.chain ?? "") ?? -1);
-    const sent = bytes[index - heldCount];
+    const sent = bytes[index - serverSideCount];
     const hash = messages[index]?.hash;
     const isOther = node?.source === "answer" && hash !== undefined && node.hash !== hash;
     if (!isOther || sent === undefined || log.worded.has(node.seq)) continue;

@@ -3,6 +3,7 @@
  * each, and how large a message is where edits replaced parts of it.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { PriorityArea } from "../../message/unit.ts";
 import type { NodeRecord, Store } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
@@ -23,6 +24,15 @@ export interface LearningWorld {
 
 /** So many sketches of messages of one wire, all sessions together; a few hundred bytes each. */
 const maxSketches = 50_000;
+/** By the hash of a message. */
+export type Sketches = BoundedMap<string, Sketch>;
+/** By `replacedKey`. */
+export type ReplacedMessages = BoundedMap<string, Replaced>;
+
+export function noneLearned<T>(): BoundedMap<string, T> {
+  return new BoundedMap({ entries: maxSketches });
+}
+
 /** The store reads so many bodies at a time; so many such readings are under way while Plimsoll looks at what came. */
 const bodiesAtOnce = 200;
 const readingsAtOnce = 4;
@@ -37,7 +47,7 @@ interface Unlearned {
 export async function learnSketches(
   { store, areas }: Pick<LearningWorld, "store" | "areas">,
   { session, wire, nodes }: Unlearned,
-  sketches: Map<string, Sketch>,
+  sketches: Sketches,
 ): Promise<void> {
   const unknown = nodes.filter(({ hash }) => !sketches.has(hash));
   for await (const { some, bodies } of readInSteps(store, session, unknown))
@@ -45,7 +55,7 @@ export async function learnSketches(
       const body = bodies.get(seq);
       if (body === undefined) continue;
       const sketch = sketchOf(wire.messages.decode(decodeMessage(body)), areas);
-      keep(sketches, hash, sketch);
+      sketches.set(hash, sketch);
     }
 }
 
@@ -102,16 +112,16 @@ export function replacedKey({ session, nodes, replacing, lastTurn }: Place, inde
 export async function learnReplaced(
   { store, facts, targets }: Omit<LearningWorld, "areas">,
   place: Place,
-  replaced: Map<string, Replaced>,
+  replaced: ReplacedMessages,
 ): Promise<void> {
   const ruler = rulerOf(targets, place);
   const unknown = [...place.view.replacements.keys()].filter(
     (index) => !replaced.has(replacedKey(place, index)),
   );
   for (const some of stepsOf(unknown)) {
-    const learned = await facts.learn(place.wire, await seenBodies(store, place, some), ruler);
+    const learned = await facts.learn(place.wire, await visibleBodies(store, place, some), ruler);
     for (const [at, index] of some.entries())
-      keep(replaced, replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
+      replaced.set(replacedKey(place, index), { tokens: learned[at]?.tokens ?? 0 });
   }
 }
 
@@ -122,7 +132,7 @@ function rulerOf(targets: Targets, { wire, lastTurn }: Pick<Place, "wire" | "las
 }
 
 /** Messages, by their indexes, with what edits have put in place of their parts. */
-async function seenBodies(
+async function visibleBodies(
   store: Pick<Store, "bodies">,
   { session, wire, nodes, view }: Pick<Place, "session" | "wire" | "nodes" | "view">,
   indexes: readonly number[],
@@ -133,9 +143,4 @@ async function seenBodies(
     const body = bodies.get(nodes[index]?.seq ?? -1) ?? new Uint8Array();
     return replaceParts(wire, body, view.replacements.get(index) ?? []);
   });
-}
-
-function keep<T>(known: Map<string, T>, key: string, value: T): void {
-  if (known.size >= maxSketches) known.delete(known.keys().next().value ?? "");
-  known.set(key, value);
 }

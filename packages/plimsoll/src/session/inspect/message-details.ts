@@ -12,7 +12,7 @@ import { looseChainOf, pathTo, restoreLog, type SessionLog } from "../log/log.ts
 import { indexOn, pathOfBranch } from "../log/path.ts";
 import { foldView, type IndexOf, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
-import { shownMessage } from "./readable-parts.ts";
+import { readableMessage } from "./readable-parts.ts";
 
 export interface Range {
   /** Numbers in the log, both included. */
@@ -85,17 +85,17 @@ interface Seeing {
 type Item = MessageDetails["items"][number];
 
 function itemOf(node: NodeRecord, body: Uint8Array, { wire, view, indexOf, scale }: Seeing): Item {
-  const seen = seenAs(view, indexOf(looseChainOf(node)) ?? -1, { wire, body });
+  const seen = visibleForm(view, indexOf(looseChainOf(node)) ?? -1, { wire, body });
   return {
     seq: node.seq,
     at: node.at,
     tokens: told(node.tokens, scale),
-    ...shownMessage(wire.messages.decode(decodeMessage(body))),
+    ...readableMessage(wire.messages.decode(decodeMessage(body))),
     ...(seen === undefined ? {} : { seen }),
   };
 }
 
-function seenAs(
+function visibleForm(
   view: View,
   index: number,
   { wire, body }: { readonly wire: Wire; readonly body: Uint8Array },
@@ -103,7 +103,9 @@ function seenAs(
   if (view.gaps.some(({ first, last }) => first <= index && index <= last)) return "taken out";
   const replacements = view.replacements.get(index);
   if (replacements === undefined) return undefined;
-  return shownMessage(wire.messages.decode(decodeMessage(replaceParts(wire, body, replacements))));
+  return readableMessage(
+    wire.messages.decode(decodeMessage(replaceParts(wire, body, replacements))),
+  );
 }
 
 function touches(

@@ -107,12 +107,12 @@ function ownCopy(text: string): string {
 }
 
 function beginningOf({ parts }: Message, text: string): string {
-  const said = text
+  const firstText = text
     .slice(0, longestBeginning * 4)
     // A single space stays as it is: most of them are.
     .replaceAll(/\s{2,}|[^\S ]/g, " ")
     .trim();
-  if (said !== "") return said.slice(0, longestBeginning);
+  if (firstText !== "") return firstText.slice(0, longestBeginning);
   const call = parts.find(({ kind }) => kind === "tool-call");
   if (call?.kind === "tool-call") return `${call.name} ${call.input}`.slice(0, longestBeginning);
   return parts[0]?.kind ?? "";

@@ -8,11 +8,11 @@ const longestPart = 65_536;
 /** Of one message. */
 const mostParts = 200;
 
-export function shownMessage({ role, parts }: Message): ShownMessage {
-  return { role, parts: parts.slice(0, mostParts).map(shownPart) };
+export function readableMessage({ role, parts }: Message): ShownMessage {
+  return { role, parts: parts.slice(0, mostParts).map(readablePart) };
 }
 
-function shownPart(part: Part): ShownPart {
+function readablePart(part: Part): ShownPart {
   switch (part.kind) {
     case "text":
     case "reasoning":
@@ -22,7 +22,7 @@ function shownPart(part: Part): ShownPart {
     case "tool-result":
       return {
         kind: part.kind,
-        ...cut(part.content.map((inner) => shownPart(inner).text).join("\n")),
+        ...cut(part.content.map((inner) => readablePart(inner).text).join("\n")),
       };
     case "image":
     case "document":

@@ -40,8 +40,8 @@ export async function statusOf(store: StatusStore, session: SessionRecord): Prom
   const [turn] = await store.turns(session.id, 1);
   const compaction = (await receiptsOf(store, session.id)).at(-1);
   const { length, view } =
-    snapshot === undefined ? nothingSaid : lookAt(snapshot, turn?.branch ?? "");
-  const said = (snapshot?.nodes ?? []).filter(
+    snapshot === undefined ? emptyLook : lookAt(snapshot, turn?.branch ?? "");
+  const clientNodes = (snapshot?.nodes ?? []).filter(
     ({ source }) => source !== "inner" && source !== "echo",
   );
   const { agent } = session;
@@ -50,7 +50,7 @@ export async function statusOf(store: StatusStore, session: SessionRecord): Prom
     ...(agent === undefined ? {} : { agent }),
     createdAt: new Date(session.createdAt).toISOString(),
     updatedAt: new Date(session.updatedAt).toISOString(),
-    turns: new Set(said.map((node) => node.turn)).size,
+    turns: new Set(clientNodes.map((node) => node.turn)).size,
     messages: length,
     messagesShown: (view?.gaps ?? []).reduce(
       (left, gap) => left - (gap.last - gap.first + 1),
@@ -79,14 +79,14 @@ interface Looked {
   readonly view?: View;
 }
 
-const nothingSaid: Looked = { length: 0 };
+const emptyLook: Looked = { length: 0 };
 
 /** On the branch that was last sent, else on the first. */
 function lookAt(snapshot: SessionSnapshot, wanted: string): Looked {
   const log = restoreLog(snapshot);
   const [first] = log.branches.values();
   const branch = log.branches.get(wanted) ?? first;
-  if (branch === undefined) return nothingSaid;
+  if (branch === undefined) return emptyLook;
   const path = pathOfBranch(log, branch.record);
   return { length: path.length, view: foldView(indexOn(path, log), log.edits) };
 }

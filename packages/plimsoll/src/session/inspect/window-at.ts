@@ -11,7 +11,7 @@ import { indexOn, pathOfBranch } from "../log/path.ts";
 import { foldView, type IndexOf, isAnchoredOn, type View } from "../log/view.ts";
 import { scaleOf } from "../measure/provider-tokens.ts";
 
-export interface PictureWish {
+export interface PictureOptions {
   readonly branch?: string;
   /** The view at this point, with all messages that there are by now. */
   readonly at?: RestorePoint;
@@ -52,7 +52,7 @@ export interface Place {
 export async function placeOf(
   { store, logOf }: PlaceWorld,
   session: string,
-  { branch: wanted, at }: PictureWish,
+  { branch: wanted, at }: PictureOptions,
 ): Promise<Place> {
   const log = await (logOf ?? storedLog(store))(session);
   if (log === undefined) throw unknown("There is no such session: GET /api/sessions lists them.");

@@ -5,13 +5,13 @@ import { describe, expect, test } from "vitest";
 import { requestsOf, WIRES } from "../../../test/generate/conversations.ts";
 import { openWith, passAll } from "../../../test/generate/rehearsal.ts";
 import { scripts } from "../../../test/generate/script.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import type { Wire } from "../../../test/harness/json.ts";
 import type { Engine } from "../../engine.ts";
 import type { WindowPicture } from "../../message/api.ts";
 import { detailsOf } from "./message-details.ts";
 
 const LIMIT = 1500;
-const RUNS = 6;
 const seed = 20261116;
 const script = scripts({ roundsMin: 8, roundsMax: 12 });
 
@@ -34,7 +34,7 @@ async function afterCuts(wire: Wire, property: (talk: Talk) => Promise<void>): P
         await plimsoll.close();
       }
     }),
-    { numRuns: RUNS, seed, endOnFailure: true },
+    tries({ runs: 2, soak: 12, seed }),
   );
 }
 

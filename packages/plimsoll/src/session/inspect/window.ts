@@ -8,35 +8,38 @@ import type { Edit } from "../../message/edit.ts";
 import { splitUnits } from "../../message/unit.ts";
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import { looseChainOf } from "../log/log.ts";
-import type { Gap, Stretch } from "../log/view.ts";
+import type { Gap, Range } from "../log/view.ts";
 import { told } from "../measure/provider-tokens.ts";
 import {
   type LearningWorld,
   learnReplaced,
   learnSketches,
+  noneLearned,
   type Replaced,
+  type ReplacedMessages,
   replacedKey,
+  type Sketches,
 } from "./learn-messages.ts";
 import { type Sketch, segmentsOf } from "./message-sketch.ts";
-import { type PictureWish, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
+import { type PictureOptions, type Place, type PlaceWorld, placeOf } from "./window-at.ts";
 
 export interface PictureWorld extends PlaceWorld, LearningWorld {
   readonly store: Pick<Store, "snapshot" | "turns" | "bodies">;
 }
 
-export type Pictures = (session: string, wish?: PictureWish) => Promise<WindowPicture>;
+export type Pictures = (session: string, options?: PictureOptions) => Promise<WindowPicture>;
 
 export function createPictures(world: PictureWorld): Pictures {
   // The same bytes mean something else in another wire.
-  const byWire = new Map<string, Map<string, Sketch>>();
-  const replaced = new Map<string, Replaced>();
-  const take = async (session: string, wish: PictureWish): Promise<WindowPicture> => {
-    const place = await placeOf(world, session, wish);
+  const byWire = new Map<string, Sketches>();
+  const replaced: ReplacedMessages = noneLearned();
+  const take = async (session: string, options: PictureOptions): Promise<WindowPicture> => {
+    const place = await placeOf(world, session, options);
     const { wire, nodes, log, view } = place;
     const inner = view.expansions.flatMap((expansion) =>
       expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []),
     );
-    const sketches = byWire.get(wire.name) ?? new Map<string, Sketch>();
+    const sketches: Sketches = byWire.get(wire.name) ?? noneLearned();
     byWire.set(wire.name, sketches);
     await learnSketches(world, { session, wire, nodes: [...nodes, ...inner] }, sketches);
     await learnReplaced(world, place, replaced);
@@ -50,9 +53,10 @@ export function createPictures(world: PictureWorld): Pictures {
   };
   // Several who look at once are shown the same; how many at a time is bounded by those who ask.
   const underWay = new Map<string, Promise<WindowPicture>>();
-  return (session, wish = {}) => {
-    const key = JSON.stringify([session, wish]);
-    const taken = underWay.get(key) ?? take(session, wish).finally(() => void underWay.delete(key));
+  return (session, options = {}) => {
+    const key = JSON.stringify([session, options]);
+    const taken =
+      underWay.get(key) ?? take(session, options).finally(() => void underWay.delete(key));
     underWay.set(key, taken);
     return taken;
   };
@@ -128,21 +132,21 @@ function conversationUnits(place: Place, learned: Learned): readonly WindowUnit[
   const bones = learned.sketches.map((sketch) => sketch.bones);
   const gapAt = new Map(view.gaps.map((gap) => [gap.first, gap]));
   const inserts = insertsByIndex(place);
-  const shown: WindowUnit[] = [...(inserts.get(-1) ?? [])];
+  const visibleUnits: WindowUnit[] = [...(inserts.get(-1) ?? [])];
   let index = 0;
   for (const { first, last } of splitUnits(bones)) {
     // A gap may begin inside of what looks like one unit, and end in a later one.
     for (let from = Math.max(index, first); from <= last; from = index) {
       const gap = gapAt.get(from);
       const to = gap === undefined ? endBefore(gapAt, from, last) : gap.last;
-      shown.push(
+      visibleUnits.push(
         gap === undefined ? unitOf(place, learned, { first: from, last: to }) : gapUnit(place, gap),
       );
-      for (let at = from; at <= to; at++) shown.push(...(inserts.get(at) ?? []));
+      for (let at = from; at <= to; at++) visibleUnits.push(...(inserts.get(at) ?? []));
       index = to + 1;
     }
   }
-  return shown;
+  return visibleUnits;
 }
 
 function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number): number {
@@ -150,15 +154,12 @@ function endBefore(gapAt: ReadonlyMap<number, Gap>, from: number, last: number):
   return last;
 }
 
-function unitOf(place: Place, learned: Learned, stretch: Stretch): WindowUnit {
-  const { first, last } = stretch;
+function unitOf(place: Place, learned: Learned, range: Range): WindowUnit {
+  const { first, last } = range;
   const own = place.nodes.slice(first, last + 1);
   const sketches = learned.sketches.slice(first, last + 1);
-  const segments = [
-    ...ownSegments(place, learned, stretch),
-    ...innerSegments(place, learned, stretch),
-  ];
-  const edits = editsTouching(place, stretch);
+  const segments = [...ownSegments(place, learned, range), ...innerSegments(place, learned, range)];
+  const edits = editsTouching(place, range);
   const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, place.scale), 0);
   const priorities = sketches.flatMap(({ priority }) => priority ?? []);
   const handle = handleIn(edits);
@@ -187,7 +188,7 @@ function largestOf(nodes: readonly NodeRecord[]): number {
 function ownSegments(
   { nodes, scale }: Place,
   { sketches, replacedAt }: Learned,
-  { first, last }: Stretch,
+  { first, last }: Range,
 ): readonly Segment[] {
   return nodes.slice(first, last + 1).flatMap((node, offset) => {
     const index = first + offset;
@@ -200,18 +201,18 @@ function ownSegments(
 function innerSegments(
   { log, view, scale, nodes }: Place,
   learned: Learned,
-  { first, last }: Stretch,
+  { first, last }: Range,
 ): readonly Segment[] {
   const own = view.expansions.filter(
     (expansion) => first <= expansion.first && expansion.last <= last,
   );
   return own.flatMap((expansion) => {
     const inner = expansion.inner.flatMap((seq) => log.nodes.get(seq) ?? []);
-    const said = nodes.slice(expansion.first, expansion.last + 1);
+    const clientNodes = nodes.slice(expansion.first, expansion.last + 1);
     const sum = (some: readonly NodeRecord[]): number =>
       some.reduce((all, { tokens }) => all + tokens, 0);
     // The answer itself is among them.
-    let more = Math.max(0, sum(inner) - sum(said));
+    let more = Math.max(0, sum(inner) - sum(clientNodes));
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
       more -= tokens;
@@ -260,7 +261,7 @@ function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]
   return inserts;
 }
 
-function editsTouching({ nodes, replacing }: Place, { first, last }: Stretch): readonly Edit[] {
+function editsTouching({ nodes, replacing }: Place, { first, last }: Range): readonly Edit[] {
   return nodes.slice(first, last + 1).flatMap((node) => replacing.get(looseChainOf(node)) ?? []);
 }
 

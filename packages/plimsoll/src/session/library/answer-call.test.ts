@@ -21,7 +21,7 @@ function asked(remaining: number, compact: () => Promise<Compacted> = () => Prom
   const left = { remaining };
   const unsaved: unknown[] = [];
   const budget = {
-    face: left,
+    publicApi: left,
     answerRoom: remaining,
     weigh: ({ parts }: { parts: readonly { content: readonly { text: string }[] }[] }) =>
       parts[0]?.content[0]?.text.length ?? 0,
@@ -68,7 +68,7 @@ test("what is taken while an answer is on its way is not given out twice", async
     read,
   );
   expect(await late).toMatchObject({
-    text: "There is no room left for this answer: call compact_context first, then ask again.",
+    text: "There is no room for an answer. Call compact_context first, then ask again.",
     isError: true,
   });
   expect(left.remaining).toBeLessThan(300);
@@ -97,7 +97,7 @@ test("compact_context says what came of it, and what it freed may be used", asyn
   const { turn, left } = asked(1000, async () => done);
   const answer = await answerCall(compacts, turn, call);
   expect(answer?.text).toBe(
-    "Compacted: 900 → 400 tokens, 12 → 4 messages in the window (excerpt). Everything stays readable under its handle.",
+    "Compacted: 900 → 400 tokens, 12 → 4 messages in the window (excerpt). Everything can still be read by its handle.",
   );
   expect(left.remaining).toBe(1500 - (answer?.text.length ?? 0));
   const nothing = asked(1000, async () => {

@@ -3,12 +3,13 @@
 import { PlimsollError } from "../../message/error.ts";
 import type { Message, ToolCallPart } from "../../message/message.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
+import { answerTexts } from "../../text/for-models.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { Compacted } from "../steer/steer.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { TurnContext } from "../turn/context.ts";
-import { contentOf, isShownIn, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
+import { contentOf, inViewOf, ownToolOf, scopeOf } from "../turn/inner-rounds.ts";
 import type { TurnBudget } from "./tool-budget.ts";
 import { resultMessage } from "./tool-output.ts";
 
@@ -45,7 +46,7 @@ export async function answerCall(
         session,
         scope: scopeOf(context.config, draft),
         roomTokens: budget.answerRoom,
-        isShown: isShownIn(draft),
+        isInView: inViewOf(draft),
         compact: () => compactText(turn),
         findTools: turn.findTools,
         nameOf: offer.own.nameOf,
@@ -60,7 +61,7 @@ export async function answerCall(
 function taken({ draft, budget }: AskedTurn, asked: OwnAsked, answer: OwnAnswer): AnsweredCall {
   const { offer, call } = asked;
   const whole = messageFor(asked, answer);
-  const isRoomy = answer.isError || budget.weigh(whole) <= budget.face.remaining;
+  const isRoomy = answer.isError || budget.weigh(whole) <= budget.publicApi.remaining;
   const given = isRoomy ? answer : noRoom(offer);
   const message = isRoomy ? whole : messageFor(asked, given);
   const tokens = budget.weigh(message);
@@ -89,18 +90,14 @@ function messageFor({ offer, call }: OwnAsked, { isError, ...answer }: OwnAnswer
 
 function noRoom({ own }: OwnOffer): OwnAnswer {
   const name = own.nameOf("compact_context");
-  return {
-    text: `There is no room left for this answer: call ${name} first, then ask again.`,
-    isError: true,
-  };
+  return { text: answerTexts.noRoom(name), isError: true };
 }
 
 async function compactText({ budget, compact }: AskedTurn): Promise<string> {
   try {
-    const { tokensBefore, tokensAfter, messagesBefore, messagesAfter, strategies } =
-      await compact();
-    budget.freed(tokensBefore - tokensAfter);
-    return `Compacted: ${tokensBefore} → ${tokensAfter} tokens, ${messagesBefore} → ${messagesAfter} messages in the window (${strategies.join(", ")}). Everything stays readable under its handle.`;
+    const done = await compact();
+    budget.freed(done.tokensBefore - done.tokensAfter);
+    return answerTexts.compacted(done);
   } catch (error) {
     if (PlimsollError.is(error) && error.code === "NOTHING_TO_DO") return error.message;
     throw error;

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../message/json.ts";
 import type { Wire } from "../../wire/format/wire.ts";
-import { mayHoldMark } from "../draft/cache-marks.ts";
+import { mayCarryMark } from "../draft/cache-marks.ts";
 import { encodeMessage, encodePending } from "../draft/encode.ts";
 import { linksIn } from "../identify/named-links.ts";
 import { appendMessages, type Tip } from "../log/append.ts";
@@ -57,7 +57,7 @@ export async function appendPending(
 }
 
 function noteMarks(state: SessionState, wire: Wire, bytes: readonly Uint8Array[]): void {
-  state.hasMarks ||= bytes.some((one) => mayHoldMark(wire, one));
+  state.hasMarks ||= bytes.some((one) => mayCarryMark(wire, one));
 }
 
 function take(
@@ -66,7 +66,7 @@ function take(
   messages: readonly LogMessage[],
 ): void {
   for (const [index, message] of messages.entries()) {
-    state.said.push(added[index] ?? {});
+    state.sentMessages.push(added[index] ?? {});
     state.messages.push(message);
     state.links.push(extendLink(state.links.at(-1) ?? rootLink(state.wire?.name ?? ""), message));
     state.sumsBefore.push(addMessage(state.sumsBefore.at(-1) ?? nothing, message));
@@ -83,7 +83,7 @@ export async function reopen(
   const log = await context.sessions.byId(state.log.record.id);
   if (log === undefined || state.wire === undefined) return;
   state.log = log;
-  const bytes = state.said.map(encodeMessage);
+  const bytes = state.sentMessages.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
   const entries = messages.map((message, index) => ({
     message,
@@ -113,13 +113,13 @@ async function useRuler(
   const isChanged = state.ruler !== undefined && state.ruler.key !== ruler.key;
   state.ruler = ruler;
   if (!isChanged || state.wire === undefined) return;
-  const bytes = state.said.map(encodeMessage);
+  const bytes = state.sentMessages.map(encodeMessage);
   const messages = await context.facts.learn(state.wire, bytes, ruler);
-  const said = state.said.splice(0);
+  const sentMessages = state.sentMessages.splice(0);
   for (const list of [state.messages, state.links, state.sumsBefore]) list.splice(0);
   state.sumsBefore.push(nothing);
   state.totals = emptyTotals;
-  take(state, said, messages);
+  take(state, sentMessages, messages);
 }
 
 /** The conversation goes on with the first choice of an answer. Gives its tokens. */
@@ -142,16 +142,16 @@ export async function takeAnswer(
 export async function resume(
   context: Pick<TurnContext, "facts" | "targets">,
   state: SessionState,
-  said: readonly JsonObject[],
+  sentMessages: readonly JsonObject[],
 ): Promise<void> {
   const { wire } = state;
   if (wire === undefined) return;
   const ruler = state.ruler ?? context.targets.resolve(wire.name, wire, { model: "" }).ruler;
-  const bytes = said.map(encodeMessage);
+  const bytes = sentMessages.map(encodeMessage);
   noteMarks(state, wire, bytes);
   const messages = await context.facts.learn(wire, bytes, ruler);
   state.ruler = ruler;
-  take(state, said, messages);
+  take(state, sentMessages, messages);
   const links = linksIn(state.log, state.messages, state.links);
   state.links.splice(0, state.links.length, ...links);
   const link = state.links.at(-1) ?? rootLink(wire.name);

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { diceOf } from "../../../demo/dice.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { prose } from "../../../test/harness/words.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { type Engine, type EngineOptions, openEngine } from "../../engine.ts";
@@ -27,7 +28,7 @@ interface Setting {
   readonly window?: number;
   readonly defaults?: Defaults;
   readonly tools?: readonly ToolDefinition[];
-  readonly said?: string;
+  readonly sentMessages?: string;
 }
 
 interface Shown {
@@ -41,7 +42,7 @@ interface Shown {
 
 /** One call of `fetch`, and what the next request shows of its result. */
 async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
-  const { window = 60_000, said = "Go.", tools = [fetchTool] } = setting;
+  const { window = 60_000, sentMessages = "Go.", tools = [fetchTool] } = setting;
   const model = {
     contextWindow: window,
     maxOutputTokens: 500,
@@ -53,7 +54,7 @@ async function shownOf(output: unknown, setting: Setting = {}): Promise<Shown> {
   const plimsoll = await openEngine({ store: "memory", config: { providers, defaults } });
   open.push(plimsoll);
   const session = await plimsoll.session();
-  await session.append({ role: "user", content: said });
+  await session.append({ role: "user", content: sentMessages });
   await session.prepare({ target, tools });
   const call = { kind: "tool-call", id: "toolu_1", name: "fetch", input: "{}" } as const;
   await session.append({ role: "assistant", parts: [call] });
@@ -124,14 +125,14 @@ describe("what stands behind it", () => {
 
   test("is what stands out in it, where that is configured", async () => {
     const { text } = await shownOf(log, { defaults: { tool_output_mode: "full-chunked" } });
-    expect(text).toContain("what stands out in it follows");
+    expect(text).toContain("its most important lines follow");
     expect(text).toContain("\nERROR: the anchor chain broke at link 4711");
   });
 
   test("is nothing where there is no room: it was not granted", async () => {
-    const said = prose(diceOf(1), 6_520);
+    const sentMessages = prose(diceOf(1), 6_520);
     const defaults = { tool_output_mode: "truncate" } as const;
-    const { text, tokens, limit } = await shownOf(log, { window: 8_000, said, defaults });
+    const { text, tokens, limit } = await shownOf(log, { window: 8_000, sentMessages, defaults });
     expect(text).toMatch(/^\[Plimsoll: result of fetch, [^\n]*it begins: "step 0:[^\n]*\]$/);
     expect(tokens).toBeLessThanOrEqual(limit);
   });
@@ -162,7 +163,7 @@ describe("the reference that is counted before there is one", () => {
         for (const { count } of tokenizers)
           expect(count(counted).tokens).toBeGreaterThanOrEqual(count(real).tokens);
       }),
-      { seed: 20_260_730, numRuns: 300 },
+      tries({ runs: 300, seed: 20_260_730 }),
     );
   });
 });

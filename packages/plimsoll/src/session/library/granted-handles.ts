@@ -12,7 +12,7 @@ import {
 } from "../../offload/reference-text.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
 import { type Draft, offerIn, type Sized } from "../draft/draft.ts";
-import { guardOf, judged } from "../draft/projection.ts";
+import { assessView, guardOf } from "../draft/projection.ts";
 import { commit, propose } from "../draft/propose-edits.ts";
 import { type MadeEdits, makeEdits } from "../fit/edits-from-proposals.ts";
 import type { FitWorld } from "../fit/last-resort.ts";
@@ -70,10 +70,10 @@ export async function showReferences(
   if (granted.tools.size === 0) return;
   await whileEditing(draft.log, async () => {
     const first = draft.path.length - granted.newMessages;
-    const seen = Array.from({ length: granted.newMessages }, (_, index) => first + index);
+    const pathIndexes = Array.from({ length: granted.newMessages }, (_, index) => first + index);
     try {
-      const results = resultsIn(draft, seen, granted.tools);
-      if (results.length > 0) await replace(world, draft, { seen, results });
+      const results = resultsIn(draft, pathIndexes, granted.tools);
+      if (results.length > 0) await replace(world, draft, { pathIndexes, results });
     } catch (error) {
       reportDegraded(draft, "view", `no references could be made: ${errorMessage(error)}`);
     }
@@ -91,16 +91,16 @@ interface GrantedResult {
 
 interface Leaving {
   /** Where what is new stands on the path. */
-  readonly seen: readonly number[];
+  readonly pathIndexes: readonly number[];
   readonly results: readonly GrantedResult[];
 }
 
 function resultsIn(
   { path, wire }: Draft,
-  seen: readonly number[],
+  pathIndexes: readonly number[],
   tools: Granted["tools"],
 ): readonly GrantedResult[] {
-  return seen.flatMap((index, message) => {
+  return pathIndexes.flatMap((index, message) => {
     const parts = decoded(wire, path.contentAt(index))?.parts ?? [];
     return parts.flatMap((result, part) => {
       const tool = result.kind === "tool-result" ? tools.get(result.callId) : undefined;
@@ -117,15 +117,15 @@ async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise
   await draft.path.load();
   const briefs = await briefsOf(world, draft, leaving);
   const attempts = briefs.some(({ text }) => text !== undefined) ? [briefs, []] : [[]];
-  for (const shown of attempts) {
-    const made = await madeOf(world, draft, leaving, shown);
-    const isGranted = shown.length === 0;
+  for (const attempt of attempts) {
+    const made = await madeOf(world, draft, leaving, attempt);
+    const isGranted = attempt.length === 0;
     const fits = (sized: Sized): boolean =>
-      isGranted || judged(world, draft, sized, guardOf(world, draft)).verdict.kind === "fits";
+      isGranted || assessView(world, draft, sized, guardOf(world, draft)).verdict.kind === "fits";
     const proposed = await propose(world, draft, made.edits, fits);
     if (proposed.kind !== "valid") continue;
-    const { archive, wordings } = made;
-    await commit(world, draft, proposed, { archive, wordings });
+    const { archive, clientSpellings } = made;
+    await commit(world, draft, proposed, { archive, clientSpellings });
     return;
   }
 }
@@ -133,13 +133,13 @@ async function replace(world: FitWorld, draft: Draft, leaving: Leaving): Promise
 function briefsOf(
   world: FitWorld,
   draft: Draft,
-  { seen, results }: Leaving,
+  { pathIndexes, results }: Leaving,
 ): Promise<readonly Brief[]> {
   return Promise.all(
     results.map(async ({ content, message }) => {
       if (content.kind !== "text") return {};
       const { text } = content;
-      const number = draft.path.seqAt(seen[message] ?? -1) ?? 0;
+      const number = draft.path.seqAt(pathIndexes[message] ?? -1) ?? 0;
       return briefOf(world, draft, { text, bytes: utf8Bytes(text), number });
     }),
   );
@@ -148,7 +148,7 @@ function briefsOf(
 async function madeOf(
   world: FitWorld,
   draft: Draft,
-  { seen, results }: Leaving,
+  { pathIndexes, results }: Leaving,
   briefs: readonly Brief[],
 ): Promise<MadeEdits> {
   const { log, branch, path, wire, turn } = draft;
@@ -160,12 +160,12 @@ async function madeOf(
       wire,
       path,
       view: viewOf(log, branch, path),
-      seen,
+      pathIndexes,
       sign: world.sign,
       step: `${turn.id}+${toolBudget}`,
       strategy: toolBudget,
       at: turn.at,
-      wordings: new Map(),
+      clientSpellings: new Map(),
       hasArchive: true,
     },
     results.map(

@@ -15,7 +15,7 @@ import { loadInner } from "../log/inner-messages.ts";
 import { moveTip, whileInUse } from "../log/log.ts";
 import { recordError } from "../log/report.ts";
 import type { Ruler } from "../measure/message-facts.ts";
-import type { Head } from "../measure/preamble.ts";
+import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { TurnContext } from "../turn/context.ts";
@@ -93,7 +93,7 @@ interface PlacedTurn {
 /** What goes with the conversation: system prompt, tools, and what both weigh. */
 interface ReadHeading extends Omit<Heading, "target"> {
   readonly targets: Draft["targets"];
-  readonly head: Head;
+  readonly head: Preamble;
   /** Behind the conversation. */
   readonly tail: Count;
   readonly skills: Count;
@@ -131,7 +131,7 @@ async function place(
   const { tip, newMessages } = await appendPending(context, state, appending);
   moveTip(branch, tip.seq);
   branch.inFlight++;
-  const relation = state.said.length === newMessages ? "new" : "extends";
+  const relation = state.sentMessages.length === newMessages ? "new" : "extends";
   return { turn, placed: { log: state.log, branch, relation, tip, newMessages } };
 }
 
@@ -227,7 +227,7 @@ async function headOf(
   context: TurnContext,
   state: SessionState,
   { prompt, tools, wire, target }: Heading,
-): Promise<Head> {
+): Promise<Preamble> {
   const system = prompt.system.length === 0 ? undefined : wholeSystem(prompt.system);
   const key = [system, tools, target.ruler.key, wire.name];
   if (isFor(state.head, key)) return state.head.value;
@@ -269,7 +269,7 @@ function plansOf(wire: Wire, { extra }: PrepareOptions): AskedTools["request"] {
     const body = encodeMessage(wire.body.compose({ ...bare, extra }));
     return wire.body.read(body, readSlices(body));
   } catch {
-    return { hasOtherPlans: true };
+    return { forbidsOwnTools: true };
   }
 }
 

@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts
 import type { OutputSize } from "../../message/message.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
 import type { BuiltPrompt, PromptSection } from "../../prompt/sections.ts";
+import { ownToolTexts } from "../../text/for-models.ts";
 import { readSlices } from "../../wire/format/slices.ts";
 import type { SystemText, Wire, WireName, WireRequest } from "../../wire/format/wire.ts";
 import { type MarkedPrompt, markPrompt } from "../draft/cache-marks.ts";
@@ -15,10 +16,10 @@ import { type Draft, type DraftRequest, offerIn } from "../draft/draft.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { type BodyChanges, patchList } from "../draft/render.ts";
 import { nothing, type Path, pathOf } from "../log/path.ts";
-import { type Head, measureTurn } from "../measure/preamble.ts";
+import { measureTurn, type Preamble } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target } from "../measure/target.ts";
-import type { OwnOffer, ShownTools } from "../tools/own-tools-offer.ts";
+import type { OwnOffer, VisibleTools } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
 import { searchedIn, withMessages, withSearches } from "./request-messages.ts";
 import type { PreparedTurn, SessionState } from "./state.ts";
@@ -42,7 +43,7 @@ export interface PrepareOptions extends ToolRules {
 interface Drafting {
   readonly turn: Draft["turn"];
   readonly branch: Draft["branch"];
-  readonly head: Head;
+  readonly head: Preamble;
   readonly targets: Draft["targets"];
   readonly options: PrepareOptions;
   readonly wire: Wire;
@@ -60,7 +61,7 @@ interface Drafting {
 
 export function draftOf(state: SessionState, drafting: Drafting): Draft {
   const { turn, branch, wire, head, targets, tail, skills } = drafting;
-  const { log, sumsBefore, said, totals } = state;
+  const { log, sumsBefore, sentMessages, totals } = state;
   return {
     turn,
     log,
@@ -71,10 +72,10 @@ export function draftOf(state: SessionState, drafting: Drafting): Draft {
     path: pathIn(state, drafting),
     who: whoAsks(state, targets[0]),
     measured: measureTurn({ ...head, system: addCounts([head.system, tail]) }, totals, skills),
-    sum: sumsBefore[said.length] ?? nothing,
+    sum: sumsBefore[sentMessages.length] ?? nothing,
     origin: "library",
     tools: { kind: "none" },
-    request: requestOf(said, drafting),
+    request: requestOf(sentMessages, drafting),
   };
 }
 
@@ -91,28 +92,31 @@ function whoAsks(
 }
 
 function pathIn(
-  state: Pick<SessionState, "log" | "said" | "links" | "messages" | "sumsBefore" | "hasMarks">,
+  state: Pick<
+    SessionState,
+    "log" | "sentMessages" | "links" | "messages" | "sumsBefore" | "hasMarks"
+  >,
   { branch, load }: Pick<Drafting, "branch" | "load">,
 ): Path {
-  const { log, said, links, messages, sumsBefore } = state;
+  const { log, sentMessages, links, messages, sumsBefore } = state;
   return pathOf({
     log,
     branch: branch.record.id,
     links,
     messages,
     sumsBefore,
-    bytesAt: (index) => encodeMessage(said[index] ?? {}),
+    bytesAt: (index) => encodeMessage(sentMessages[index] ?? {}),
     load,
-    mayHoldMark: () => state.hasMarks,
+    mayCarryMark: () => state.hasMarks,
   });
 }
 
 /** What was said so far; the caller may append more before the request is written. */
-function requestOf(said: readonly JsonObject[], drafting: Drafting): DraftRequest {
+function requestOf(sentMessages: readonly JsonObject[], drafting: Drafting): DraftRequest {
   const { options, wire, targets, isLast } = drafting;
-  const { length } = said;
+  const { length } = sentMessages;
   return {
-    compose: (changes) => composed(said.slice(0, length), drafting, changes),
+    compose: (changes) => composed(sentMessages.slice(0, length), drafting, changes),
     output: outputOf(wire, options, targets[0]),
     ...(isLast === undefined ? {} : { isLast }),
   };
@@ -120,16 +124,18 @@ function requestOf(said: readonly JsonObject[], drafting: Drafting): DraftReques
 
 /** The request as the validator reads it. */
 function composed(
-  said: readonly JsonObject[],
+  sentMessages: readonly JsonObject[],
   { options, wire, targets, tools, prompt, offer }: Drafting,
-  { patches, tools: shown }: BodyChanges,
+  { patches, tools: visibleTools }: BodyChanges,
 ): Uint8Array {
-  const whole = patchList(said, patches, decodeMessage);
-  const { isListed } = searchedIn(offer, shown?.isWhole === true);
-  const list = shown && inWords(shown, targets[0].wire, wire);
+  const whole = patchList(sentMessages, patches, decodeMessage);
+  const { isListed } = searchedIn(offer, visibleTools?.isWhole === true);
+  const list = visibleTools && inWords(visibleTools, targets[0].wire, wire);
   const composing = { options, targets, tools, system: prompt.system };
   const messages = withSearches(wire, whole, isListed);
-  return encodeMessage(bodyOf(wire, { ...composing, ...(list && { shown: list }) }, messages));
+  return encodeMessage(
+    bodyOf(wire, { ...composing, ...(list && { visibleTools: list }) }, messages),
+  );
 }
 
 /** How long an answer the request asks for; the caller may give a thinking budget, or another length, among the further fields. */
@@ -170,10 +176,12 @@ function withOutput(wire: Wire, request: JsonObject, output: OutputSize | undefi
 }
 
 /** The validator reads a conversation in the words of its own wire, whichever wire the request goes out on. */
-function inWords(shown: ShownTools, from: Wire, to: Wire): ShownTools {
-  if (from === to) return shown;
-  const tools = shown.elements.flatMap((bytes) => from.tools.decode(decodeMessage(bytes)) ?? []);
-  return { ...shown, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
+function inWords(visibleTools: VisibleTools, from: Wire, to: Wire): VisibleTools {
+  if (from === to) return visibleTools;
+  const tools = visibleTools.elements.flatMap(
+    (bytes) => from.tools.decode(decodeMessage(bytes)) ?? [],
+  );
+  return { ...visibleTools, elements: tools.map((tool) => encodeMessage(to.tools.encode(tool))) };
 }
 
 /** Of the caller's tools, those that may be called. */
@@ -190,12 +198,12 @@ interface Composing {
   readonly tools: readonly ToolDefinition[];
   readonly system: readonly SystemText[];
   /** The list of tools, where it is not the caller's own. */
-  readonly shown?: ShownTools;
+  readonly visibleTools?: VisibleTools;
 }
 
 function bodyOf(
   wire: Wire,
-  { options, targets: [target], tools, system, shown }: Composing,
+  { options, targets: [target], tools, system, visibleTools }: Composing,
   messages: readonly JsonObject[],
 ): JsonObject {
   const body = wire.body.compose({
@@ -206,28 +214,31 @@ function bodyOf(
     ...(system.length === 0 ? {} : { system }),
     ...(options.extra === undefined ? {} : { extra: options.extra }),
   });
-  return shown === undefined ? body : withShown(wire, body, shown);
+  return visibleTools === undefined ? body : withVisibleTools(wire, body, visibleTools);
 }
 
 /** Plimsoll's tools come behind the caller's; where Plimsoll holds some of those back, its list replaces the caller's. */
-function withShown(
+function withVisibleTools(
   { fields }: Wire,
   body: JsonObject,
-  { elements, isWhole }: ShownTools,
+  { elements, isWhole }: VisibleTools,
 ): JsonObject {
   if (elements.length === 0) return body;
   const own = body[fields.tools];
-  const shown = elements.map(decodeMessage);
-  return { ...body, [fields.tools]: isWhole || !Array.isArray(own) ? shown : [...own, ...shown] };
+  const visibleTools = elements.map(decodeMessage);
+  return {
+    ...body,
+    [fields.tools]: isWhole || !Array.isArray(own) ? visibleTools : [...own, ...visibleTools],
+  };
 }
 
 /** Offered alone in a turn that must be the last one. */
 export const finalReport: ToolDefinition = {
   name: "agent__final_report",
-  description: "Report the final result of the work: what was done, what is left, and where it is.",
+  description: ownToolTexts.finalReport,
   parameters: {
     type: "object",
-    properties: { report: { type: "string", description: "The whole report." } },
+    properties: { report: { type: "string", description: ownToolTexts.report } },
     required: ["report"],
   },
 };
@@ -296,7 +307,7 @@ function bodyBeside(
     options,
     targets: [fitted.target],
     system,
-    ...(isFinal ? { tools: [finalReport] } : { tools, shown: fitted.tools }),
+    ...(isFinal ? { tools: [finalReport] } : { tools, visibleTools: fitted.tools }),
   };
   return bodyOf(wire, composing, []);
 }

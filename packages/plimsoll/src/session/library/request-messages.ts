@@ -6,9 +6,9 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { type Patch, patchList } from "../draft/render.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
-import type { SaidState } from "./state.ts";
+import type { ConversationState } from "./state.ts";
 
-interface ShownMessages {
+interface VisibleMessages {
   readonly length: number;
   readonly patches: readonly Patch[];
   /** A cache mark at the end of the last message; what changes from turn to turn comes behind it. */
@@ -22,8 +22,8 @@ interface ShownMessages {
 export function withMessages(
   body: JsonObject,
   wire: Wire,
-  state: Pick<SaidState, "wire" | "said">,
-  shown: ShownMessages,
+  state: Pick<ConversationState, "wire" | "sentMessages">,
+  visible: VisibleMessages,
 ): JsonObject {
   const field = wire.fields.messages;
   const first = body[field];
@@ -32,7 +32,7 @@ export function withMessages(
   return Object.defineProperty(body, field, {
     enumerable: true,
     get: () => {
-      messages ??= [...head, ...messagesFor(wire, state, shown)];
+      messages ??= [...head, ...messagesFor(wire, state, visible)];
       return messages;
     },
   });
@@ -40,15 +40,17 @@ export function withMessages(
 
 function messagesFor(
   wire: Wire,
-  { wire: own = wire, said }: Pick<SaidState, "wire" | "said">,
-  { length, patches, end, tail, isListed }: ShownMessages,
+  { wire: own = wire, sentMessages }: Pick<ConversationState, "wire" | "sentMessages">,
+  { length, patches, end, tail, isListed }: VisibleMessages,
 ): readonly JsonObject[] {
-  const whole = patchList(said.slice(0, length), patches, decodeMessage);
-  const seen = withSearches(own, whole, isListed);
+  const whole = patchList(sentMessages.slice(0, length), patches, decodeMessage);
+  const visibleMessages = withSearches(own, whole, isListed);
   const spoken =
     own === wire
-      ? seen
-      : wire.messages.encode(seen.map((message) => withoutReasoning(own.messages.decode(message))));
+      ? visibleMessages
+      : wire.messages.encode(
+          visibleMessages.map((message) => withoutReasoning(own.messages.decode(message))),
+        );
   return withTail(wire, end === undefined ? spoken : withLastMarked(wire, spoken, end), tail);
 }
 
@@ -56,10 +58,10 @@ function messagesFor(
 export function withSearches(
   { tools: { deferral } }: Wire,
   messages: readonly JsonObject[],
-  isListed: ShownMessages["isListed"],
+  isListed: VisibleMessages["isListed"],
 ): readonly JsonObject[] {
-  const isAsSaid = isListed !== undefined && deferral?.named === undefined;
-  if (deferral === undefined || isAsSaid) return messages;
+  const isUnchanged = isListed !== undefined && deferral?.named === undefined;
+  if (deferral === undefined || isUnchanged) return messages;
   return messages.map((message) => deferral.plain(message, isListed));
 }
 
@@ -82,7 +84,7 @@ function lastSpoken(wire: Wire, messages: readonly JsonObject[]): number {
 export function searchedIn(
   offer: OwnOffer | undefined,
   isTold: boolean,
-): Pick<ShownMessages, "isListed"> {
+): Pick<VisibleMessages, "isListed"> {
   const catalogue = offer?.catalogue;
   const isNative = isTold && catalogue?.isNative === true;
   return isNative ? { isListed: (name) => catalogue.has(name) } : {};
@@ -98,7 +100,7 @@ function withTail(
   const index = lastSpoken(wire, messages);
   const last = messages[index];
   const carried =
-    wire.edit.ownTextStands === "inside" && last !== undefined
+    wire.edit.ownTextPlacement === "inside" && last !== undefined
       ? wire.edit.carryText(encodeMessage(last), { text: tail }, "last")
       : undefined;
   if (carried !== undefined) return messages.with(index, decodeMessage(carried));

@@ -18,9 +18,9 @@ import type { SessionLog } from "../log/log.ts";
 import { nothing } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
 import { emptyTotals } from "../measure/preamble.ts";
-import type { CompactWish } from "../steer/compact-now.ts";
+import type { CompactOptions } from "../steer/compact-now.ts";
 import type { SteerContext } from "../steer/draft-from-store.ts";
-import { type Compacted, createSteering, type ResetWish, type Steered } from "../steer/steer.ts";
+import { type Compacted, createSteering, type ResetOptions, type Steered } from "../steer/steer.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type AnsweredCall, answerCall } from "./answer-call.ts";
 import { resume, takeAnswer } from "./conversation.ts";
@@ -55,11 +55,11 @@ export interface Session {
   /** A name for the view as it is now. */
   checkpoint(label?: string): Promise<string>;
   restore(point: RestorePoint): Promise<Steered>;
-  compact(wish?: CompactWish): Promise<Compacted>;
+  compact(options?: CompactOptions): Promise<Compacted>;
   /** Something is finished: the next turn starts afresh, with a handover. */
-  milestone(wish?: ResetWish): Promise<void>;
+  milestone(options?: ResetOptions): Promise<void>;
   /** Starts afresh now. */
-  reset(wish?: ResetWish): Promise<Compacted>;
+  reset(options?: ResetOptions): Promise<Compacted>;
   on<T extends PlimsollEventType>(
     type: T,
     handler: (event: Extract<PlimsollEvent, { type: T }>) => void,
@@ -71,7 +71,7 @@ export interface SessionSource {
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
   /** Messages of the log, when an earlier session goes on. */
-  readonly said: readonly JsonObject[];
+  readonly sentMessages: readonly JsonObject[];
 }
 
 /** What a session needs of the world. */
@@ -89,7 +89,7 @@ export function createSession(
     ...(agent === undefined ? {} : { agent }),
     ...(priority === undefined ? {} : { priority }),
     pending: [],
-    said: [],
+    sentMessages: [],
     links: [],
     messages: [],
     sumsBefore: [nothing],
@@ -106,7 +106,7 @@ export function createSession(
     sent: undefined,
     denial: undefined,
   };
-  const resumed = [...source.said];
+  const resumed = [...source.sentMessages];
   const steering = createSteering(context);
   const budget = createTurnBudget(context);
   return {
@@ -149,13 +149,13 @@ export function createSession(
       };
       return answerCall(context, { draft, budget, compact, findTools }, call);
     },
-    toolBudget: budget.face,
+    toolBudget: budget.publicApi,
     undo: (edit) => steering.undo(log.record.id, edit === undefined ? {} : { edit }),
     checkpoint: async (label = "") => (await steering.checkpoint(log.record.id, { label })).id,
     restore: (point) => steering.restore(log.record.id, point),
-    compact: (wish = {}) => steering.compact(log.record.id, wish),
-    milestone: (wish = {}) => steering.milestone(log.record.id, wish),
-    reset: (wish = {}) => steering.reset(log.record.id, wish),
+    compact: (options = {}) => steering.compact(log.record.id, options),
+    milestone: (options = {}) => steering.milestone(log.record.id, options),
+    reset: (options = {}) => steering.reset(log.record.id, options),
     on: (type, handler) =>
       context.bus.subscribe(({ event }) => {
         if (event.session === log.record.id && event.type === type)
@@ -199,9 +199,9 @@ async function commit(
     ...(error === undefined ? {} : { error }),
   });
   if (answer.outcome === "message") {
-    const [said = []] = choices;
-    const calls = said.flatMap((message) => wire.messages.toolCalls(message));
-    const tokens = await takeAnswer(context, state, said);
+    const [sentMessages = []] = choices;
+    const calls = sentMessages.flatMap((message) => wire.messages.toolCalls(message));
+    const tokens = await takeAnswer(context, state, sentMessages);
     const inputTokens = state.draft?.branch.memory.basis?.inputTokens;
     budget.answered({ tokens, calls: calls.length, inputTokens });
     state.denial = undefined;

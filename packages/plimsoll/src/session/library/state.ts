@@ -13,12 +13,12 @@ import type { Tip } from "../log/append.ts";
 import type { Link, LogMessage, SessionLog } from "../log/log.ts";
 import type { Sum } from "../log/path.ts";
 import type { Ruler } from "../measure/message-facts.ts";
-import type { Head, Totals } from "../measure/preamble.ts";
+import type { Preamble, Totals } from "../measure/preamble.ts";
 import type { OwnOffer } from "../tools/own-tools-offer.ts";
 import type { Turn } from "../turn/turn.ts";
 import type { Denial } from "./tool-budget.ts";
 
-export interface SessionState extends SaidState, MadeState {
+export interface SessionState extends ConversationState, MadeState {
   log: SessionLog;
   readonly agent?: string;
   readonly priority?: 1 | 2 | 3;
@@ -32,9 +32,9 @@ export interface SessionState extends SaidState, MadeState {
 }
 
 /** Everything that was said, in the session's wire. */
-export interface SaidState {
+export interface ConversationState {
   wire: Wire | undefined;
-  readonly said: JsonObject[];
+  readonly sentMessages: JsonObject[];
   /** Of each message that was said; the sums are of all before it. */
   readonly links: Link[];
   readonly messages: LogMessage[];
@@ -48,7 +48,7 @@ export interface SaidState {
 /** What is the same from turn to turn, and made once. */
 export interface MadeState {
   tools: Remembered<readonly ToolDefinition[]> | undefined;
-  head: Remembered<Head> | undefined;
+  head: Remembered<Preamble> | undefined;
   offer: Remembered<OwnOffer | undefined> | undefined;
 }
 

@@ -84,8 +84,8 @@ test.each([
   ["no rows", [], "[]", false],
   ["a failure", new Error("no such file"), "no such file", true],
 ])("%s is the result of its call", async (_name, output, text, isError) => {
-  const { face } = await begun();
-  const grant = face.reserve(call, output);
+  const { publicApi } = await begun();
+  const grant = publicApi.reserve(call, output);
   expect(grant).toMatchObject({ kind: "whole", message: { role: "tool" } });
   expect(contentOf(grant)).toEqual({
     kind: "tool-result",
@@ -96,65 +96,65 @@ test.each([
 });
 
 test("neutral parts stay what they are, and an image costs what its provider makes of it", async () => {
-  const { face } = await begun();
+  const { publicApi } = await begun();
   const parts = [
     { kind: "text", text: "A picture:" },
     { kind: "image", media: { kind: "url", url: "https://example.org/a.png" } },
   ] as const;
-  const grant = face.reserve(call, parts);
+  const grant = publicApi.reserve(call, parts);
   expect(contentOf(grant)).toMatchObject({ content: parts });
   expect(grant.tokens).toBeGreaterThan(85);
 });
 
 test("what JSON cannot hold is refused, and takes nothing", async () => {
-  const { face } = await begun();
-  const before = face.remaining;
-  expect(() => face.reserve(call, { id: 1n })).toThrowError(/text, JSON or parts/);
-  expect(face.remaining).toBe(before);
+  const { publicApi } = await begun();
+  const before = publicApi.remaining;
+  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or parts/);
+  expect(publicApi.remaining).toBe(before);
 });
 
 test("of all tokenizers that are configured the one holds that makes the most of it", async () => {
   const text = "x".repeat(300);
-  expect((await begun()).face.countTokens(text)).toBe(30);
+  expect((await begun()).publicApi.countTokens(text)).toBe(30);
   const both = await begun({}, { tokenizers: ["coarse", "fine"] });
-  expect(both.face.countTokens(text)).toBe(150);
-  expect(both.face.reserve(call, text).tokens).toBe(154);
+  expect(both.publicApi.countTokens(text)).toBe(150);
+  expect(both.publicApi.reserve(call, text).tokens).toBe(154);
 });
 
 test("a tokenizer that cannot count at once is loaded, and till then guessed, rather too high", async () => {
-  const { face } = await begun({}, { tokenizers: ["absent"] });
+  const { publicApi } = await begun({}, { tokenizers: ["absent"] });
   expect(prepared).toContain("absent");
-  expect(face.countTokens("x".repeat(700))).toBe(200);
-  expect(face.countTokens("語".repeat(700))).toBe(525);
+  expect(publicApi.countTokens("x".repeat(700))).toBe(200);
+  expect(publicApi.countTokens("語".repeat(700))).toBe(525);
 });
 
 test("where the provider counts more than we do, results are counted so, too", async () => {
-  const { face } = await begun({}, { reported: 1500 });
-  expect(face.countTokens("x".repeat(100))).toBe(15);
+  const { publicApi } = await begun({}, { reported: 1500 });
+  expect(publicApi.countTokens("x".repeat(100))).toBe(15);
 });
 
 test("the head, the answer and what was granted are taken off; a compaction gives nothing back that was not in the way", async () => {
   const budget = await begun();
-  expect(budget.face.remaining).toBe(9000);
+  expect(budget.publicApi.remaining).toBe(9000);
   budget.answered({ tokens: 500, calls: 2 });
-  expect(budget.face.remaining).toBe(8500);
-  const { tokens } = budget.face.reserve(call, "x".repeat(1000));
+  expect(budget.publicApi.remaining).toBe(8500);
+  const { tokens } = budget.publicApi.reserve(call, "x".repeat(1000));
   expect(tokens).toBe(104);
-  expect(budget.face.remaining).toBe(8396);
+  expect(budget.publicApi.remaining).toBe(8396);
   expect(budget.spent).toBe(604);
   budget.freed(600);
-  expect(budget.face.remaining).toBe(8396);
+  expect(budget.publicApi.remaining).toBe(8396);
   expect(budget.spent).toBe(4);
   await budget.begin(turn());
-  expect(budget.face.remaining).toBe(9000);
+  expect(budget.publicApi.remaining).toBe(9000);
 });
 
 test("what is larger than a result may be is a handle, however much room there is", async () => {
   const budget = await begun({}, { defaults: { toolResponseMaxBytes: 12_288 } });
-  expect(budget.face.preview(call, "x".repeat(12_288)).kind).toBe("whole");
-  expect(budget.face.preview(call, "x".repeat(12_289)).kind).toBe("handle");
+  expect(budget.publicApi.preview(call, "x".repeat(12_288)).kind).toBe("whole");
+  expect(budget.publicApi.preview(call, "x".repeat(12_289)).kind).toBe("handle");
   expect([...budget.takeHandles()]).toEqual([]);
-  const grant = budget.face.reserve(call, "x".repeat(12_289));
+  const grant = budget.publicApi.reserve(call, "x".repeat(12_289));
   expect(contentOf(grant)).toMatchObject({ content: [{ text: "x".repeat(12_289) }] });
   expect([...budget.takeHandles()]).toEqual([["c1", "read"]]);
   expect([...budget.takeHandles()]).toEqual([]);
@@ -172,33 +172,33 @@ test.each([
 ])(
   "the most that is seen whole is the same as in the proxy: %s",
   async (_name, limit, defaults, most) => {
-    const { face } = await begun({}, { limit, defaults });
-    expect(face.preview(call, "x".repeat(most)).kind).toBe("whole");
-    expect(face.preview(call, "x".repeat(most + 2000)).kind).toBe("handle");
+    const { publicApi } = await begun({}, { limit, defaults });
+    expect(publicApi.preview(call, "x".repeat(most)).kind).toBe("whole");
+    expect(publicApi.preview(call, "x".repeat(most + 2000)).kind).toBe("handle");
   },
 );
 
 test("what is too large by far is not counted to find that out", async () => {
-  const { face } = await begun();
+  const { publicApi } = await begun();
   countedChars = 0;
-  expect(face.preview(call, "x".repeat(3_000_000)).kind).toBe("handle");
+  expect(publicApi.preview(call, "x".repeat(3_000_000)).kind).toBe("handle");
   expect(countedChars).toBeLessThan(2000);
 });
 
 test("before the first turn nothing is known, and everything is granted", () => {
-  const { face } = createTurnBudget({ config: {}, counter, tokenizers: new Set() });
-  expect(face.reserve(call, "x".repeat(3_000_000)).kind).toBe("whole");
-  expect(face.canExecute("read")).toBe(true);
+  const { publicApi } = createTurnBudget({ config: {}, counter, tokenizers: new Set() });
+  expect(publicApi.reserve(call, "x".repeat(3_000_000)).kind).toBe("whole");
+  expect(publicApi.canExecute("read")).toBe(true);
 });
 
 test("in a last turn nothing may be called but the report", async () => {
-  const { face } = await begun({ lastTool: "agent__final_report" });
-  expect(face.canExecute()).toBe(false);
-  expect(face.canExecute("agent__final_report")).toBe(true);
-  expect(face.reserve({ id: "c0", name: "agent__final_report" }, "ok").kind).toBe("whole");
-  expect(face.isExceeded).toBe(false);
-  const denied = face.reserve(call, "x");
+  const { publicApi } = await begun({ lastTool: "agent__final_report" });
+  expect(publicApi.canExecute()).toBe(false);
+  expect(publicApi.canExecute("agent__final_report")).toBe(true);
+  expect(publicApi.reserve({ id: "c0", name: "agent__final_report" }, "ok").kind).toBe("whole");
+  expect(publicApi.isExceeded).toBe(false);
+  const denied = publicApi.reserve(call, "x");
   expect(denied.kind).toBe("denied");
   expect(contentOf(denied)).toMatchObject({ isError: true });
-  expect(face.isExceeded).toBe(true);
+  expect(publicApi.isExceeded).toBe(true);
 });

@@ -49,7 +49,7 @@ export interface SessionToolBudget {
 }
 
 export interface TurnBudget {
-  readonly face: SessionToolBudget;
+  readonly publicApi: SessionToolBudget;
   /** A turn goes out. */
   begin(turn: BudgetedTurn): Promise<void>;
   /** The model has answered: what the provider says now of the request is better than what was thought of it. */
@@ -101,8 +101,8 @@ export interface BudgetWorld {
 const headSlack = 0.1;
 
 export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): TurnBudget {
-  const ledger = createLedger();
-  const { budget } = ledger;
+  const state = createBudgetState();
+  const { budget } = state;
   const handles = new Map<string, string>();
   let arrival: ArrivalRules | undefined;
   let factor = 1;
@@ -117,14 +117,14 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
     }
     const grant = take(call.name, costOf(call, output, { scales, arrival }));
     if (grant.kind !== "denied") return { ...grant, message: resultMessage(call, output) };
-    const told = { content: [{ kind: "text", text: grant.text } as const], isError: true };
-    return { ...grant, message: resultMessage(call, told) };
+    const result = { content: [{ kind: "text", text: grant.text } as const], isError: true };
+    return { ...grant, message: resultMessage(call, result) };
   };
 
   return {
-    face: {
+    publicApi: {
       reserve: (call, output) => {
-        const grant = decide(ledger.reserve, call, output);
+        const grant = decide(state.reserve, call, output);
         if (grant.kind === "handle") handles.set(call.id, call.name);
         return grant;
       },
@@ -148,20 +148,20 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
       arrival = { limit, maxBytes: config.defaults?.toolResponseMaxBytes };
       handles.clear();
       const entryTokens = Math.ceil(turn.toolsToCome * factor);
-      ledger.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });
+      state.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });
     },
-    answered: (answer) => ledger.answered({ ...answer, tokens: Math.ceil(answer.tokens * factor) }),
-    freed: (tokens) => ledger.take(-Math.floor(tokens * factor)),
+    answered: (answer) => state.answered({ ...answer, tokens: Math.ceil(answer.tokens * factor) }),
+    freed: (tokens) => state.take(-Math.floor(tokens * factor)),
     weigh: (message) => scales.weigh(message),
     spend: (tokens) => {
-      ledger.take(tokens);
+      state.take(tokens);
       budget.spend(tokens);
     },
     get spent() {
-      return ledger.spent;
+      return state.spent;
     },
     get denial() {
-      return ledger.denial;
+      return state.denial;
     },
     get answerRoom() {
       return answerRoom(arrival?.limit ?? 0, budget.remaining);
@@ -199,7 +199,7 @@ function costOf(call: CallOf, output: Output, { scales, arrival }: Weighing): Re
 }
 
 /** The budget of the turn that went out, what was taken of it, and what was denied. */
-interface Ledger {
+interface BudgetState {
   readonly budget: SharedToolBudget;
   readonly spent: number;
   readonly denial: Denial | undefined;
@@ -210,7 +210,7 @@ interface Ledger {
   take(tokens: number): void;
 }
 
-function createLedger(): Ledger {
+function createBudgetState(): BudgetState {
   const budget = shareToolBudget(openToolBudget(unlimited));
   let sent: Fitted | undefined;
   let reported: number | undefined;

@@ -25,7 +25,7 @@ export interface Placed {
   /** Of all messages of the request, as the log names them. */
   readonly links?: readonly Link[];
   /** Leading system messages that are others than those of the log: they are stored with the turn. */
-  readonly lead?: readonly Uint8Array[];
+  readonly leadingMessages?: readonly Uint8Array[];
 }
 
 /** The last message of a request, or the root, and the hashes up to there. */

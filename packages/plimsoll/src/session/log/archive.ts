@@ -50,8 +50,8 @@ async function readPart(
   { session }: ArchiveRecord,
   { seq, part, inner }: { readonly seq: number; readonly part: number; readonly inner?: number },
 ): Promise<Uint8Array> {
-  const wording = (await store.wordings(session, [seq])).get(seq);
-  const body = wording ?? (await store.bodies(session, [seq])).get(seq) ?? new Uint8Array();
+  const spelling = (await store.clientSpellings(session, [seq])).get(seq);
+  const body = spelling ?? (await store.bodies(session, [seq])).get(seq) ?? new Uint8Array();
   const name = (await store.session(session))?.wire ?? "";
   const wire = Object.values(wires).find((known) => known.name === name);
   const place = { part, ...(inner === undefined ? {} : { inner }) };
@@ -67,8 +67,8 @@ export async function readArchivedMessage(
   { session }: ArchiveRecord,
   number: number,
 ): Promise<Uint8Array | undefined> {
-  const wording = (await store.wordings(session, [number])).get(number);
-  return wording ?? (await store.bodies(session, [number])).get(number);
+  const spelling = (await store.clientSpellings(session, [number])).get(number);
+  return spelling ?? (await store.bodies(session, [number])).get(number);
 }
 
 type Runs = readonly (readonly [first: number, last: number, bytes: number])[];
@@ -108,10 +108,10 @@ async function readRun(
 ): Promise<readonly Uint8Array[]> {
   const seqs = Array.from({ length: last - first + 1 }, (_, index) => first + index);
   const bodies = await store.bodies(session, seqs);
-  const wordings = await store.wordings(session, seqs);
+  const clientSpellings = await store.clientSpellings(session, seqs);
   return seqs.flatMap((seq, index) => [
     Buffer.from(index === 0 ? opening : ","),
-    wordings.get(seq) ?? bodies.get(seq) ?? new Uint8Array(),
+    clientSpellings.get(seq) ?? bodies.get(seq) ?? new Uint8Array(),
   ]);
 }
 

@@ -11,13 +11,9 @@ interface Marked {
   readonly marks?: Marks | undefined;
 }
 
-/** A session of this many answers has long forgotten the first ones. */
-const maxMarks = 20_000;
-
 export function noteMarks(log: SessionLog, seq: number, { marks }: Marked): void {
   if (marks === undefined) return;
   const { answerByMark } = log;
-  if (answerByMark.size > maxMarks) answerByMark.clear();
   const { calls, texts, shortTexts, allTexts } = marks;
   for (const mark of calls) answerByMark.set(mark, { seq, size: calls.length });
   // A text beside calls is never the whole answer.
@@ -43,7 +39,7 @@ export function hasWordsOf({ words }: SessionLog, seq: number, { marks }: Marked
 }
 
 /** Whether a message of a request is, word for word, one that is in the log. */
-export function saysSame(
+export function hasSameWords(
   log: SessionLog,
   { seq, identity, hash }: NodeRecord,
   message: LogMessage | undefined,
@@ -57,7 +53,7 @@ export function saysSame(
 export function echoIn({ answerByMark }: SessionLog, { marks }: Marked): Echo | undefined {
   if (marks === undefined) return undefined;
   const { calls, texts, shortTexts, allTexts } = marks;
-  const answers = (calls.length > 0 ? calls : texts).map((mark) => answerByMark.get(mark));
+  const answers = (calls.length > 0 ? calls : texts).map((mark) => answerByMark.peek(mark));
   const [first] = answers;
   if (first === undefined || answers.includes(undefined)) return undefined;
   const isKnown = (mark: string): boolean => answerByMark.has(mark);

@@ -6,7 +6,7 @@
 import type { Edit, NewEdit } from "../../message/edit.ts";
 import type { PlimsollEvent } from "../../message/event.ts";
 import { packBody } from "../../store/body.ts";
-import type { ArchiveRecord, Wording, Write } from "../../store/store.ts";
+import type { ArchiveRecord, ClientSpelling, Write } from "../../store/store.ts";
 import type { SessionLog } from "./log.ts";
 import type { LogSaver, Saved } from "./save.ts";
 
@@ -16,21 +16,13 @@ export interface EditStore {
 
 export interface StoredWith {
   readonly archive?: readonly ArchiveRecord[];
-  readonly wordings?: readonly Wording[];
+  readonly clientSpellings?: readonly ClientSpelling[];
   readonly event?: PlimsollEvent;
 }
 
 /** One after the other: two turns never edit one view at once. A session whose edits somebody has stays in memory. */
-export async function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
-  const before = log.editing.last;
-  const mine = before.then(work, work);
-  log.editing.last = mine.catch(() => undefined);
-  log.editing.count++;
-  try {
-    return await mine;
-  } finally {
-    log.editing.count--;
-  }
+export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promise<T> {
+  return log.editing.run(work);
 }
 
 /** Numbers are not given twice: an edit that was given up for a disk that hangs may be stored all the same. */
@@ -58,7 +50,7 @@ export async function commitEdits(
   others: StoredWith = {},
 ): Promise<Saved> {
   const { id: session, tenant } = log.record;
-  const wordings = (others.wordings ?? []).map(
+  const clientSpellings = (others.clientSpellings ?? []).map(
     async ({ seq, hash, bytes }): Promise<Write> => ({
       kind: "wording",
       session,
@@ -69,7 +61,7 @@ export async function commitEdits(
     }),
   );
   const writes: readonly Write[] = [
-    ...(await Promise.all(wordings)),
+    ...(await Promise.all(clientSpellings)),
     ...(others.archive ?? []).map((entry): Write => ({ kind: "archive", entry })),
     ...edits.map((edit): Write => ({ kind: "edit", session, edit })),
     ...(others.event === undefined

@@ -3,6 +3,8 @@
  * point into it. Nodes are only ever added. The store has the same and the bytes.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { Queue } from "../../bounds/queue.ts";
 import { restored } from "../../budget/calibrate.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Relation } from "../../message/event.ts";
@@ -65,7 +67,7 @@ export interface KnownAnswers {
   /** By number: what an answer says, and what it says as its client sent it back; of those that an earlier process recorded, once they are recalled. */
   readonly words: Map<number, readonly string[]>;
   /** What answers have said, one by one, and which said it last; of those that an earlier process recorded, once they are recalled. */
-  readonly answerByMark: Map<string, MarkedAnswer>;
+  readonly answerByMark: BoundedMap<string, MarkedAnswer>;
   /** By number: messages that say again, in another place, what was said before. */
   readonly echoes: Map<number, Echo>;
   /** Answers that an earlier process recorded are known by what they say. Absent: nobody has asked yet. */
@@ -77,19 +79,19 @@ export interface EditList {
   readonly edits: Edit[];
   /** The highest number that an edit was ever given, also one that may still come to be stored. */
   lastEdit: number;
-  /** Who edits: the end of the queue, and how many are in it. */
-  readonly editing: { last: Promise<unknown>; count: number };
+  /** Who edits, one after the other. */
+  readonly editing: Queue;
 }
 
 /** What the store has, and what it does not have yet. */
 export interface SaveState {
   /** Hash of heads that are already stored, and names of the blocks that they are made of. */
   readonly heads: Set<string>;
-  readonly blocks: Set<string>;
+  readonly blocks: BoundedMap<string, true>;
   /** Not yet committed: the next commit of any turn of this session takes all of it, in order. */
   unsaved: Promise<Write>[];
   /** Commits of one session follow each other. */
-  lastCommit: Promise<unknown>;
+  readonly commits: Queue;
   isSaving: boolean;
   /** The store has gone another way: this log is no longer the session's. */
   isAbandoned: boolean;
@@ -186,6 +188,11 @@ export interface MarkedAnswer {
   readonly size: number;
 }
 
+/** A session of this many answers has long forgotten the first ones. */
+const maxMarks = 20_000;
+/** A session that changes its head with every turn would fill the list: what was stored before is not stored twice anyway. */
+const maxKnownBlocks = 20_000;
+
 export function emptyLog(record: SessionRecord): SessionLog {
   return {
     record,
@@ -194,7 +201,7 @@ export function emptyLog(record: SessionRecord): SessionLog {
     seqByTalk: new Map(),
     turnByTalk: new Map(),
     answersBelow: new Map(),
-    answerByMark: new Map(),
+    answerByMark: new BoundedMap({ entries: maxMarks }),
     echoes: new Map(),
     worded: new Set(),
     words: new Map(),
@@ -210,10 +217,10 @@ export function emptyLog(record: SessionRecord): SessionLog {
     leading: new Map(),
     countOn: new Map(),
     heads: new Set(),
-    blocks: new Set(),
+    blocks: new BoundedMap({ entries: maxKnownBlocks }),
     unsaved: [],
-    lastCommit: Promise.resolve(),
-    editing: { last: Promise.resolve(), count: 0 },
+    commits: new Queue(),
+    editing: new Queue(),
     isSaving: false,
     isAbandoned: false,
   };
@@ -435,7 +442,7 @@ export function appendNode(
   const known = log.nodes.get(log.seqByChain.get(added.link.chain) ?? -1);
   if (known !== undefined) return { node: known, isNew: false };
   const { message, link } = added;
-  const isSaid = added.source !== "inner" && !link.isLeading && message.essence !== null;
+  const isConversation = added.source !== "inner" && !link.isLeading && message.essence !== null;
   const node: NodeRecord = {
     seq: log.nextSeq,
     parent: added.parent,
@@ -443,7 +450,7 @@ export function appendNode(
     source: added.source,
     turn: added.turn,
     branch: added.branch,
-    ...(isSaid ? { talk: link.talk } : {}),
+    ...(isConversation ? { talk: link.talk } : {}),
     identity: message.identity,
     chain: link.chain,
     ...(link.looseChain === link.chain ? {} : { looseChain: link.looseChain }),

@@ -30,7 +30,7 @@ export interface MendWorld {
   readonly health: StoreHealth;
   readonly now: () => number;
   /** Nobody else works with the file while it is replaced; undefined where somebody does. */
-  readonly holdFile: () => { release(): void } | undefined;
+  readonly lockFile: () => { release(): void } | undefined;
   /** The sessions in memory are no longer what the store has. */
   readonly forget: (sessions: readonly string[]) => void;
 }
@@ -54,13 +54,13 @@ export function createMender(world: MendWorld): Mender {
 
   const rebuild = async (reason: string): Promise<boolean> => {
     if (rebuilds >= rebuildsMax) return false;
-    const hold = world.holdFile();
-    if (hold === undefined) {
+    const lock = world.lockFile();
+    if (lock === undefined) {
       world.health.report("spoilt", `${spoiltForOthers} ${reason}`);
       return false;
     }
     rebuilds++;
-    const rebuilt = await world.store.rebuild().finally(() => hold.release());
+    const rebuilt = await world.store.rebuild().finally(() => lock.release());
     spoilt.clear();
     world.forget(rebuilt.lost);
     world.health.clear("spoilt");

@@ -46,7 +46,7 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
     bus,
     health,
     now,
-    holdFile: () => holdFile(wanted),
+    lockFile: () => lockFile(wanted),
     forget: (lost) => forget(lost),
   });
   return {
@@ -66,7 +66,7 @@ export async function openStore(wanted: StoreToOpen): Promise<OpenedStore> {
 }
 
 /** The service has the lock of its folder; whoever else would replace the file takes it meanwhile. */
-function holdFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
+function lockFile({ folder, isService }: StoreToOpen): FolderLock | undefined {
   if (folder === undefined || isService) return { release: () => undefined };
   return takeLock(join(dirname(folder.database), serviceLockName), 0);
 }

@@ -11,7 +11,7 @@ import {
   pathTo,
   type SessionLog,
 } from "./log.ts";
-import { foldView, type IndexOf, type Stretch, type View, wholeView } from "./view.ts";
+import { foldView, type IndexOf, type Range, type View, wholeView } from "./view.ts";
 
 export interface Path extends Conversation {
   /** Edits of this branch hold here, and of those that it came from. Absent: of all. */
@@ -26,7 +26,7 @@ export interface Path extends Conversation {
   chainAt(index: number): string | undefined;
   seqAt(index: number): number | undefined;
   /** What a stretch takes. */
-  sumOf(stretch: Stretch): Sum;
+  sumOf(range: Range): Sum;
 }
 
 export interface Sum {
@@ -45,7 +45,7 @@ export interface PathSource {
   readonly bytesAt: (index: number) => Uint8Array;
   readonly contentAt?: Path["contentAt"];
   readonly load?: Path["load"];
-  readonly mayHoldMark?: Conversation["mayHoldMark"];
+  readonly mayCarryMark?: Conversation["mayCarryMark"];
   /** Sums of everything before each message, where they are kept: then no stretch is added up. */
   readonly sumsBefore?: readonly Sum[];
 }
@@ -59,13 +59,13 @@ export function pathOf(source: PathSource): Path {
     contentAt: source.contentAt ?? bytesAt,
     load: source.load ?? loaded,
     innerAt: (seq) => log.inner.get(seq),
-    mayHoldMark: source.mayHoldMark ?? (() => false),
+    mayCarryMark: source.mayCarryMark ?? (() => false),
     chainAt: (index) => links[index]?.looseChain,
     seqAt: (index) => log.seqByChain.get(links[index]?.chain ?? ""),
-    sumOf: (stretch) => {
-      const to = source.sumsBefore?.[stretch.last + 1];
-      const from = source.sumsBefore?.[stretch.first];
-      return to === undefined || from === undefined ? addUp(messages, stretch) : subtract(to, from);
+    sumOf: (range) => {
+      const to = source.sumsBefore?.[range.last + 1];
+      const from = source.sumsBefore?.[range.first];
+      return to === undefined || from === undefined ? addUp(messages, range) : subtract(to, from);
     },
   };
 }
@@ -74,7 +74,7 @@ async function loaded(): Promise<void> {
   // All bytes are at hand.
 }
 
-function addUp(messages: readonly PathMessage[], { first, last }: Stretch): Sum {
+function addUp(messages: readonly PathMessage[], { first, last }: Range): Sum {
   let sum: Sum = nothing;
   for (let index = first; index <= last; index++) {
     const message = messages[index];
@@ -111,13 +111,13 @@ export function pathOfNodes(
     contentAt: bytesAt,
     load: loaded,
     innerAt: (seq) => log.inner.get(seq),
-    mayHoldMark: () => true,
+    mayCarryMark: () => true,
     chainAt: (index) => {
       const node = nodes[index];
       return node && looseChainOf(node);
     },
     seqAt: (index) => nodes[index]?.seq,
-    sumOf: (stretch) => addUp(messages, stretch),
+    sumOf: (range) => addUp(messages, range),
   };
 }
 
@@ -156,7 +156,7 @@ type Echoing = Pick<SessionLog, "nodes" | "echoes">;
 
 /** An answer whose client has it in another place now, or in several. */
 function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
-  const said = saidOn(path, log);
+  const placesBySeq = placesOn(path, log);
   const answers = [...log.nodes.values()].filter(({ source }) => source === "answer");
   const byChain = new Map(answers.map((node) => [looseChainOf(node), node]));
   return (first, last) => {
@@ -165,15 +165,15 @@ function piecesOn(path: Path, log: Echoing): NonNullable<IndexOf["piecesOf"]> {
     for (; node !== undefined && looseChainOf(node) !== first; node = parentOf(log, node))
       answer.unshift(node);
     if (node === undefined) return undefined;
-    const places = [node, ...answer].map(({ seq }) => said.get(seq) ?? []);
+    const places = [node, ...answer].map(({ seq }) => placesBySeq.get(seq) ?? []);
     const indexes = places.flat().map(({ index }) => index);
     if (indexes.length === 0) return undefined;
-    const stretch = { first: Math.min(...indexes), last: Math.max(...indexes) };
+    const range = { first: Math.min(...indexes), last: Math.max(...indexes) };
     const isWhole = places.every(
       ([place, ...others], at) =>
-        place?.isWhole === true && others.length === 0 && place.index === stretch.first + at,
+        place?.isWhole === true && others.length === 0 && place.index === range.first + at,
     );
-    return { ...stretch, isWhole };
+    return { ...range, isWhole };
   };
 }
 
@@ -181,20 +181,20 @@ function parentOf({ nodes }: Echoing, { parent }: NodeRecord): NodeRecord | unde
   return parent === null ? undefined : nodes.get(parent);
 }
 
-interface SaidHere {
+interface PlaceHere {
   readonly index: number;
   readonly isWhole: boolean;
 }
 
 /** By number: where each message is said on this path, in its own place or again in another. */
-function saidOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly SaidHere[]> {
-  const said = new Map<number, SaidHere[]>();
+function placesOn(path: Path, { echoes }: Echoing): ReadonlyMap<number, readonly PlaceHere[]> {
+  const placesBySeq = new Map<number, PlaceHere[]>();
   for (let index = 0; index < path.length; index++) {
     const own = path.seqAt(index) ?? -1;
     const { of: seq, isWhole } = echoes.get(own) ?? { of: own, isWhole: true };
-    said.set(seq, [...(said.get(seq) ?? []), { index, isWhole }]);
+    placesBySeq.set(seq, [...(placesBySeq.get(seq) ?? []), { index, isWhole }]);
   }
-  return said;
+  return placesBySeq;
 }
 
 /** The view of a path. Folded anew only when an edit was added, or when the path is not the known one grown longer. */
@@ -323,7 +323,7 @@ export interface Conversation {
   /** A message that the client does not know of, by its number in the log. */
   innerAt(seq: number): Uint8Array | undefined;
   /** May say yes without need, never no without truth: whether a client's cache mark can lie in there. */
-  mayHoldMark(gap: { readonly first: number; readonly last: number }): boolean;
+  mayCarryMark(gap: { readonly first: number; readonly last: number }): boolean;
 }
 
 /** Everything from here on the model has not answered to. */

@@ -1,8 +1,10 @@
 /** Storing logs: one transaction for all that a session has not stored yet, tried again until the store takes it. */
 
+import { pauseAfter } from "../../bounds/growing-pause.ts";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
 import type { EmittedEvent } from "../../message/event.ts";
 import type { Store, Write } from "../../store/store.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { BranchState, SessionLog } from "./log.ts";
 import type { StoreHealth } from "./store-health.ts";
@@ -57,22 +59,25 @@ const maxUnsavedWrites = 20_000;
 const commitTimeoutMs = 10_000;
 /** While one commit hangs, nobody else waits long for theirs. */
 const hangingTimeoutMs = 250;
-const retryMs = { first: 1000, max: 30_000 };
+const retryPause = { baseMs: 1000, maxMs: 30_000 };
 
 export function createLogSaver(world: SaverWorld): LogSaver {
   const failed = new Set<SessionLog>();
   let retryTimer: NodeJS.Timeout | undefined;
-  let retryAfterMs = retryMs.first;
+  let retries = 0;
   let hanging = 0;
   let isClosed = false;
 
   const retryLater = (): void => {
     if (isClosed || retryTimer !== undefined) return;
-    retryTimer = setTimeout(() => {
-      retryTimer = undefined;
-      retryAfterMs = Math.min(retryMs.max, retryAfterMs * 2);
-      for (const log of failed) void save(log);
-    }, retryAfterMs);
+    retryTimer = setTimeout(
+      () => {
+        retryTimer = undefined;
+        retries += 1;
+        for (const log of failed) void save(log);
+      },
+      pauseAfter(retryPause, retries),
+    );
     retryTimer.unref();
   };
 
@@ -80,24 +85,23 @@ export function createLogSaver(world: SaverWorld): LogSaver {
     log: SessionLog,
     onSettled: (saved: Saved) => void = () => undefined,
   ): Promise<Saved> => {
-    const commit = log.lastCommit
-      .then(() => flush(log, world))
-      .then((saved) => {
-        onSettled(saved);
-        return saved;
-      });
-    log.lastCommit = commit;
+    const commit = log.commits.run(async () => {
+      const saved = await flush(log, world);
+      onSettled(saved);
+      return saved;
+    });
     const timeoutMs = hanging > 0 ? hangingTimeoutMs : commitTimeoutMs;
-    const saved = await inTime(commit, timeoutMs, () => {
+    const saved = await withTimeout(commit, timeoutMs, (): Saved => {
       hanging++;
       void commit.finally(() => hanging--);
       const sentence = `The store has not answered for ${timeoutMs / 1000} s.`;
       world.health.report("commit", sentence);
       announceFailure(log, world, sentence);
+      return "unsaved";
     });
     if (saved === "stored") {
       failed.delete(log);
-      retryAfterMs = retryMs.first;
+      retries = 0;
     } else if (!log.isAbandoned) {
       failed.add(log);
       retryLater();
@@ -121,23 +125,6 @@ export function createLogSaver(world: SaverWorld): LogSaver {
       await Promise.all([...failed].map((log) => save(log)));
     },
   };
-}
-
-async function inTime(
-  commit: Promise<Saved>,
-  timeoutMs: number,
-  onTimeout: () => void,
-): Promise<Saved> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<Saved>((resolve) => {
-    timer = setTimeout(() => {
-      onTimeout();
-      resolve("unsaved");
-    }, timeoutMs);
-  });
-  const saved = await Promise.race([commit, timeout]);
-  clearTimeout(timer);
-  return saved;
 }
 
 async function flush(log: SessionLog, world: SaverWorld): Promise<Saved> {

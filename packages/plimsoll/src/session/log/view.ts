@@ -3,11 +3,11 @@
  * what is different, so it costs what was edited and not how long the conversation is.
  */
 
-import type { Edit, EditAction, Telling } from "../../message/edit.ts";
+import type { Edit, EditAction, ToolSelection } from "../../message/edit.ts";
 import type { ViewMark } from "./memory.ts";
 
 /** A stretch of the path by index, both ends included. */
-export interface Stretch {
+export interface Range {
   readonly first: number;
   readonly last: number;
 }
@@ -19,13 +19,13 @@ export interface Replacement {
 }
 
 /** Messages that are not there, and what stands in their place. */
-export interface Gap extends Stretch {
+export interface Gap extends Range {
   readonly text: string;
   readonly edit: Edit;
 }
 
 /** An answer in more words than the client knows of. */
-export interface Expansion extends Stretch {
+export interface Expansion extends Range {
   /** Numbers in the log. */
   readonly inner: readonly number[];
   readonly edit: number;
@@ -44,7 +44,7 @@ export interface View {
   readonly notes: ReadonlyMap<number, readonly string[]>;
   readonly pins: readonly Pin[];
   /** What is told of the client's tools, where some are held back. */
-  readonly tools?: Telling;
+  readonly tools?: ToolSelection;
   /** What the model was told last of tools that are held back, also when none is any more: it may have searched for them. */
   readonly searchNote?: string;
   /** Apart from each other, never inside a gap. */
@@ -54,7 +54,7 @@ export interface View {
 }
 
 /** By hand it holds whatever comes; what an undo pinned gives way before a turn would be the last. */
-export interface Pin extends Stretch {
+export interface Pin extends Range {
   readonly isByHand: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface IndexOf {
 }
 
 /** From the first piece of an answer to the last. */
-export interface Pieces extends Stretch {
+export interface Pieces extends Range {
   /** All of it is there, and nothing else. */
   readonly isWhole: boolean;
 }
@@ -90,10 +90,10 @@ export function isAnchoredOn(indexOf: IndexOf, { anchor, branch, action }: Edit)
 type Expand = Extract<EditAction, { readonly kind: "expand" }>;
 
 function answerAt(action: Expand, indexOf: IndexOf): Pieces | undefined {
-  const stretch = stretchOf(action, indexOf);
-  return stretch === undefined
+  const range = rangeOf(action, indexOf);
+  return range === undefined
     ? indexOf.piecesOf?.(action.first, action.last)
-    : { ...stretch, isWhole: true };
+    : { ...range, isWhole: true };
 }
 
 export const wholeView: View = {
@@ -176,20 +176,20 @@ export function foldView(indexOf: IndexOf, edits: readonly Edit[]): View {
   if (active.length === 0 && expanding.length === 0) return wholeView;
   const gaps = gapsOf(active, indexOf);
   /** What was said about a place that is gone is gone with it. */
-  const seenAt = (chain: string) => {
+  const visibleIndexOf = (chain: string) => {
     const index = indexOf(chain);
     return index === undefined || isInside(gaps, index) ? undefined : index;
   };
   return {
     edits: active,
     gaps,
-    replacements: replacementsOf(active, seenAt),
-    notes: notesOf(active, seenAt),
+    replacements: replacementsOf(active, visibleIndexOf),
+    notes: notesOf(active, visibleIndexOf),
     pins: active.flatMap(({ action, strategy }) => {
-      const stretch = action.kind === "pin" ? stretchOf(action, indexOf) : undefined;
-      return stretch === undefined ? [] : [{ ...stretch, isByHand: strategy === "pin" }];
+      const range = action.kind === "pin" ? rangeOf(action, indexOf) : undefined;
+      return range === undefined ? [] : [{ ...range, isByHand: strategy === "pin" }];
     }),
-    ...toldIn(active),
+    ...toolSelectionIn(active),
     ...notedIn(edits.filter((edit) => isAnchoredOn(indexOf, edit))),
     ...expansionsOf(active, expanding, { indexOf, gaps }),
   };
@@ -201,7 +201,7 @@ function notedIn(here: readonly Edit[]): Pick<View, "searchNote"> {
 }
 
 /** Of several the last. */
-function toldIn(active: readonly Edit[]): Pick<View, "tools"> {
+function toolSelectionIn(active: readonly Edit[]): Pick<View, "tools"> {
   const action = active.findLast((edit) => edit.action.kind === "tools")?.action;
   if (action?.kind !== "tools") return {};
   const { kept, loaded, note } = action;
@@ -246,10 +246,10 @@ function expansionOf(
 }
 
 /** Of two on one part the later holds. */
-function replacementsOf(active: readonly Edit[], seenAt: IndexOf): View["replacements"] {
+function replacementsOf(active: readonly Edit[], visibleIndexOf: IndexOf): View["replacements"] {
   const byPlace = new Map<string, Replacement & { readonly index: number }>();
   for (const { action } of active) {
-    const index = action.kind === "replace" ? seenAt(action.chain) : undefined;
+    const index = action.kind === "replace" ? visibleIndexOf(action.chain) : undefined;
     if (action.kind !== "replace" || index === undefined) continue;
     const { part, inner, text } = action;
     const place = { part, ...(inner === undefined ? {} : { inner }) };
@@ -261,10 +261,10 @@ function replacementsOf(active: readonly Edit[], seenAt: IndexOf): View["replace
   return replacements;
 }
 
-function notesOf(active: readonly Edit[], seenAt: IndexOf): View["notes"] {
+function notesOf(active: readonly Edit[], visibleIndexOf: IndexOf): View["notes"] {
   const notes = new Map<number, string[]>();
   for (const { action } of active) {
-    const index = action.kind === "insert" ? seenAt(action.after) : undefined;
+    const index = action.kind === "insert" ? visibleIndexOf(action.after) : undefined;
     if (action.kind === "insert" && index !== undefined)
       notes.set(index, [...(notes.get(index) ?? []), action.text]);
   }
@@ -277,7 +277,7 @@ function gapsOf(active: readonly Edit[], indexOf: IndexOf): readonly Gap[] {
   for (const edit of active) {
     const { action } = edit;
     if (action.kind !== "remove" && action.kind !== "fold") continue;
-    const range = stretchOf(action, indexOf);
+    const range = rangeOf(action, indexOf);
     if (range === undefined) continue;
     const touched = gaps.filter((gap) => gap.first <= range.last && range.first <= gap.last);
     const first = Math.min(range.first, ...touched.map((gap) => gap.first));
@@ -290,15 +290,15 @@ function gapsOf(active: readonly Edit[], indexOf: IndexOf): readonly Gap[] {
   return gaps.toSorted((left, right) => left.first - right.first);
 }
 
-function stretchOf(
+function rangeOf(
   action: Extract<EditAction, { first: string }>,
   indexOf: IndexOf,
-): Stretch | undefined {
+): Range | undefined {
   const first = indexOf(action.first);
   const last = indexOf(action.last);
   return first === undefined || last === undefined || first > last ? undefined : { first, last };
 }
 
-export function isInside(stretches: readonly Stretch[], index: number): boolean {
-  return stretches.some(({ first, last }) => first <= index && index <= last);
+export function isInside(ranges: readonly Range[], index: number): boolean {
+  return ranges.some(({ first, last }) => first <= index && index <= last);
 }

@@ -156,7 +156,7 @@ describe("read_result", () => {
     );
     expect(new Set(answers.map(({ text }) => text))).toEqual(
       new Set([
-        "This handle opens nothing here: copy it as it stands in the conversation (pl_…, pl_…#12 or #12), or search with recall.",
+        "This handle opens nothing here. Copy it as it is written in the conversation (pl_…, pl_…#12 or #12), or search with recall.",
       ]),
     );
     expect(answers.every(({ isError }) => isError)).toBe(true);
@@ -198,7 +198,7 @@ describe("read_result", () => {
     const nameOf = (tool: string): string => `plimsoll_${tool}`;
     const call = { kind: "read_result", refId: "#1" } as const;
     expect(await own.answer({ ...asker, roomTokens: 150, nameOf }, call)).toEqual({
-      text: "There is no room for an answer: call plimsoll_compact_context first, then ask again.",
+      text: "There is no room for an answer. Call plimsoll_compact_context first, then ask again.",
       isError: true,
     });
   });
@@ -211,7 +211,7 @@ describe("read_result", () => {
       },
     });
     expect(await own.answer(asker, { kind: "read_result", refId: "#1" })).toEqual({
-      text: "This could not be answered now: something went wrong.",
+      text: "Plimsoll cannot answer this now: something went wrong.",
       isError: true,
     });
   });
@@ -234,7 +234,7 @@ describe.each([
     });
     expect(isError).toBe(false);
     expect(text).toMatch(
-      /^\[\d+ passages, best first; read_result with ref_id "#\d+" reads all of message \d+\]\n\n#/,
+      /^\[\d+ passages, best first; read_result with ref_id "#\d+" reads message \d+ in full\]\n\n#/,
     );
     expect(text).toContain(
       "#3 tool result of read_file\nOkonkwo, harbour master, pier 7\nLindqvist, pilot, pier 2",
@@ -249,11 +249,11 @@ describe.each([
     const all = await own.answer(asker, { kind: "recall", query });
     expect(all.text).toContain(`#${long.length} user\nThe password`);
     expect(all.text).not.toContain(`#${inner} `);
-    const isShown = (number: number): boolean => number === long.length;
-    const rest = await own.answer({ ...asker, isShown }, { kind: "recall", query });
+    const isInView = (number: number): boolean => number === long.length;
+    const rest = await own.answer({ ...asker, isInView }, { kind: "recall", query });
     expect(rest.text).not.toContain("heron-42");
     expect(rest).toEqual({
-      text: "Nothing that is not shown matches: ask with other words, or with names and paths as they were written.",
+      text: "No earlier message matches. Ask with other words, or with names and paths as they were written.",
       isError: false,
     });
   });
@@ -274,8 +274,11 @@ describe.each([
 
   test("never gives what is shown, also when it stands beside what is found", async () => {
     const { own } = await setting(long, how);
-    const isShown = (number: number): boolean => number !== long.length;
-    const { text } = await own.answer({ ...asker, isShown }, { kind: "recall", query: "password" });
+    const isInView = (number: number): boolean => number !== long.length;
+    const { text } = await own.answer(
+      { ...asker, isInView },
+      { kind: "recall", query: "password" },
+    );
     expect(text.match(/^#\d+/gm)).toEqual([`#${long.length}`]);
   });
 
@@ -343,7 +346,7 @@ describe("recall", () => {
     };
     const { own } = await setting(talk, { search: { inPlaceBytes: 0, startWorker } });
     expect(await own.answer(asker, { kind: "recall", query: "pier" })).toEqual({
-      text: "The search could not be made now: try again.",
+      text: "The search failed. Try again.",
       isError: true,
     });
     const error: unknown = await own
@@ -366,13 +369,13 @@ describe("compact_context", () => {
     const cannot = await own.answer(asker, { kind: "compact_context" });
     expect(cannot).toMatchObject({
       isError: true,
-      text: expect.stringContaining("cannot be compacted"),
+      text: expect.stringContaining("cannot compact"),
     });
     const fails = async (): Promise<string> =>
       Promise.reject(new PlimsollError("NOTHING_TO_DO", "Nothing to do."));
     const failed = await own.answer({ ...asker, compact: fails }, { kind: "compact_context" });
     expect(failed).toEqual({
-      text: "This could not be answered now: Nothing to do.",
+      text: "Plimsoll cannot answer this now: Nothing to do.",
       isError: true,
     });
   });

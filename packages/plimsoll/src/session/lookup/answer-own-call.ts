@@ -6,6 +6,7 @@ import type { OwnToolName } from "../../offload/own-definitions.ts";
 import type { OwnAnswer, OwnCall } from "../../offload/own-tools.ts";
 import { readPage } from "../../offload/read-result.ts";
 import type { Store } from "../../store/store.ts";
+import { answerTexts, toolSearchTexts } from "../../text/for-models.ts";
 import { createGrep, type Grep, type GrepOptions } from "./grep.ts";
 import { createReferenceReader, type Owner, type References, sessionOf } from "./resolve-handle.ts";
 import type { Scope } from "./scope.ts";
@@ -17,7 +18,7 @@ export interface Asker extends Owner {
   /** What the answer may cost. */
   readonly roomTokens: number;
   /** Messages that the model sees whole anyway: a search leaves them out. */
-  readonly isShown?: (seq: number) => boolean;
+  readonly isInView?: (seq: number) => boolean;
   /** What compact_context does here. Absent: it cannot be done here, and the answer says so. */
   readonly compact?: () => Promise<string>;
   /** What tool_search does here. Absent: no tools are held back here. */
@@ -51,7 +52,7 @@ export interface OwnAnswers {
 }
 
 export interface OwnWorld {
-  readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "wordings">;
+  readonly store: Pick<Store, "archived" | "session" | "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: SearchWorld["vectors"];
   /** Exact for texts up to `countedChars`. */
   readonly count: (text: string) => number;
@@ -131,12 +132,8 @@ async function readResult(
 ): Promise<OwnAnswer> {
   const name = call.refId;
   const opened = await references.open(asker, name);
-  if (opened.kind === "absent")
-    return failed(
-      `This handle opens nothing here: copy it as it stands in the conversation (pl_…, pl_…#12 or #12), or search with ${nameFor(asker, "recall")}.`,
-    );
-  if (opened.kind === "other")
-    return failed(`[${name}: ${opened.what}; it cannot be read as text]`);
+  if (opened.kind === "absent") return failed(answerTexts.unknownHandle(nameFor(asker, "recall")));
+  if (opened.kind === "other") return failed(answerTexts.notText(name, opened.what));
   const room = { tokens: asker.roomTokens, count };
   const page = await readPage({ name, ...opened }, call, room, grep.matchLines);
   return { text: page.text, isError: page.kind === "refused" };
@@ -149,41 +146,37 @@ async function recall(
 ): Promise<OwnAnswer> {
   const session =
     asker.session === undefined ? undefined : await sessionOf(store, asker.tenant, asker.session);
-  if (session === undefined)
-    return failed("There is no conversation to search here: say which session is meant.");
+  if (session === undefined) return failed(answerTexts.noConversation);
   const wanted = Math.min(call.budget ?? budgetTokens.usual, budgetTokens.max);
   const budget = Math.min(asker.roomTokens, Math.max(wanted, leastRoomTokens));
   const outcome = await searcher.search(session, call.query, {
     budgetTokens: budget - headTokens,
     scope: asker.scope,
-    ...(asker.isShown === undefined ? {} : { isLeftOut: asker.isShown }),
+    ...(asker.isInView === undefined ? {} : { isLeftOut: asker.isInView }),
   });
   if (outcome.kind !== "found") return failed(noSearch[outcome.kind]);
   const { passages, since } = outcome;
   const read = nameFor(asker, "read_result");
   const writing = { read, budget, count, ...(since === undefined ? {} : { since }) };
-  return { text: passagesText(passages, writing) ?? nothingFound, isError: false };
+  return { text: passagesText(passages, writing) ?? answerTexts.nothingFound, isError: false };
 }
 
 async function findTools({ findTools: find }: Asker, query: string): Promise<OwnAnswer> {
-  return find === undefined ? failed("No tools are held back here.") : find(query);
+  return find === undefined ? failed(toolSearchTexts.nothingDeferred) : find(query);
 }
 
 async function compact(asker: Asker): Promise<OwnAnswer> {
-  if (asker.compact === undefined)
-    return failed("The context cannot be compacted from here: go on, it is done when needed.");
+  if (asker.compact === undefined) return failed(answerTexts.noCompaction);
   return { text: await asker.compact(), isError: false };
 }
 
-const nothingFound =
-  "Nothing that is not shown matches: ask with other words, or with names and paths as they were written.";
 const noSearch = {
-  "too-slow": "The search took too long: ask again with fewer words.",
-  failed: "The search could not be made now: try again.",
+  "too-slow": answerTexts.searchTooSlow,
+  failed: answerTexts.searchFailed,
 };
 
 function noRoom(asker: Asker): string {
-  return `There is no room for an answer: call ${nameFor(asker, "compact_context")} first, then ask again.`;
+  return answerTexts.noRoom(nameFor(asker, "compact_context"));
 }
 
 function nameFor({ nameOf }: Asker, tool: OwnToolName): string {
@@ -196,8 +189,8 @@ function failed(text: string): OwnAnswer {
 
 /** Only sentences of ours go to a model: others may tell of files. */
 function failedBy(error: unknown): OwnAnswer {
-  const reason = PlimsollError.is(error) ? errorMessage(error) : "something went wrong.";
-  return failed(`This could not be answered now: ${reason}`);
+  const reason = PlimsollError.is(error) ? errorMessage(error) : answerTexts.unknownFailure;
+  return failed(answerTexts.failed(reason));
 }
 
 function unknownSession(): PlimsollError {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { called, result, said, tell } from "../../../test/generate/told-sessions.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import type { JsonObject, JsonValue } from "../../message/json.ts";
 import { describeResult, utf8Bytes } from "../../offload/reference-text.ts";
 import { createMemoryStore } from "../../store/memory.ts";
@@ -109,7 +110,7 @@ test("what would be too much ends with the number to read on from", async () => 
   const session = { id, wire: "openai-chat" };
   expect(await textOf(openArchived(store, session, messages(1, 3), 120))).toEqual([
     "3 messages, #1 to #3",
-    `#1 user\n${"1".repeat(40)}\n\n#2 user\n${"2".repeat(40)}\n\n[Here it ends: read on by number, from #3.]\n`,
+    `#1 user\n${"1".repeat(40)}\n\n#2 user\n${"2".repeat(40)}\n\n[It goes on with message 3: read "#3".]\n`,
   ]);
 });
 
@@ -165,7 +166,7 @@ describe("what a reference says of a result", () => {
           ` ${length} bytes, ${lines === 1 ? "1 line" : `${lines} lines`};`,
         );
       }),
-      { seed: 20_260_730, numRuns: 100 },
+      tries({ runs: 100, seed: 20_260_730 }),
     );
   });
 

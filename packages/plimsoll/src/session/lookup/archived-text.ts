@@ -5,6 +5,7 @@ import { isObject, type JsonValue } from "../../message/json.ts";
 import type { Message, Part } from "../../message/message.ts";
 import type { ArchiveRecord, ArchiveSource, SessionRecord, Store } from "../../store/store.ts";
 import { grouped } from "../../text/digits.ts";
+import { answerTexts } from "../../text/for-models.ts";
 import { parseJson } from "../../wire/format/slices.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wireNamed } from "../../wire/wires.ts";
@@ -25,7 +26,7 @@ export type ArchivedText =
   | { readonly kind: "other"; readonly what: string }
   | { readonly kind: "absent" };
 
-type Bodies = Pick<Store, "bodies" | "wordings">;
+type Bodies = Pick<Store, "bodies" | "clientSpellings">;
 
 /** All that is made readable of one handle; the rest can be read by number. */
 const readableBytesMax = 64 * 1024 * 1024;
@@ -84,11 +85,11 @@ async function bodiesOf(
   { store, session }: Where,
   seqs: readonly number[],
 ): Promise<ReadonlyMap<number, Uint8Array>> {
-  const [bodies, wordings] = [
+  const [bodies, clientSpellings] = [
     await store.bodies(session, seqs),
-    await store.wordings(session, seqs),
+    await store.clientSpellings(session, seqs),
   ];
-  return wordings.size === 0 ? bodies : new Map([...bodies, ...wordings]);
+  return clientSpellings.size === 0 ? bodies : new Map([...bodies, ...clientSpellings]);
 }
 
 /** Names for the results in a message, from the calls shortly before it: the nearest message first. */
@@ -111,7 +112,7 @@ async function toolsBefore(where: Where, number: number, message: Message): Prom
 function textOf(what: string, bytes: Uint8Array): ArchivedText {
   return isUtf8(bytes)
     ? { kind: "text", what, bytes }
-    : { kind: "other", what: `${grouped(bytes.length)} bytes that are no text` };
+    : { kind: "other", what: `${grouped(bytes.length)} bytes of binary data` };
 }
 
 /** Half a character, which has no place in UTF-8, is read as �: so it was counted in the reference, too. */
@@ -184,7 +185,7 @@ async function openRuns(where: Where, runs: Runs, bytesMax: number): Promise<Arc
       const piece = Buffer.from(entryOf(where.wire, number, bodies.get(number), tools));
       size += piece.length;
       if (size > bytesMax) {
-        pieces.push(Buffer.from(`[Here it ends: read on by number, from #${number}.]\n`));
+        pieces.push(Buffer.from(`${answerTexts.readOn(number)}\n`));
         return textOf(countedMessages(numbers), Buffer.concat(pieces));
       }
       pieces.push(piece);

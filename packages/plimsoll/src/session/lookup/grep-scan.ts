@@ -12,13 +12,13 @@ export interface Scanned {
 /** Beyond it nobody cares how many there are. */
 const countedMax = 10_000;
 
-interface Tally {
+interface MatchCollector {
   add(match: () => LineMatch): void;
   isFull(): boolean;
   result(): Scanned;
 }
 
-function createTally(most: number): Tally {
+function createMatchCollector(most: number): MatchCollector {
   const matches: LineMatch[] = [];
   let total = 0;
   return {
@@ -42,19 +42,19 @@ export function scanString(
 ): Scanned {
   const needle = Buffer.from(wanted);
   const hay = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const tally = createTally(most);
+  const collector = createMatchCollector(most);
   let counted = { at: 0, line: 0 };
   let from = needle.length === 0 ? -1 : hay.indexOf(needle, first);
-  while (from >= 0 && !tally.isFull()) {
+  while (from >= 0 && !collector.isFull()) {
     const [start, end] = [lineStart(bytes, from), lineEnd(bytes, from)];
     const at = from;
-    tally.add(() => {
+    collector.add(() => {
       counted = { at: start, line: counted.line + countFeeds(bytes, counted.at, start) };
       return { line: counted.line, start, end, from: at };
     });
     from = hay.indexOf(needle, end - start > longLineBytes ? from + needle.length : end + 1);
   }
-  return tally.result();
+  return collector.result();
 }
 
 /** Contract: may take for ever, as patterns may; whoever calls it must be able to end it. */
@@ -65,14 +65,14 @@ export function scanPattern(
 ): Scanned {
   const flags = pattern.flags.includes("i") ? "gi" : "g";
   const search = new RegExp(pattern.source, flags);
-  const tally = createTally(most);
+  const collector = createMatchCollector(most);
   let start = 0;
-  for (let line = 0; start < bytes.length && !tally.isFull(); line++) {
+  for (let line = 0; start < bytes.length && !collector.isFull(); line++) {
     const end = lineEnd(bytes, start);
-    if (end >= from) scanLine(bytes, { line, start, end }, { search, from, tally });
+    if (end >= from) scanLine(bytes, { line, start, end }, { search, from, collector });
     start = end + 1;
   }
-  return tally.result();
+  return collector.result();
 }
 
 const carriageReturn = 0x0d;
@@ -86,10 +86,10 @@ interface Line {
 interface LineSearch {
   readonly search: RegExp;
   readonly from: number;
-  readonly tally: Tally;
+  readonly collector: MatchCollector;
 }
 
-function scanLine(bytes: Uint8Array, place: Line, { search, from, tally }: LineSearch): void {
+function scanLine(bytes: Uint8Array, place: Line, { search, from, collector }: LineSearch): void {
   const { start, end } = place;
   // A carriage return belongs to the line feed: `$` stands before both.
   const size = end - start - (bytes[end - 1] === carriageReturn && end > start ? 1 : 0);
@@ -100,13 +100,13 @@ function scanLine(bytes: Uint8Array, place: Line, { search, from, tally }: LineS
   search.lastIndex = known.chars;
   for (;;) {
     const found = search.exec(text);
-    if (found === null || tally.isFull()) return;
+    if (found === null || collector.isFull()) return;
     const { index } = found;
     const [match] = found;
     // Nothing was matched there: on, or it would be found for ever.
     if (match === "") search.lastIndex += 1;
     if (isInsideCharacter(text, index)) continue;
-    tally.add(() => {
+    collector.add(() => {
       known = {
         chars: index,
         at: known.at + Buffer.byteLength(text.slice(known.chars, index)),

@@ -2,9 +2,8 @@
 
 import { parentPort } from "node:worker_threads";
 import type { MatchWindow } from "../../offload/read-matches.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
-import type { JobReply, JobRequest } from "../threads/job-thread.ts";
-import { type Scanned, scanPattern } from "./grep-scan.ts";
+import { takeJobs } from "../threads/take-jobs.ts";
+import { scanPattern } from "./grep-scan.ts";
 
 export interface GrepJob {
   readonly bytes: Uint8Array;
@@ -13,13 +12,7 @@ export interface GrepJob {
   readonly window: MatchWindow;
 }
 
-function say(reply: JobReply<Scanned>): void {
-  parentPort?.postMessage(reply);
-}
-
 if (parentPort !== null)
-  takeUntilEnd(parentPort, ({ id, job }: JobRequest) => {
-    say({ kind: "begun", id });
-    const { bytes, source, flags, window } = job as GrepJob;
-    say({ kind: "answered", id, answer: scanPattern(bytes, new RegExp(source, flags), window) });
-  });
+  takeJobs(parentPort, ({ bytes, source, flags, window }: GrepJob) =>
+    scanPattern(bytes, new RegExp(source, flags), window),
+  );

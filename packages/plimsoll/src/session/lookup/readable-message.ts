@@ -27,8 +27,8 @@ export function titleOf(message: Message, tools: ToolNames): string {
   const names = message.parts.flatMap((part) =>
     part.kind === "tool-result" ? (tools.get(part.callId) ?? []) : [],
   );
-  const told = [...new Set(names)].slice(0, namesMax).join(", ");
-  return told === "" ? "tool result" : `tool result of ${told}`;
+  const listed = [...new Set(names)].slice(0, namesMax).join(", ");
+  return listed === "" ? "tool result" : `tool result of ${listed}`;
 }
 
 /** What was said; calls as `[call name] arguments`; of images and documents what they are. */

@@ -1,10 +1,10 @@
 /** The thread in which large sessions are searched. It keeps the last few indexes: to make one takes seconds. */
 
 import { parentPort } from "node:worker_threads";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
 import { loadWordVectors } from "../models/word-vectors.ts";
-import type { JobReply, JobRequest } from "../threads/job-thread.ts";
+import { takeJobs } from "../threads/take-jobs.ts";
 import {
   type Asked,
   indexMessages,
@@ -38,8 +38,11 @@ interface Kept extends NumberedIndex {
   readonly chars: number;
 }
 
-/** Last used last. */
-const kept = new Map<string, Kept>();
+const kept = new BoundedMap<string, Kept>({
+  entries: indexesMax,
+  weight: keptCharsMax,
+  weightOf: ({ chars }) => chars,
+});
 
 async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept | undefined> {
   const known = kept.get(key);
@@ -53,18 +56,13 @@ async function indexFor({ key, messages, hasVectors }: RecallJob): Promise<Kept 
 /** An older state of the same session is asked for no more. */
 function makeRoom(key: string, chars: number): void {
   const session = key.slice(0, key.indexOf("#") + 1);
-  for (const other of kept.keys()) if (other.startsWith(session)) kept.delete(other);
-  for (const [other] of kept) {
-    const held = [...kept.values()].reduce((sum, index) => sum + index.chars, 0);
-    if (kept.size < indexesMax && held + chars <= keptCharsMax) return;
-    kept.delete(other);
-  }
+  for (const other of [...kept.keys()]) if (other.startsWith(session)) kept.delete(other);
+  kept.makeRoom(chars);
 }
 
 async function answer(job: RecallJob): Promise<RecallAnswer> {
   const index = await indexFor(job);
   if (index === undefined) return { kind: "unknown" };
-  kept.delete(job.key);
   kept.set(job.key, index);
   loading ??= loadTokenizer(tokenizerId);
   const tokenizer = await loading;
@@ -72,12 +70,4 @@ async function answer(job: RecallJob): Promise<RecallAnswer> {
   return { kind: "found", passages };
 }
 
-function say(reply: JobReply<RecallAnswer>): void {
-  parentPort?.postMessage(reply);
-}
-
-if (parentPort !== null)
-  takeUntilEnd(parentPort, async ({ id, job }: JobRequest) => {
-    say({ kind: "begun", id });
-    say({ kind: "answered", id, answer: await answer(job as RecallJob) });
-  });
+if (parentPort !== null) takeJobs(parentPort, answer);

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { loadTokenizer } from "../../budget/tokenizer.ts";
 import type { Message, Part, Role } from "../../message/message.ts";
 import { searchableText } from "../../search/message-text.ts";
@@ -189,7 +190,7 @@ test("passages are verbatim, within the budget, in order of score, and the same 
         }
       },
     ),
-    { seed: 6, numRuns: 150 },
+    tries({ runs: 150, seed: 6 }),
   );
 });
 

@@ -8,9 +8,9 @@
 
 import type { Message, Role } from "../../message/message.ts";
 import { buildTermIndex, type TermIndex } from "../../search/bm25.ts";
-import { type Candidate, coverGreedily } from "../../search/choose-passages.ts";
+import { type Candidate, choosePassages } from "../../search/choose-passages.ts";
 import {
-  createTray,
+  createPassageCollector,
   type Place,
   partOfPlace,
   passageTokens,
@@ -102,15 +102,15 @@ export function recall(
   const asked = new Set([...mentionsIn(query).keys()].map((name) => index.items.mention(name)));
   const isKnown = (item: number): boolean => asked.has(item) || index.inHead.has(item);
   const parts = { texts: index.texts, places: index.places, ...limits };
-  const tray = createTray(parts);
+  const collector = createPassageCollector(parts);
   const best = relevance.indexOf(1);
-  coverGreedily({
+  choosePassages({
     first: best,
     candidates: index.places.map((place, i) => candidate(index, place, i, relevance)),
     worth: (item) => (isKnown(item) ? 0 : (index.items.worth[item] ?? 0)),
-    take: tray.take,
+    take: collector.take,
   });
-  const runs = tray.runs();
+  const runs = collector.runs();
   const rest = runs.length === 0 ? partOfPlace(parts, best) : undefined;
   const found = rest === undefined ? runs : [rest];
   return found.map((run) => passage(index, run, relevance)).sort((a, b) => b.score - a.score);

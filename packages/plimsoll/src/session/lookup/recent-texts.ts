@@ -1,5 +1,6 @@
 /** The last few texts that were opened: whoever reads one page reads the next. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { ArchivedText } from "./archived-text.ts";
 
 export interface OpenTexts {
@@ -12,19 +13,19 @@ const textsMax = 4;
 const bytesMax = 64 * 1024 * 1024;
 const idleMs = 60_000;
 
+type OpenText = Extract<ArchivedText, { kind: "text" }>;
+
 /** Only texts are kept: a message that is not there yet may come. */
 export function createOpenTexts(): OpenTexts {
-  const texts = new Map<string, Extract<ArchivedText, { kind: "text" }>>();
+  const texts = new BoundedMap<string, OpenText>({
+    entries: textsMax,
+    weight: bytesMax,
+    weightOf: ({ bytes }) => bytes.length,
+  });
   let timer: NodeJS.Timeout | undefined;
 
-  const keep = (key: string, text: Extract<ArchivedText, { kind: "text" }>): void => {
-    texts.delete(key);
-    texts.set(key, text);
-    for (const [oldest] of texts) {
-      const bytes = [...texts.values()].reduce((sum, one) => sum + one.bytes.length, 0);
-      if (texts.size <= textsMax && bytes <= bytesMax) break;
-      texts.delete(oldest);
-    }
+  const keep = (key: string, text: OpenText): void => {
+    if (text.bytes.length <= bytesMax) texts.set(key, text);
     clearTimeout(timer);
     timer = setTimeout(() => texts.clear(), idleMs).unref();
   };

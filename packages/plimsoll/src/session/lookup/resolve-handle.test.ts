@@ -5,6 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { called, offload, result, said, tell } from "../../../test/generate/told-sessions.ts";
+import { tries } from "../../../test/harness/effort.ts";
 import { openSqliteStore } from "../../store/sqlite.ts";
 import type { Store } from "../../store/store.ts";
 import { createReferenceReader } from "./resolve-handle.ts";
@@ -130,7 +131,7 @@ describe("two tenants at once", () => {
           ),
         );
       }),
-      { numRuns: 50 },
+      tries({ runs: 50, seed: 20261116 }),
     );
     references.close();
   });

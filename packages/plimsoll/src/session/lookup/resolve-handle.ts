@@ -25,7 +25,7 @@ export interface References {
   close(): void;
 }
 
-export type ReferenceStore = Pick<Store, "archived" | "session" | "bodies" | "wordings">;
+export type ReferenceStore = Pick<Store, "archived" | "session" | "bodies" | "clientSpellings">;
 
 const absent = { kind: "absent" } as const;
 

@@ -3,7 +3,7 @@
 import type { Store } from "../../store/store.ts";
 import { restoreLog } from "../log/log.ts";
 import { type IsVisible, visibleOn } from "../log/visible.ts";
-import { storedLead } from "../measure/preamble.ts";
+import { storedLeadingMessages } from "../measure/preamble.ts";
 
 /** What one branch of a session may look up. Absent where it is asked for: everything in the session. */
 export interface Scope {
@@ -22,6 +22,6 @@ export async function lastScope(
   const branch = turn?.branch ?? snapshot.branches[0]?.id;
   if (branch === undefined) return undefined;
   const head = turn?.head === undefined ? undefined : await store.head(session, turn.head);
-  const hasOtherLead = storedLead(head).length > 0;
+  const hasOtherLead = storedLeadingMessages(head).length > 0;
   return { branch, isVisible: visibleOn(restoreLog(snapshot), branch, hasOtherLead) };
 }

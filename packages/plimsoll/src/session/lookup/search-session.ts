@@ -43,7 +43,7 @@ export interface SessionSearch {
 }
 
 export interface SearchWorld {
-  readonly store: Pick<Store, "snapshot" | "bodies" | "wordings">;
+  readonly store: Pick<Store, "snapshot" | "bodies" | "clientSpellings">;
   readonly vectors?: WordVectors;
   readonly count: (text: string) => number;
   /** A larger session is searched in the thread. */
@@ -88,11 +88,11 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
   return {
     search: async (session, query, { budgetTokens, isLeftOut = () => false, scope }) => {
       const snapshot = await world.store.snapshot(session.id);
-      const said = (snapshot?.nodes ?? []).filter(
+      const candidates = (snapshot?.nodes ?? []).filter(
         ({ source, seq }) =>
           source !== "inner" && source !== "echo" && scope?.isVisible(seq) !== false,
       );
-      const nodes = newest(said);
+      const nodes = newest(candidates);
       const leftOut = nodes.filter(({ seq }) => isLeftOut(seq)).map(({ seq }) => seq);
       if (leftOut.length === nodes.length) return { kind: "found", passages: [] };
       const bytes = nodes.reduce((sum, node) => sum + node.bytes, 0);
@@ -116,7 +116,7 @@ export function createSessionSearch(world: SearchWorld): SessionSearch {
               leftOut,
               hasVectors: world.vectors !== undefined,
             });
-      const since = nodes.length < said.length ? nodes[0]?.seq : undefined;
+      const since = nodes.length < candidates.length ? nodes[0]?.seq : undefined;
       return outcome.kind === "found" && since !== undefined ? { ...outcome, since } : outcome;
     },
     close: () => thread.close(),
@@ -133,7 +133,7 @@ function newest(nodes: readonly NodeRecord[]): readonly NodeRecord[] {
 }
 
 async function readMessages(
-  store: Pick<Store, "bodies" | "wordings">,
+  store: Pick<Store, "bodies" | "clientSpellings">,
   session: Pick<SessionRecord, "id" | "wire">,
   nodes: readonly NodeRecord[],
 ): Promise<readonly SearchedMessage[]> {
@@ -143,12 +143,12 @@ async function readMessages(
   for (let start = 0; start < nodes.length; start += messagesPerStep) {
     const step = nodes.slice(start, start + messagesPerStep).map(({ seq }) => seq);
     const bodies = await store.bodies(session.id, step);
-    const wordings = await store.wordings(session.id, step);
+    const clientSpellings = await store.clientSpellings(session.id, step);
     for (const number of step) {
       const message = decodeIn(wire, bodies.get(number));
       if (message === undefined) continue;
       for (const [id, name] of callsOf(message)) tools.set(id, name);
-      const spelled = decodeIn(wire, wordings.get(number));
+      const spelled = decodeIn(wire, clientSpellings.get(number));
       messages.push({
         number,
         role: speakerOf(message),

@@ -1,5 +1,6 @@
 /** Passages that a search found, written for a model and kept within a number of tokens. */
 
+import { passagesHead } from "../../text/for-models.ts";
 import type { SessionPassage } from "./recall-index.ts";
 
 export interface Writing {
@@ -22,13 +23,11 @@ export function passagesText(
   passages: readonly SessionPassage[],
   { read, budget, count, since }: Writing,
 ): string | undefined {
-  const reach = since === undefined ? "" : `; only messages from #${since} on were searched`;
   for (let most = passages.length; most > 0; most--) {
-    const shown = passages.slice(0, most);
-    const number = shown[0]?.number ?? 0;
-    const found = shown.length === 1 ? "1 passage" : `${shown.length} passages, best first`;
-    const head = `[${found}; ${read} with ref_id "#${number}" reads all of message ${number}${reach}]`;
-    const text = [head, ...shown.map(entryOf)].join("\n\n");
+    const entriesShown = passages.slice(0, most);
+    const number = entriesShown[0]?.number ?? 0;
+    const head = passagesHead({ count: entriesShown.length, readResult: read, number, since });
+    const text = [head, ...entriesShown.map(entryOf)].join("\n\n");
     if (count(text) <= budget) return text;
   }
   return undefined;

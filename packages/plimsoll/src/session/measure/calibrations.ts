@@ -23,8 +23,8 @@ export interface Calibrations {
   isReportedFor(target: Target): boolean;
   /** The same, or in this session. */
   isReported(log: SessionLog, target: Target): boolean;
-  /** The provider has counted a head before it reported any usage: `headRatio` is its count divided by ours. */
-  expect(log: SessionLog, target: Target, headRatio: number): void;
+  /** The provider has counted a head before it reported any usage: `preambleRatio` is its count divided by ours. */
+  expect(log: SessionLog, target: Target, preambleRatio: number): void;
   /** `measured` is what was counted before correction. */
   observe(log: SessionLog, target: Target, measured: Measurement, reportedTokens: number): void;
 }
@@ -53,9 +53,9 @@ export function createCalibrations(memories: TargetMemories): Calibrations {
         conversation: corrected(components.conversation, conversation),
       });
     },
-    expect: (log, { key }, headRatio) => {
-      if (headRatio === 1 || log.memory.calibrations[key] !== undefined) return;
-      const factors = { system: headRatio, tools: headRatio, conversation: 1 };
+    expect: (log, { key }, preambleRatio) => {
+      if (preambleRatio === 1 || log.memory.calibrations[key] !== undefined) return;
+      const factors = { system: preambleRatio, tools: preambleRatio, conversation: 1 };
       const calibration = { ...uncalibrated, factors };
       rememberInSession(log, { kind: "calibrated", target: key, calibration });
     },

@@ -2,8 +2,9 @@
 
 import { Worker } from "node:worker_threads";
 import type { Count } from "../../budget/tokenizer.ts";
-import { endThread } from "../../store/thread-end.ts";
-import type { CountAnswer, CountRequest } from "./count-worker.ts";
+import { Thread } from "../../workers/thread.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
+import type { CountAnswer, CountQuestion } from "./count-worker.ts";
 
 export interface CountQueueOptions {
   /** A batch that takes longer is given up, and its thread with it. */
@@ -25,12 +26,6 @@ interface Job {
   readonly settle: (count: Count | undefined) => void;
 }
 
-interface Batch {
-  readonly id: number;
-  readonly jobs: readonly Job[];
-  readonly timer: NodeJS.Timeout;
-}
-
 /** Small texts travel together: one message to the thread costs as much as counting 400 characters. */
 const batchChars = 262_144;
 /** In a row. A thread that never once succeeds will not the sixth time either. */
@@ -38,10 +33,12 @@ const failuresMax = 5;
 
 export function createCountQueue(options: CountQueueOptions): CountQueue {
   const waiting: Job[] = [];
+  const thread = new Thread<CountQuestion, CountAnswer>({
+    startWorker: options.startWorker ?? startCountWorker,
+  });
   let queuedChars = 0;
-  let current: Batch | undefined;
+  let isAtWork = false;
   let failures = 0;
-  let batches = 0;
   let isClosed = false;
 
   const isOut = (): boolean => isClosed || failures >= failuresMax;
@@ -53,43 +50,28 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
     });
   };
 
-  const finish = (counts: readonly Count[]): void => {
-    const batch = current;
-    if (batch === undefined) return;
-    current = undefined;
-    clearTimeout(batch.timer);
-    settle(batch.jobs, counts);
-    advance();
-  };
-
-  const giveUp = (): void => {
-    failures += 1;
-    thread.stop();
-    finish([]);
-  };
-
-  const receive = (reply: CountAnswer): void => {
-    if (reply.id !== current?.id) return;
-    failures = 0;
-    finish(reply.kind === "counted" ? reply.counts : []);
-  };
-
-  const thread = createThread(options.startWorker ?? startCountWorker, receive, giveUp);
-
-  const advance = (): void => {
-    if (current !== undefined) return;
-    if (isOut()) settle(waiting.splice(0), []);
-    const jobs = takeBatch(waiting);
-    const first = jobs[0];
-    if (first === undefined) {
-      thread.rest();
-      return;
+  /** Nothing: the thread died, took too long, or cannot be started. */
+  const countThere = async (question: CountQuestion): Promise<readonly Count[]> => {
+    try {
+      const answer = await withTimeout(thread.ask(question), options.timeoutMs, tooSlow);
+      failures = 0;
+      return answer.kind === "counted" ? answer.counts : [];
+    } catch {
+      failures += 1;
+      thread.stop();
+      return [];
     }
-    batches += 1;
-    current = { id: batches, jobs, timer: setTimeout(giveUp, options.timeoutMs) };
-    const texts = jobs.map(({ text }) => text);
-    const isPosted = thread.post({ id: batches, tokenizerId: first.tokenizerId, texts });
-    if (!isPosted) giveUp();
+  };
+
+  const advance = async (): Promise<void> => {
+    if (isAtWork) return;
+    isAtWork = true;
+    for (let jobs = takeBatch(waiting); jobs.length > 0; jobs = takeBatch(waiting)) {
+      const tokenizerId = jobs[0]?.tokenizerId ?? "";
+      const texts = jobs.map(({ text }) => text);
+      settle(jobs, isOut() ? [] : await countThere({ tokenizerId, texts }));
+    }
+    isAtWork = false;
   };
 
   return {
@@ -100,70 +82,19 @@ export function createCountQueue(options: CountQueueOptions): CountQueue {
       queuedChars += text.length;
       waiting.push({ tokenizerId, text, settle: answer.resolve });
       // What is asked for in the same turn of the event loop goes into the same batch.
-      queueMicrotask(advance);
+      queueMicrotask(() => void advance());
       return answer.promise;
     },
     close: async () => {
       isClosed = true;
-      const ending = thread.end();
-      finish([]);
       settle(waiting.splice(0), []);
-      await ending;
+      await thread.end();
     },
   };
 }
 
-interface Thread {
-  /** Starts the thread if there is none. False: that is not possible. */
-  post(request: CountRequest): boolean;
-  /** Only while somebody waits for it may the thread keep the process alive. */
-  rest(): void;
-  end(): Promise<void>;
-  /** Wherever it is. */
-  stop(): void;
-}
-
-function createThread(
-  startWorker: () => Worker,
-  onAnswer: (answer: CountAnswer) => void,
-  onDeath: () => void,
-): Thread {
-  let worker: Worker | undefined;
-
-  const leave = (): Worker | undefined => {
-    const left = worker;
-    worker = undefined;
-    return left;
-  };
-
-  const start = (): Worker => {
-    const started = startWorker();
-    const die = (): void => {
-      if (worker !== started) return;
-      worker = undefined;
-      onDeath();
-    };
-    started.on("message", onAnswer);
-    started.on("error", die);
-    started.on("exit", die);
-    return started;
-  };
-
-  return {
-    post: (request) => {
-      try {
-        worker ??= start();
-        worker.ref();
-        worker.postMessage(request);
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    rest: () => worker?.unref(),
-    end: () => endThread(leave()),
-    stop: () => void leave()?.terminate(),
-  };
+function tooSlow(): never {
+  throw new Error("it took too long");
 }
 
 function startCountWorker(): Worker {

@@ -16,7 +16,7 @@ const reminder = /^\s*<system-reminder>/;
 export function essenceOf(role: Message["role"], parts: readonly Part[]): string | null {
   const calls = namedCalls(parts);
   if (calls.length > 0) return hashOf(calls.map(({ name, id }) => ({ name, id })));
-  const said = parts.flatMap((part): readonly unknown[] => {
+  const essentials = parts.flatMap((part): readonly unknown[] => {
     if (part.kind === "reasoning") return [];
     if (part.kind === "tool-call") return [{ name: part.name, id: part.id || part.input }];
     if (part.kind !== "text") return [part];
@@ -24,7 +24,7 @@ export function essenceOf(role: Message["role"], parts: readonly Part[]): string
     const text = isReminder ? "" : part.text.normalize("NFC").trim();
     return text === "" ? [] : [text];
   });
-  return said.length === 0 ? null : hashOf(said);
+  return essentials.length === 0 ? null : hashOf(essentials);
 }
 
 /** None where a call has no id: then its arguments count, too. */
@@ -57,8 +57,8 @@ export function marksOf({ role, parts }: Message): Marks | undefined {
   };
 }
 
-function hashOf(said: unknown): string {
-  return shortHash(JSON.stringify(said));
+function hashOf(essentials: unknown): string {
+  return shortHash(JSON.stringify(essentials));
 }
 
 /** Without space: clients join texts, and break them anew. */
@@ -92,11 +92,11 @@ function wordsOfInput(input: string): string {
 
 /** What another spelling of a message says that the message itself does not: texts and calls. */
 export function newPartsIn(spelled: Message, { parts }: Message): readonly Part[] {
-  const said = parts.flatMap((part) => (part.kind === "text" ? wordsOfText(part.text) : []));
+  const essentials = parts.flatMap((part) => (part.kind === "text" ? wordsOfText(part.text) : []));
   const calls = new Set(callsIn(parts).map((call) => hashOf(wordsOfCall(call))));
   return spelled.parts.filter((part) => {
     if (part.kind === "tool-call") return !calls.has(hashOf(wordsOfCall(part)));
-    return part.kind === "text" && !said.join("").includes(wordsOfText(part.text).join(""));
+    return part.kind === "text" && !essentials.join("").includes(wordsOfText(part.text).join(""));
   });
 }
 

@@ -6,6 +6,7 @@
 import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { setImmediate as nextTick } from "node:timers/promises";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { MediaRule } from "../../budget/catalogue.ts";
 import { addCounts, type Countables, countables, schemaTokens } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
@@ -65,12 +66,7 @@ const largeBytes = 256 * 1024;
 const bytesPerTick = 512 * 1024;
 
 export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): FactsReader {
-  const known = new Map<string, Facts>();
-
-  const remember = (key: string, facts: Facts): void => {
-    if (known.size >= maxFacts) known.delete(known.keys().next().value as string);
-    known.set(key, facts);
-  };
+  const known = new BoundedMap<string, Facts>({ entries: maxFacts });
 
   /** Reads one message that is new, or new to this ruler; its texts are counted with those of the others. */
   const readOne = async (wire: Wire, unread: Unread, ruler: Ruler): Promise<Countables> => {
@@ -84,7 +80,7 @@ export function createFactsReader(counter: Pick<SessionTokenCounter, "count">): 
       hasNull,
       ...(isOdd ? { contentHash: unread.contentHash } : {}),
     });
-    remember(unread.key, unread.facts);
+    known.set(unread.key, unread.facts);
     if (isLarge) await nextTick();
     return countablesOf(message, ruler);
   };

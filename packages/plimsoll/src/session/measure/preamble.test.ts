@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { wires } from "../../wire/wires.ts";
-import { headInBody } from "./preamble.ts";
+import { preambleInBody } from "./preamble.ts";
 
 const tools = [{ name: "read" }];
 const stored = new TextEncoder().encode(JSON.stringify({ system: "Be brief.", tools }));
@@ -11,12 +11,12 @@ test.each([
   ["openai-chat", { tools }, [{ role: "system", content: "Be brief." }]],
 ] as const)(
   "a stored head goes back to where a body of its wire has it: %s",
-  (wire, fields, lead) => {
-    expect(headInBody(wires[wire], stored)).toEqual({ fields, lead });
+  (wire, fields, leadingMessages) => {
+    expect(preambleInBody(wires[wire], stored)).toEqual({ fields, leadingMessages });
   },
 );
 
 test("a turn without a head brings nothing", () => {
   for (const wire of Object.values(wires))
-    expect(headInBody(wire, undefined)).toEqual({ fields: {}, lead: [] });
+    expect(preambleInBody(wire, undefined)).toEqual({ fields: {}, leadingMessages: [] });
 });

@@ -1,5 +1,6 @@
 /** Tokens of a request by component: the head (system prompt, tool schemas) and the conversation. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -12,7 +13,7 @@ import type { FactsReader } from "./message-facts.ts";
 import type { Target } from "./target.ts";
 
 /** Everything before the conversation. It rarely changes, so it is stored once per content. */
-export interface Head {
+export interface Preamble {
   /** Undefined when there is neither system prompt nor tool. */
   readonly hash?: string;
   readonly bytes: Uint8Array;
@@ -25,28 +26,28 @@ const notThere = { ...nothing, isGuess: false };
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-export interface HeadReader {
+export interface PreambleReader {
   /** From the slices of a body. */
-  read(body: Uint8Array, request: WireRequest, target: Target): Promise<Head>;
+  read(body: Uint8Array, request: WireRequest, target: Target): Promise<Preamble>;
   /** From the JSON text of system prompt and tools, as the wire has them. */
-  make(text: HeadText, target: Target): Promise<Head>;
+  make(text: PreambleText, target: Target): Promise<Preamble>;
 }
 
-interface HeadText {
+interface PreambleText {
   readonly system?: string | undefined;
   readonly tools?: string | undefined;
 }
 
 /** A head is the same for hundreds of turns. */
-const maxHeads = 500;
+const maxPreambles = 500;
 
-export function createHeadReader(facts: FactsReader): HeadReader {
-  const known = new Map<string, Head>();
+export function createPreambleReader(facts: FactsReader): PreambleReader {
+  const known = new BoundedMap<string, Preamble>({ entries: maxPreambles });
 
   const count = async (
-    { system, tools }: HeadText,
+    { system, tools }: PreambleText,
     target: Target,
-  ): Promise<Pick<Head, "system" | "tools"> & { isGuess: boolean }> => {
+  ): Promise<Pick<Preamble, "system" | "tools"> & { isGuess: boolean }> => {
     const counted = {
       system:
         system === undefined
@@ -60,17 +61,14 @@ export function createHeadReader(facts: FactsReader): HeadReader {
     return { ...counted, isGuess: counted.system.isGuess || counted.tools.isGuess };
   };
 
-  const make = async (text: HeadText, target: Target): Promise<Head> => {
-    const packed = packHead(text);
+  const make = async (text: PreambleText, target: Target): Promise<Preamble> => {
+    const packed = packPreamble(text);
     const key = `${target.wire.name}\0${target.ruler.key}\0${packed.hash}`;
     const found = known.get(key);
     if (found !== undefined) return found;
     const { isGuess, ...counts } = await count(text, target);
-    const head = { ...packed, ...counts };
-    if (isGuess) return head;
-    if (known.size >= maxHeads) known.delete(known.keys().next().value as string);
-    known.set(key, head);
-    return head;
+    const preamble = { ...packed, ...counts };
+    return isGuess ? preamble : known.set(key, preamble);
   };
 
   return {
@@ -94,7 +92,7 @@ function checkJson(text: string): string {
 }
 
 /** Kept as `{"system":…,"tools":…}`, the client's own text of both. */
-function packHead({ system, tools }: HeadText): Pick<Head, "hash" | "bytes"> {
+function packPreamble({ system, tools }: PreambleText): Pick<Preamble, "hash" | "bytes"> {
   if (system === undefined && tools === undefined) return { bytes: new Uint8Array() };
   const fields = [
     ...(system === undefined ? [] : [`"system":${system}`]),
@@ -108,39 +106,41 @@ function packHead({ system, tools }: HeadText): Pick<Head, "hash" | "bytes"> {
  * The head as it is stored with a turn. Where the wire has its system prompt among the messages and this turn brought
  * another one than the log has, it goes with it, as `"leading"`.
  */
-export function storedHead(
-  head: Pick<Head, "hash" | "bytes">,
-  lead: readonly Uint8Array[] | undefined,
-): Pick<Head, "hash" | "bytes"> {
-  if (lead === undefined) return head;
-  const rest = decoder.decode(head.bytes).slice(1);
-  const leading = `{"leading":[${lead.map((bytes) => decoder.decode(bytes)).join(",")}]`;
+export function storedPreamble(
+  preamble: Pick<Preamble, "hash" | "bytes">,
+  leadingMessages: readonly Uint8Array[] | undefined,
+): Pick<Preamble, "hash" | "bytes"> {
+  if (leadingMessages === undefined) return preamble;
+  const rest = decoder.decode(preamble.bytes).slice(1);
+  const leading = `{"leading":[${leadingMessages.map((bytes) => decoder.decode(bytes)).join(",")}]`;
   const bytes = encoder.encode(rest === "" ? `${leading}}` : `${leading},${rest}`);
   return { hash: sha256(bytes), bytes };
 }
 
-export interface HeadInBody {
+export interface PreambleInBody {
   readonly fields: JsonObject;
   /** The system prompt, where the wire has it among the messages and the log does not. */
-  readonly lead: readonly JsonObject[];
+  readonly leadingMessages: readonly JsonObject[];
 }
 
 /** A head that was stored, where a body of its wire has it. */
-export function headInBody(wire: Wire, head: Uint8Array | undefined): HeadInBody {
+export function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): PreambleInBody {
   const { fields } = wire;
-  const stored = head === undefined ? undefined : parseObject(decoder.decode(head));
+  const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));
   const { system, tools } = stored ?? {};
   const listed = tools === undefined ? {} : { [fields.tools]: tools };
-  if (system === undefined) return { fields: listed, lead: [] };
+  if (system === undefined) return { fields: listed, leadingMessages: [] };
   if (fields.system !== undefined)
-    return { fields: { ...listed, [fields.system]: system }, lead: [] };
-  const lead = wire.messages.encode([{ role: "system", parts: wire.body.decodeSystem(system) }]);
-  return { fields: listed, lead };
+    return { fields: { ...listed, [fields.system]: system }, leadingMessages: [] };
+  const leadingMessages = wire.messages.encode([
+    { role: "system", parts: wire.body.decodeSystem(system) },
+  ]);
+  return { fields: listed, leadingMessages };
 }
 
 /** The leading system messages that were stored with a turn, where they were others than the log has. */
-export function storedLead(head: Uint8Array | undefined): readonly JsonObject[] {
-  const stored = head === undefined ? undefined : parseObject(decoder.decode(head));
+export function storedLeadingMessages(preamble: Uint8Array | undefined): readonly JsonObject[] {
+  const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));
   const leading = stored?.["leading"];
   return Array.isArray(leading) ? leading.filter(isObject) : [];
 }
@@ -166,12 +166,16 @@ export function addMessages(totals: Totals, messages: readonly LogMessage[]): To
 }
 
 /** `skills` are of the system prompt, and told apart. */
-export function measureTurn(head: Head, totals: Totals, skills: Count = nothing): Measurement {
-  const system = addCounts([head.system, totals.system]);
+export function measureTurn(
+  preamble: Preamble,
+  totals: Totals,
+  skills: Count = nothing,
+): Measurement {
+  const system = addCounts([preamble.system, totals.system]);
   return measurement({
     system: { ...system, tokens: Math.max(0, system.tokens - skills.tokens) },
     skills,
-    tools: head.tools,
+    tools: preamble.tools,
     conversation: totals.conversation,
   });
 }

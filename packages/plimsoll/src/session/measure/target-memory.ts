@@ -3,6 +3,7 @@
  * server does not hold tools back. Stored beside the sessions, so that a restart begins with it.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Calibration } from "../../budget/calibrate.ts";
 import type { NamedMemory, UnsavedMemories } from "../log/save.ts";
 
@@ -26,24 +27,22 @@ const namesMax = 1000;
 export function createTargetMemories(
   stored: ReadonlyMap<string, object> = new Map(),
 ): TargetMemories {
-  const memories = new Map<string, TargetMemory>(stored);
+  const memories = new BoundedMap<string, TargetMemory>({ entries: namesMax });
+  for (const [name, memory] of stored) memories.set(name, memory);
   const unsaved = new Set<string>();
   return {
-    of: (name) => memories.get(name) ?? {},
+    of: (name) => memories.peek(name) ?? {},
     note: (name, known) => {
-      const before = memories.get(name);
+      const before = memories.peek(name);
       // The last one that was noted is the last one to be forgotten.
       memories.delete(name);
+      for (const forgotten of memories.makeRoom(0)) unsaved.add(forgotten);
       memories.set(name, { ...before, ...known });
       unsaved.add(name);
-      const [oldest] = memories.keys();
-      if (memories.size <= namesMax || oldest === undefined) return;
-      memories.delete(oldest);
-      unsaved.add(oldest);
     },
     takeUnsaved: () => {
       const taken = [...unsaved].map(
-        (name): NamedMemory => ({ name, memory: memories.get(name) ?? null }),
+        (name): NamedMemory => ({ name, memory: memories.peek(name) ?? null }),
       );
       unsaved.clear();
       return taken;

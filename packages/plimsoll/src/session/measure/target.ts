@@ -1,5 +1,6 @@
 /** Targets: what a request may use of its model's window, and how it is counted. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { findModel, type ModelFacts } from "../../budget/catalogue.ts";
 import { type Limit, narrowLimit, resolveLimit } from "../../budget/limit.ts";
 import { cutsSilently } from "../../budget/servers.ts";
@@ -62,7 +63,7 @@ export function createTargets(
   now: () => number,
   memories: TargetMemories = createTargetMemories(),
 ): Targets {
-  const known = new Map<string, Target>();
+  const known = new BoundedMap<string, Target>({ entries: maxKnown });
   const fallbacks = new Map(Object.entries(config.targets ?? {}));
 
   /** A clock that ran ahead when it was stored must not make it hold for longer. */
@@ -72,17 +73,15 @@ export function createTargets(
   const resolve: Targets["resolve"] = (provider, wire, request) => {
     const { model, maxOutputTokens, facts = "", tenant = "" } = request;
     const name = [provider, wire.name, model, maxOutputTokens, facts, tenant].join("\0");
-    const found = known.get(name) ?? resolveAnew(provider, wire, request);
-    if (known.size >= maxKnown) known.clear();
-    known.set(name, found);
-    const { window: said, distrustedUntil = 0 } = memories.of(learnedKey(found));
+    const found = known.get(name) ?? known.set(name, resolveUncached(provider, wire, request));
+    const { window: named, distrustedUntil = 0 } = memories.of(learnedKey(found));
     const isDistrusted = isBefore(distrustedUntil, believedForMs.distrust);
     const trusted = isDistrusted ? { ...found, defersNatively: false } : found;
-    const isBelieved = said !== undefined && isBefore(said.until, believedForMs.window);
-    return narrowed(trusted, isBelieved ? said.tokens : undefined, "named");
+    const isBelieved = named !== undefined && isBefore(named.until, believedForMs.window);
+    return narrowed(trusted, isBelieved ? named.tokens : undefined, "named");
   };
 
-  const resolveAnew: Targets["resolve"] = (provider, wire, request) => {
+  const resolveUncached: Targets["resolve"] = (provider, wire, request) => {
     const { model, tenant = "" } = request;
     const settings = config.providers?.[provider];
     const facts = findModel(settings?.wire ?? provider, request.facts ?? model);

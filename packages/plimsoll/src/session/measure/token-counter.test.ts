@@ -86,7 +86,7 @@ describe("the token counter", () => {
 
   it("forgets what was not used for longest", async () => {
     const { started, startWorker } = watchedWorkers();
-    const counter = open({ startWorker, cacheEntries: 4, workerThresholdChars: 0 });
+    const counter = open({ startWorker, cacheEntries: 3, workerThresholdChars: 0 });
     for (const text of ["a", "b", "c", "a", "d"]) await counter.count(o200k, [text]);
     await started[0]?.terminate();
     await counter.count(o200k, ["a", "c", "d"]);

@@ -4,6 +4,7 @@ import { createHash, hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { type Count, loadTokenizer, type Tokenizer } from "../../budget/tokenizer.ts";
 import { createCountQueue } from "./count-queue.ts";
 
@@ -40,7 +41,7 @@ const textsPerStep = 512;
 
 export function createTokenCounter(options: TokenCounterOptions = {}): SessionTokenCounter {
   const workerThresholdChars = options.workerThresholdChars ?? 16_384;
-  const cache = createCache(options.cacheEntries ?? 65_536);
+  const cache = new BoundedMap<string, Count>({ entries: options.cacheEntries ?? 65_536 });
   const mainThread = createMainThread(options.backlogCharsMax ?? 131_072);
   const load = createLoader();
   const queue = createCountQueue({
@@ -87,8 +88,7 @@ export function createTokenCounter(options: TokenCounterOptions = {}): SessionTo
         return undefined;
       }
       const key = `${tokenizerId}\0${shortContentKey(text)}`;
-      const count = cache.get(key) ?? tokenizer.count(text);
-      cache.set(key, count);
+      const count = cache.get(key) ?? cache.set(key, tokenizer.count(text));
       return count;
     },
     prepare: async (tokenizerId) => {
@@ -119,6 +119,8 @@ function createLoader(): Loader {
   const load = async (tokenizerId: string): Promise<Tokenizer> => {
     try {
       const tokenizer = await loadTokenizer(tokenizerId, readJson, () => nextTurn());
+      if (tokenizer.problem !== undefined && !loaded.has(tokenizerId))
+        process.emitWarning(tokenizer.problem, "PlimsollWarning");
       loaded.set(tokenizerId, tokenizer);
       return tokenizer;
     } finally {
@@ -203,34 +205,4 @@ async function contentKey(text: string, mainThread: MainThread): Promise<string>
 
 function shortContentKey(text: string): string {
   return hash("sha256", text, "base64");
-}
-
-interface Cache {
-  get(key: string): Count | undefined;
-  set(key: string, count: Count): void;
-}
-
-/**
- * Two generations: what is used moves to the younger one, and the older one is dropped as a whole. (A Map that
- * deletes and sets the same key again walks over every grave of that key: 50 us and more.)
- */
-function createCache(entriesMax: number): Cache {
-  const generationMax = Math.max(1, Math.floor(entriesMax / 2));
-  let young = new Map<string, Count>();
-  let old = new Map<string, Count>();
-  const set = (key: string, count: Count): void => {
-    if (young.size >= generationMax && !young.has(key)) {
-      old = young;
-      young = new Map();
-    }
-    young.set(key, count);
-  };
-  const get = (key: string): Count | undefined => {
-    const recent = young.get(key);
-    if (recent !== undefined) return recent;
-    const count = old.get(key);
-    if (count !== undefined) set(key, count);
-    return count;
-  };
-  return { get, set };
 }

@@ -5,7 +5,9 @@
 
 import { isAbsolute, resolve } from "node:path";
 import { errorMessage, PlimsollError } from "../../message/error.ts";
+import { loadOptional } from "../../message/optional-packages.ts";
 import type { Embedder } from "../../search/embed.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 
 export type MiniLmSource =
   /** A folder with config.json, tokenizer.json and onnx/model.onnx: nothing is downloaded. */
@@ -63,16 +65,13 @@ export async function loadMiniLm(
 }
 
 async function loadModule(importModule: (name: string) => Promise<unknown>): Promise<Transformers> {
-  try {
+  const loaded = await loadOptional("embeddings", async () => {
     const module = await importModule(moduleName);
-    if (isTransformers(module)) return module;
-  } catch (cause) {
-    throw invalid(
-      `Embeddings need the package ${moduleName}, which is not here (${errorMessage(cause)}): run "npm install ${moduleName}", or leave the model out to go by word vectors.`,
-      cause,
-    );
-  }
-  throw invalid(`The package ${moduleName} has no "pipeline": install version 3 or newer.`);
+    if (!isTransformers(module)) throw new Error('it has no "pipeline"');
+    return module;
+  });
+  if (loaded.kind === "unusable") throw invalid(loaded.sentence);
+  return loaded.module;
 }
 
 function isTransformers(module: unknown): module is Transformers {
@@ -96,7 +95,11 @@ async function embedAll(
   const vectors: Float32Array[] = [];
   for (let from = 0; from < texts.length; from += batchSize) {
     const batch = texts.slice(from, from + batchSize);
-    const tensor = await inTime(extract(batch, { pooling: "mean", normalize: true }), timeoutMs);
+    const tensor = await withTimeout(
+      extract(batch, { pooling: "mean", normalize: true }),
+      timeoutMs,
+      tooSlow,
+    );
     vectors.push(...rowsOf(tensor, batch.length));
   }
   return vectors;
@@ -114,19 +117,8 @@ function rowsOf({ data, dims }: Tensor, count: number): readonly Float32Array[] 
   );
 }
 
-async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new PlimsollError("INTERNAL", "The embedding model took too long.")),
-      timeoutMs,
-    );
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function tooSlow(): never {
+  throw new PlimsollError("INTERNAL", "The embedding model took too long.");
 }
 
 function invalid(message: string, cause?: unknown): PlimsollError {

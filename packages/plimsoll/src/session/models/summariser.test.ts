@@ -97,14 +97,23 @@ describe("a summary is asked for", () => {
     expect(asked).toHaveLength(1);
     expect(asked[0]).toMatchObject({
       path: "/v1/messages",
-      headers: { "x-api-key": "sk-secret" },
-      body: { model: "small", max_tokens: 300 },
+      headers: {
+        "x-api-key": "sk-secret",
+        "anthropic-version": "2023-06-01",
+        "content-type": "application/json",
+      },
+      body: { model: "small", max_tokens: 300, messages: [{ role: "user" }] },
     });
+    expect(asked[0]?.body["system"]).toContain("memory of a conversation");
     expect(JSON.stringify(asked[0]?.body["messages"])).toContain("Never touch the tests.");
     expect(asked[0]?.body).not.toHaveProperty("tools");
   });
 
-  test.each(["openai", "compatible", "ollama"] as const)("in the form of %s", async (name) => {
+  test.each([
+    ["openai", "max_completion_tokens"],
+    ["compatible", "max_tokens"],
+    ["ollama", "max_tokens"],
+  ] as const)("in the form of %s, with its limit in %s", async (name, limit) => {
     const { url, asked } = await provider(chatAnswer("## State\n- All is well."));
     expect(await summariserFor(url, { provider: name }).ask()).toEqual({
       kind: "text",
@@ -114,8 +123,46 @@ describe("a summary is asked for", () => {
     expect(asked[0]).toMatchObject({
       path: "/v1/chat/completions",
       headers: { authorization: "Bearer sk-secret" },
-      body: { model: "small", max_tokens: 300 },
+      body: { model: "small", messages: [{ role: "system" }, { role: "user" }] },
     });
+    expect(Object.entries(asked[0]?.body ?? {})).toContainEqual([limit, 300]);
+    expect(Object.keys(asked[0]?.body ?? {}).sort()).toEqual(["messages", limit, "model"].sort());
+  });
+
+  test("without a key where the server is one's own", async () => {
+    const { url, asked } = await provider(chatAnswer("x y"));
+    const answer = await summariserFor(url, { provider: "ollama", apiKeyEnv: "NONE" }).ask();
+    expect(answer.kind).toBe("text");
+    expect(asked[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  test.each(["/", "///", "?version=2"])(
+    "at the same path when the base ends in %s",
+    async (end) => {
+      const { url, asked } = await provider(chatAnswer("x y"));
+      await summariserFor(`${url}${end}`, { provider: "compatible" }).ask();
+      const query = end.startsWith("?") ? end : "";
+      expect(asked[0]?.path).toBe(`/v1/chat/completions${query}`);
+    },
+  );
+
+  test("and what the model thought, or called, is no part of the summary", async () => {
+    const blocks = [
+      { type: "thinking", thinking: "let me see", signature: "s" },
+      { type: "text", text: "## State\n" },
+      { type: "text", text: "- All is well." },
+    ];
+    const { url } = await provider(json({ type: "message", content: blocks, usage: {} }));
+    expect(await summariserFor(url).ask()).toMatchObject({ text: "## State\n- All is well." });
+  });
+
+  test("and counts as the worst case where the provider reports half of its usage", async () => {
+    const message = { role: "assistant", content: "x y" };
+    const { url } = await provider(
+      json({ choices: [{ message }], usage: { prompt_tokens: 1_000 } }),
+    );
+    const answer = await summariserFor(url, { provider: "compatible" }).ask();
+    expect(answer).toMatchObject({ kind: "text", usage: { outputTokens: 300 } });
   });
 
   test("with no more tokens than the settings allow", async () => {
@@ -130,14 +177,87 @@ describe("it fails in words, and never throws, when", () => {
     "%s answers 500, and is not asked twice",
     async (name) => {
       const { url, asked } = await provider(
-        json({ error: { message: "boom with sk-secret" } }, 500),
+        json({ type: "error", error: { message: "boom with sk-secret" } }, 500),
       );
       const answer = await summariserFor(url, { provider: name }).ask();
-      expect(answer.kind).toBe("failed");
-      expect(JSON.stringify(answer)).not.toContain("sk-secret");
+      expect(answer).toEqual({
+        kind: "failed",
+        reason: "the model's server answered 500: boom with [credential]",
+      });
       expect(asked).toHaveLength(1);
     },
   );
+
+  test("an error comes as plain text, or at length", async () => {
+    const { url } = await provider((response) => {
+      response.writeHead(502, { "content-type": "text/html" });
+      response.end(`<h1>sk-secret</h1>${"x".repeat(10_000)}`);
+    });
+    const answer = await summariserFor(url).ask();
+    expect(answer).toMatchObject({ kind: "failed" });
+    const reason = answer.kind === "failed" ? answer.reason : "";
+    expect(reason).toMatch(/^the model's server answered 502: <h1>\[credential\]<\/h1>x/);
+    expect(reason.length).toBeLessThanOrEqual(300);
+  });
+
+  test("an error comes with a status that says that all is well", async () => {
+    const { url } = await provider(json({ error: { message: "the model is busy" } }));
+    expect(await summariserFor(url, { provider: "compatible" }).ask()).toEqual({
+      kind: "failed",
+      reason: "the model's server said: the model is busy",
+    });
+  });
+
+  test.each([301, 302, 307, 308])(
+    "the server sends a redirect %i, which is not followed",
+    async (status) => {
+      const other = await provider(chatAnswer("stolen"));
+      const { url } = await provider((response) => {
+        response.writeHead(status, { location: `${other.url}/chat/completions` });
+        response.end();
+      });
+      const answer = await summariserFor(url, { provider: "compatible" }).ask();
+      expect(answer).toMatchObject({ kind: "failed" });
+      expect(JSON.stringify(answer)).toContain(`${status}: Plimsoll does not follow redirects`);
+      expect(other.asked).toEqual([]);
+    },
+  );
+
+  test("the key cannot stand in a header, and no word says what it is", async () => {
+    const key = "sk-one\nsk-two";
+    const summariser = createSummariser(
+      { provider: "anthropic", model: "small", baseUrl: "http://127.0.0.1:1", apiKeyEnv: "KEY" },
+      { now: () => 0, env: { KEY: ` ${key}\n` } },
+    );
+    const signal = new AbortController().signal;
+    const answer = await summariser.summarise({ source: [], maxTokens: 10, signal });
+    expect(answer.kind).toBe("failed");
+    expect(JSON.stringify(answer)).not.toMatch(/sk-one|sk-two/);
+  });
+
+  test("the address holds a password, which no word repeats", async () => {
+    const answer = await summariserFor("http://me:hunter22@127.0.0.1:1/v1").ask();
+    expect(answer).toEqual({
+      kind: "failed",
+      reason:
+        "The summariser's baseUrl must not hold a user name or a password: put the key in SMALL_KEY.",
+    });
+  });
+
+  test("the answer has no end", async () => {
+    const { url } = await provider((response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const more = (): void => {
+        while (!response.destroyed && response.write(" ".repeat(100_000)));
+        if (!response.destroyed) response.once("drain", more);
+      };
+      more();
+    });
+    expect(await summariserFor(url).ask()).toEqual({
+      kind: "failed",
+      reason: "the model's answer has more than 4000000 bytes",
+    });
+  });
 
   test("the provider hangs", async () => {
     const { url } = await provider(() => undefined);
@@ -194,7 +314,9 @@ describe("it fails in words, and never throws, when", () => {
   });
 
   test("nobody listens", async () => {
-    expect((await summariserFor("http://127.0.0.1:1/v1").ask()).kind).toBe("failed");
+    const answer = await summariserFor("http://127.0.0.1:1/v1").ask();
+    expect(answer).toMatchObject({ kind: "failed" });
+    expect(JSON.stringify(answer)).toMatch(/fetch failed: .+/);
   });
 
   test("there is no key, or no address", async () => {

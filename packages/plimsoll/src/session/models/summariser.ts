@@ -3,8 +3,10 @@
 import { type FencedText, summaryPrompt } from "../../compact/summary/prompt.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Usage } from "../../message/message.ts";
+import type { OneAnswer } from "../../wire/one-question.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import { createAllowance, type Prices, type Tokens } from "./allowance.ts";
-import { loadModel, type ModelRim, type ModelSettings } from "./load-model.ts";
+import { askModel, type ModelOutside, type ModelSettings } from "./ask-model.ts";
 
 export interface SummariserSettings extends ModelSettings, Prices {
   /** Of one summary; 1,000. */
@@ -17,7 +19,7 @@ export interface SummariserSettings extends ModelSettings, Prices {
   readonly maxCallsPerHour?: number;
 }
 
-export interface SummariserRim extends ModelRim {
+export interface SummariserOutside extends ModelOutside {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -46,12 +48,16 @@ const defaults = { maxTokens: 1_000, timeoutMs: 10_000, maxCallsPerHour: 30 } as
 const charsPerToken = 3;
 /** … and no answer within its limit has more characters than this for a token. */
 const maxCharsPerToken = 16;
+/** Errors of a provider can repeat what was sent to it. */
 const maxReasonChars = 300;
 
-export function createSummariser(settings: SummariserSettings, rim: SummariserRim): Summariser {
+export function createSummariser(
+  settings: SummariserSettings,
+  outside: SummariserOutside,
+): Summariser {
   const allowance = createAllowance(
     { ...settings, maxCallsPerHour: settings.maxCallsPerHour ?? defaults.maxCallsPerHour },
-    rim.now,
+    outside.now,
   );
   return {
     spentUsdToday: allowance.spentUsdToday,
@@ -64,53 +70,29 @@ export function createSummariser(settings: SummariserSettings, rim: SummariserRi
         );
         const leave = allowance.ask({ inputTokens, outputTokens: maxTokens });
         if (leave.kind === "refused") return { kind: "failed", reason: leave.reason };
-        const ask = (signal: AbortSignal): Promise<Answer> =>
-          askModel({ settings, rim, prompt, maxTokens, signal });
+        const ask = (signal: AbortSignal): Promise<OneAnswer> =>
+          askModel(settings, outside, { ...prompt, maxTokens, signal });
         const answer = await withinTime(ask, task.signal, settings.timeoutMs ?? defaults.timeoutMs);
-        leave.settle(answer.used);
+        const used = tokensOf(answer.usage);
+        leave.settle(used);
         const text = answer.text.slice(0, maxTokens * maxCharsPerToken).trim();
         if (text === "") return { kind: "failed", reason: "the answer was empty" };
         return {
           kind: "text",
           text,
-          usage: answer.used ?? { inputTokens, outputTokens: maxTokens },
+          usage: used ?? { inputTokens, outputTokens: maxTokens },
         };
       } catch (error) {
-        return { kind: "failed", reason: reasonOf(error, settings, rim) };
+        return { kind: "failed", reason: errorMessage(error).slice(0, maxReasonChars) };
       }
     },
   };
 }
 
-interface Question {
-  readonly settings: SummariserSettings;
-  readonly rim: SummariserRim;
-  readonly prompt: { readonly system: string; readonly prompt: string };
-  readonly maxTokens: number;
-  readonly signal: AbortSignal;
-}
-
-interface Answer {
-  readonly text: string;
-  /** Undefined when the provider did not say. */
-  readonly used: Tokens | undefined;
-}
-
-/** No tools, no second attempt: a summary that is late is worth less than one without a model. */
-async function askModel({ settings, rim, prompt, maxTokens, signal }: Question): Promise<Answer> {
-  const model = await loadModel(settings, rim);
-  const { generateText } = await import("ai");
-  const { text, usage } = await generateText({
-    model,
-    instructions: prompt.system,
-    prompt: prompt.prompt,
-    maxOutputTokens: maxTokens,
-    maxRetries: 0,
-    abortSignal: signal,
-  });
-  const { inputTokens, outputTokens } = usage;
-  const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-  return { text, used: isKnown ? { inputTokens, outputTokens } : undefined };
+/** Undefined unless the provider reported both figures. */
+function tokensOf(usage: Usage | undefined): Tokens | undefined {
+  const isWhole = usage !== undefined && usage.inputTokens > 0 && usage.outputTokens > 0;
+  return isWhole ? { inputTokens: usage.inputTokens, outputTokens: usage.outputTokens } : undefined;
 }
 
 /** Also for what does not heed its signal. */
@@ -120,32 +102,17 @@ async function withinTime<T>(
   timeoutMs: number,
 ): Promise<T> {
   const late = new AbortController();
-  const signal = AbortSignal.any([outer, late.signal]);
-  let timer: NodeJS.Timeout | undefined;
-  let onAbort: (() => void) | undefined;
-  const ended = new Promise<never>((_, reject) => {
-    onAbort = () =>
-      reject(outer.aborted ? new Error("it was called off") : new Error("it took too long"));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-    timer = setTimeout(() => late.abort(), timeoutMs);
-  });
+  const calledOff = Promise.withResolvers<never>();
+  const onAbort = (): void => calledOff.reject(new Error("it was called off"));
+  if (outer.aborted) onAbort();
+  outer.addEventListener("abort", onAbort, { once: true });
+  const work = Promise.race([run(AbortSignal.any([outer, late.signal])), calledOff.promise]);
   try {
-    return await Promise.race([run(signal), ended]);
+    return await withTimeout(work, timeoutMs, () => {
+      late.abort();
+      throw new Error("it took too long");
+    });
   } finally {
-    clearTimeout(timer);
-    if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+    outer.removeEventListener("abort", onAbort);
   }
-}
-
-/** Errors of a provider can repeat what was sent to it: not the key, and not at length. */
-function reasonOf(
-  error: unknown,
-  { apiKeyEnv }: SummariserSettings,
-  { env }: SummariserRim,
-): string {
-  const key = env[apiKeyEnv] ?? "";
-  const message = errorMessage(error);
-  const safe = key === "" ? message : message.replaceAll(key, "…");
-  return safe.slice(0, maxReasonChars);
 }

@@ -21,7 +21,7 @@ import { scaleOf, told } from "../measure/provider-tokens.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
-export interface CompactWish {
+export interface CompactOptions {
   /** By units … */
   readonly keep?: Keep;
   /** … or to a number of tokens; without either, as deep as a turn would go. */
@@ -40,7 +40,7 @@ export interface CompactionDone {
 export function compactNow(
   context: ApplyWorld & Pick<TurnContext, "strategies">,
   place: StoredPlace,
-  { keep, budget }: CompactWish,
+  { keep, budget }: CompactOptions,
 ): Promise<CompactionDone> {
   const strategies = keep === undefined ? context.strategies : [truncateKeeping(keep)];
   return applyNow(context, place, {
@@ -128,7 +128,7 @@ interface Room {
 async function applyNow(
   context: ApplyWorld,
   place: StoredPlace,
-  wish: Applying,
+  options: Applying,
 ): Promise<CompactionDone> {
   const draft = await storedDraft(context, place);
   const start = await sizeView(context.facts, draft, viewOf(place.log, place.branch, draft.path));
@@ -140,13 +140,13 @@ async function applyNow(
     limit,
   });
   const startedAt = context.now();
-  await context.watch?.(draft, { phase: wish.begins, ...figuresOf(start), isByHand: true });
+  await context.watch?.(draft, { phase: options.begins, ...figuresOf(start), isByHand: true });
   const compaction = await compact(context, {
     draft,
     start,
-    strategies: wish.strategies,
-    goal: wish.goalFor(room),
-    told: { limit, scale },
+    strategies: options.strategies,
+    goal: options.goalFor(room),
+    progressScale: { limit, scale },
   });
   const failure = await keep(context, draft, compaction);
   if (failure !== undefined) {
@@ -155,11 +155,11 @@ async function applyNow(
   }
   const milliseconds = context.now() - startedAt;
   await context.watch?.(draft, {
-    phase: wish.begins === "recovery" ? "handover" : "success",
+    phase: options.begins === "recovery" ? "handover" : "success",
     ...figuresOf(compaction.sized),
     isSame: false,
   });
-  const { reason } = wish;
+  const { reason } = options;
   reportCompaction(context, draft, compaction, { reason, start, milliseconds, scale });
   return doneWith(draft, start, compaction, scale);
 }
@@ -198,14 +198,14 @@ function doneWith(
   { edits, strategies, sized }: Compaction,
   scale: number,
 ): CompactionDone {
-  const shown = ({ view }: Sized): number =>
+  const visibleCount = ({ view }: Sized): number =>
     view.gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
   return {
     edits: edits.map(({ seq }) => seq),
     strategies,
     tokensBefore: told(start.measured.total, scale),
     tokensAfter: told(sized.measured.total, scale),
-    messagesBefore: shown(start),
-    messagesAfter: shown(sized),
+    messagesBefore: visibleCount(start),
+    messagesAfter: visibleCount(sized),
   };
 }

@@ -16,7 +16,7 @@ import { loadInner } from "../log/inner-messages.ts";
 import { type BranchState, type LogMessage, pathTo, type SessionLog } from "../log/log.ts";
 import { addMessage, nothing, type Path, pathOfNodes } from "../log/path.ts";
 import type { View } from "../log/view.ts";
-import { type Head, storedLead } from "../measure/preamble.ts";
+import { type Preamble, storedLeadingMessages } from "../measure/preamble.ts";
 import { scaleOf } from "../measure/provider-tokens.ts";
 import type { TurnContext } from "../turn/context.ts";
 
@@ -33,7 +33,7 @@ export interface StoredPlace {
   readonly lastTurn: TurnRecord | undefined;
 }
 
-export interface SeenView {
+export interface ReadableView {
   readonly branch: string;
   readonly messages: readonly JsonValue[];
   readonly tokens: number;
@@ -62,7 +62,7 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
   const path: Path = {
     ...pathOfNodes(log, nodes, bodies, learned),
     branch: branch.record.id,
-    mayHoldMark: () => false,
+    mayCarryMark: () => false,
   };
   const sum = learned.reduce(addMessage, nothing);
   const head = headOf(place, learned);
@@ -108,13 +108,13 @@ async function storedBodies(
   const seqs = nodes.map(({ seq }) => seq);
   const bodies = new Map(await store.bodies(session, seqs));
   const head = lastTurn?.head && (await store.head(session, lastTurn.head));
-  for (const [index, message] of storedLead(head || undefined).entries())
+  for (const [index, message] of storedLeadingMessages(head || undefined).entries())
     bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
   return bodies;
 }
 
 /** System prompt and tools as the last turn had them: the provider's tokens there, Plimsoll's own here. */
-function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage[]): Head {
+function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage[]): Preamble {
   const scale = scaleOf(branch.record);
   const { system = 0, tools = 0 } = lastTurn?.measurement ?? {};
   // Tools that a message brings are counted with that message.
@@ -142,7 +142,7 @@ function messagesOf(path: Path): readonly JsonObject[] {
   return Array.from({ length: path.length }, (_, index) => decodeMessage(path.bytesAt(index)));
 }
 
-export async function seenView(context: DraftWorld, place: StoredPlace): Promise<SeenView> {
+export async function readableView(context: DraftWorld, place: StoredPlace): Promise<ReadableView> {
   const draft = await storedDraft(context, place);
   const { view, lastTurn, branch } = place;
   const { patches, measured } = await sizeView(context.facts, draft, view);

@@ -21,13 +21,13 @@ import { looseChainOf, remember } from "../log/log.ts";
 import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch, viewWith } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
 import { scaleOf, told } from "../measure/provider-tokens.ts";
-import { type CompactionDone, type CompactWish, compactNow, resetNow } from "./compact-now.ts";
+import { type CompactionDone, type CompactOptions, compactNow, resetNow } from "./compact-now.ts";
 import {
   type DraftWorld,
-  type SeenView,
+  type ReadableView,
+  readableView,
   type SteerContext,
   type StoredPlace,
-  seenView,
   storedDraft,
 } from "./draft-from-store.ts";
 import { checkRoom, type SteeredSize } from "./room.ts";
@@ -41,7 +41,7 @@ export interface Steered {
   readonly limit: number | null;
 }
 
-export interface ResetWish {
+export interface ResetOptions {
   readonly reason?: string;
   /** Of the caller's own: the handover says to continue it. */
   readonly task?: string;
@@ -54,26 +54,29 @@ export type Compacted = Steered & CompactionDone;
 export interface Steering {
   undo(
     session: string,
-    wish: { readonly edit?: number; readonly branch?: string },
+    options: { readonly edit?: number; readonly branch?: string },
   ): Promise<Steered>;
   restore(session: string, point: RestorePoint & { readonly branch?: string }): Promise<Steered>;
   checkpoint(
     session: string,
-    wish: { readonly label?: string; readonly branch?: string },
+    options: { readonly label?: string; readonly branch?: string },
   ): Promise<{ readonly id: string }>;
   /** Messages by their number in the log. */
   pin(
     session: string,
-    wish: { readonly first: number; readonly last?: number; readonly branch?: string },
+    options: { readonly first: number; readonly last?: number; readonly branch?: string },
   ): Promise<Steered & { readonly id: number }>;
   /** A pin by its id. */
-  release(session: string, wish: { readonly pin: number }): Promise<Steered>;
-  compact(session: string, wish: CompactWish & { readonly branch?: string }): Promise<Compacted>;
+  release(session: string, options: { readonly pin: number }): Promise<Steered>;
+  compact(
+    session: string,
+    options: CompactOptions & { readonly branch?: string },
+  ): Promise<Compacted>;
   /** Starts afresh: one handover in place of what came before. */
-  reset(session: string, wish: ResetWish & { readonly branch?: string }): Promise<Compacted>;
+  reset(session: string, options: ResetOptions & { readonly branch?: string }): Promise<Compacted>;
   /** The next turn starts afresh. */
-  milestone(session: string, wish: ResetWish & { readonly branch?: string }): Promise<void>;
-  view(session: string, branch?: string): Promise<SeenView>;
+  milestone(session: string, options: ResetOptions & { readonly branch?: string }): Promise<void>;
+  view(session: string, branch?: string): Promise<ReadableView>;
   /** What the model saw at one point and sees at another; without the second, now. */
   diff(
     session: string,
@@ -94,10 +97,10 @@ export function createSteering(context: SteerContext): Steering {
     return log === undefined ? work() : whileEditing(log, work);
   };
   return {
-    undo: (session, wish) =>
+    undo: (session, options) =>
       one(session, async () => {
-        const branch = wish.branch ?? (await branchOf(context, session, wish.edit));
-        return undo(context, await at(session, branch), wish.edit);
+        const branch = options.branch ?? (await branchOf(context, session, options.edit));
+        return undo(context, await at(session, branch), options.edit);
       }),
     restore: (session, point) =>
       one(session, async () => {
@@ -111,41 +114,44 @@ export function createSteering(context: SteerContext): Steering {
         const made = await append(context, place, "checkpoint", [{ kind: "checkpoint", label }]);
         return { id: `cp_${made[0]?.seq ?? 0}` };
       }),
-    pin: (session, wish) =>
+    pin: (session, options) =>
       one(session, async () => {
-        const place = await at(session, wish.branch);
-        const made = await append(context, place, "pin", [pinAction(place, wish)]);
+        const place = await at(session, options.branch);
+        const made = await append(context, place, "pin", [pinAction(place, options)]);
         return { ...(await steered(context, place, made)), id: made[0]?.seq ?? 0 };
       }),
     release: (session, { pin }) =>
       one(session, async () => {
         const place = await at(session, await branchOf(context, session, pin));
-        const held = place.view.edits.find(
+        const pinned = place.view.edits.find(
           ({ seq, action }) => seq === pin && action.kind === "pin",
         );
-        if (held === undefined)
+        if (pinned === undefined)
           throw unknownPoint(`There is no pin ${pin} that holds: GET …/edits lists them.`);
         const made = await append(context, place, "release", [{ kind: "revert", edit: pin }]);
         return steered(context, place, made);
       }),
-    compact: (session, wish) =>
+    compact: (session, options) =>
       one(session, async () => {
-        const place = await at(session, wish.branch);
-        return { ...(await compactNow(context, place, wish)), ...(await sizeNow(context, place)) };
+        const place = await at(session, options.branch);
+        return {
+          ...(await compactNow(context, place, options)),
+          ...(await sizeNow(context, place)),
+        };
       }),
-    reset: (session, wish) =>
+    reset: (session, options) =>
       one(session, async () => {
-        const place = await at(session, wish.branch);
-        return { ...(await resetNow(context, place, wish)), ...(await sizeNow(context, place)) };
+        const place = await at(session, options.branch);
+        return { ...(await resetNow(context, place, options)), ...(await sizeNow(context, place)) };
       }),
     milestone: (session, { reason = "A milestone was reached.", task, branch }) =>
       one(session, async () => {
         const place = await at(session, branch);
-        const wish = task === undefined ? { reason } : { reason, task };
-        remember(place.branch, { kind: "wants-recovery", ...wish });
+        const options = task === undefined ? { reason } : { reason, task };
+        remember(place.branch, { kind: "wants-recovery", ...options });
         await context.saver.save(place.log);
       }),
-    view: async (session, branch) => seenView(context, await at(session, branch)),
+    view: async (session, branch) => readableView(context, await at(session, branch)),
     diff: async (session, { from, to, branch }) => {
       const place = await at(session, branch);
       const edits = editsOn(place);
@@ -365,8 +371,8 @@ async function measureWith(context: DraftWorld, place: Place, other: View): Prom
   const since = behindLastRequest(place);
   if (lastTurn?.tokensAfter === undefined || since === 0)
     return { tokens: wanted.measured.total, tooMany };
-  const said = path.sumOf({ first: since, last: path.length - 1 }).tokens;
-  const more = said + wanted.measured.total - sent.measured.total;
+  const addedTokens = path.sumOf({ first: since, last: path.length - 1 }).tokens;
+  const more = addedTokens + wanted.measured.total - sent.measured.total;
   return { tokens: lastTurn.tokensAfter + told(more, scaleOf(place.branch.record)), tooMany };
 }
 

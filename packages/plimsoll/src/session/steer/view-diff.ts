@@ -3,7 +3,7 @@
 import type { JsonValue } from "../../message/json.ts";
 import { indexOn, type Path } from "../log/path.ts";
 import { foldView } from "../log/view.ts";
-import { type SteerContext, type StoredPlace, seenView } from "./draft-from-store.ts";
+import { readableView, type SteerContext, type StoredPlace } from "./draft-from-store.ts";
 
 /** By their places in the two views. */
 export type DiffRow =
@@ -18,7 +18,7 @@ export type DiffRow =
   | { readonly kind: "removed"; readonly before: number; readonly was: JsonValue }
   | { readonly kind: "added"; readonly after: number; readonly is: JsonValue };
 
-export interface SeenPoint {
+export interface ComparedView {
   /** The last edit that holds. */
   readonly seq: number;
   /** Of the whole window, as the provider counts. */
@@ -28,8 +28,8 @@ export interface SeenPoint {
 
 export interface ViewDiff {
   readonly branch: string;
-  readonly from: SeenPoint;
-  readonly to: SeenPoint;
+  readonly from: ComparedView;
+  readonly to: ComparedView;
   readonly rows: readonly DiffRow[];
 }
 
@@ -41,7 +41,7 @@ export async function diffViews(
 ): Promise<ViewDiff> {
   const [before, after] = [await seenAt(context, place, from), await seenAt(context, place, to)];
   const { id: branch } = place.branch.record;
-  const pointOf = async (seq: number, { messages }: typeof before): Promise<SeenPoint> => {
+  const pointOf = async (seq: number, { messages }: typeof before): Promise<ComparedView> => {
     const { tokens } = await context.picture(place.log.record.id, { branch, at: { seq } });
     return { seq, tokens, messages: messages.length };
   };
@@ -57,10 +57,10 @@ function seenAt(
   context: SteerContext,
   place: StoredPlace & { readonly path: Path },
   seq: number,
-): ReturnType<typeof seenView> {
+): ReturnType<typeof readableView> {
   const { log, path } = place;
   const edits = log.edits.filter((edit) => edit.seq <= seq);
-  return seenView(context, { ...place, view: foldView(indexOn(path, log), edits) });
+  return readableView(context, { ...place, view: foldView(indexOn(path, log), edits) });
 }
 
 /**

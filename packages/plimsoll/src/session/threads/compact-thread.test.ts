@@ -8,10 +8,12 @@ import { receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import { openEngine } from "../../engine.ts";
 import { type Message, messageText } from "../../message/message.ts";
-import type { Goal, Proposal, SeenConversation } from "../../message/strategy.ts";
+import type { Goal, Proposal, VisibleConversation } from "../../message/strategy.ts";
 import { newViolations } from "../../wire/validate/validate.ts";
 import { wires } from "../../wire/wires.ts";
+import type { ToThread } from "../../workers/thread.ts";
 import { type CompactThreads, createCompactThreads } from "./compact-thread.ts";
+import type { CompactJob } from "./compact-worker.ts";
 
 /** What was sent to threads, by kind of job. */
 let sent: string[] = [];
@@ -20,9 +22,10 @@ const opened: CompactThreads[] = [];
 function startWorker(): Worker {
   const worker = new Worker(new URL("./compact-worker.ts", import.meta.url));
   const post = worker.postMessage.bind(worker);
-  worker.postMessage = (message: { readonly job?: { readonly kind: string } }) => {
-    if (message.job !== undefined) sent.push(message.job.kind);
-    post(message);
+  worker.postMessage = (messages: ToThread<CompactJob>) => {
+    if (Array.isArray(messages))
+      for (const one of messages) if ("question" in one) sent.push(one.question.kind);
+    post(messages);
   };
   return worker;
 }
@@ -50,7 +53,7 @@ const large: Readonly<Record<string, string>> = {
   ).join("\n"),
 };
 
-function talkWith(text: string): SeenConversation {
+function talkWith(text: string): VisibleConversation {
   return seenFrom([
     user("Mend src/load.ts."),
     agent("I look."),
@@ -60,7 +63,7 @@ function talkWith(text: string): SeenConversation {
   ]);
 }
 
-function goalOf({ tokens }: SeenConversation, share = 0.3): Goal {
+function goalOf({ tokens }: VisibleConversation, share = 0.3): Goal {
   const wanted = Math.floor(tokens * share);
   return { limitTokens: wanted, tokens: wanted, floorTokens: Math.floor(wanted * 0.86) };
 }
@@ -92,7 +95,7 @@ test.each(Object.entries(large))(
 test("a long conversation is excerpted in the thread, and messages are weighed here", async () => {
   const whole = seenFrom(simulateConversation({ seed: 7, tokens: 40_000 }));
   let weighed = 0;
-  const conversation: SeenConversation = {
+  const conversation: VisibleConversation = {
     ...whole,
     weigh: (messages) => {
       weighed += messages.length;
@@ -137,7 +140,7 @@ test("what is closed meanwhile is not made here instead", async () => {
   const begun = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   let weighed = 0;
-  const slow: SeenConversation = {
+  const slow: VisibleConversation = {
     ...conversation,
     weigh: async (messages) => {
       weighed++;
@@ -179,8 +182,8 @@ test("a receipt of a long conversation is made in the thread, and is the same to
   }));
   const work = {
     before: messages.map(({ message, number }) => ({ message, number })),
-    seenBefore: seen,
-    shown: seen.slice(-20),
+    visibleBefore: seen,
+    visibleAfter: seen.slice(-20),
     figures: {
       tokensBefore: 9,
       tokensAfter: 3,
@@ -204,7 +207,7 @@ test("a large body is judged in the thread, by the same rules", async () => {
     originalText: JSON.stringify(original),
   } as const;
   const found = await threads().validate(texts);
-  expect(sent).toEqual(["judge"]);
+  expect(sent).toEqual(["validate"]);
   expect(found).toEqual(newViolations({ ...texts, body, original }));
   expect(found.length).toBeGreaterThan(0);
 });

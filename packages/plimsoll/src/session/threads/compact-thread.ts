@@ -5,9 +5,9 @@ import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-wo
 import { excerptBy, type MakeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { SeenConversation, Strategy } from "../../message/strategy.ts";
-import { parseJudged } from "../../wire/validate/rules/rule.ts";
-import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
+import type { Strategy, VisibleConversation } from "../../message/strategy.ts";
+import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
+import { type Finding, newViolations, type RuleTexts } from "../../wire/validate/validate.ts";
 import type { CompactAnswer, CompactJob } from "./compact-worker.ts";
 import { createJobThread, type JobThread } from "./job-thread.ts";
 
@@ -16,7 +16,7 @@ export interface CompactThreads {
   /** Contract: never rejects. */
   makeReceipt(work: ReceiptWork): Promise<Receipt>;
   /** The usual validator. */
-  validate(judged: JudgedTexts): Promise<readonly Finding[]>;
+  validate(input: RuleTexts): Promise<readonly Finding[]>;
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface CompactThreadOptions {
 /** At most some 50 ms on the event loop, whatever is said. */
 const usualInPlaceBytes = 32_768;
 /** Rules look at far fewer things than an excerpt: about 20 ms. */
-const judgedInPlaceChars = 524_288;
+const validatedInPlaceChars = 524_288;
 /** On a busy machine as well: to give up would mean to cut instead of to choose. */
 const timeouts = { excerpt: 60_000, receipt: 60_000 };
 /**
@@ -70,7 +70,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
   return {
     excerpt: { ...excerptBy(makeThere), keepsTime: true },
     makeReceipt: async (work) => {
-      const chars = work.seenBefore.reduce((sum, { text }) => sum + text.length, 0);
+      const chars = work.visibleBefore.reduce((sum, { text }) => sum + text.length, 0);
       if (chars <= inPlaceBytes) return receiptFrom(work);
       const job: CompactJob = { kind: "receipt", work };
       const outcome = await receipts.run(() => ({ job }));
@@ -78,16 +78,17 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
       // One that nobody can make in time says how much left, and names nothing.
       return answer?.kind === "receipt"
         ? answer.receipt
-        : receiptFrom({ ...work, before: [], seenBefore: [], shown: [] });
+        : receiptFrom({ ...work, before: [], visibleBefore: [], visibleAfter: [] });
     },
-    validate: async (judged) => {
-      const chars = judged.bodyText.length + (judged.originalText ?? "").length;
-      const job: CompactJob = { kind: "judge", judged };
-      const outcome = chars <= judgedInPlaceChars ? undefined : await excerpts.run(() => ({ job }));
+    validate: async (input) => {
+      const chars = input.bodyText.length + (input.originalText ?? "").length;
+      const job: CompactJob = { kind: "validate", input };
+      const outcome =
+        chars <= validatedInPlaceChars ? undefined : await excerpts.run(() => ({ job }));
       if (outcome?.kind === "closed") throw new Error(closedReason);
       const answer = outcome?.kind === "answered" ? outcome.answer : undefined;
       if (answer?.kind === "threw") throw new Error(answer.reason);
-      return answer?.kind === "judge" ? answer.findings : newViolations(parseJudged(judged));
+      return answer?.kind === "validate" ? answer.findings : newViolations(parseRuleInput(input));
     },
     close: async () => {
       await Promise.all([excerpts.close(), receipts.close()]);
@@ -96,7 +97,7 @@ export function createCompactThreads(options: CompactThreadOptions = {}): Compac
 }
 
 /** What an excerpt is chosen from, not only what is seen of it now. */
-function sizeOf({ bytes, original }: SeenConversation["messages"][number]): number {
+function sizeOf({ bytes, original }: VisibleConversation["messages"][number]): number {
   return original === undefined ? bytes : Math.max(bytes, original.tokens * bytesPerToken);
 }
 

@@ -6,69 +6,47 @@ import { type MadeExcerpt, makeExcerpt } from "../../compact/excerpt/excerpt.ts"
 import { errorMessage } from "../../message/error.ts";
 import type { Message } from "../../message/message.ts";
 import type { Receipt } from "../../message/receipt.ts";
-import type { Goal, SeenConversation } from "../../message/strategy.ts";
-import { takeUntilEnd } from "../../store/thread-end.ts";
-import { parseJudged } from "../../wire/validate/rules/rule.ts";
-import { type Finding, type JudgedTexts, newViolations } from "../../wire/validate/validate.ts";
-import type { JobReply, JobRequest, JobTold } from "./job-thread.ts";
+import type { Goal, VisibleConversation } from "../../message/strategy.ts";
+import { parseRuleInput } from "../../wire/validate/rules/rule.ts";
+import { type Finding, newViolations, type RuleTexts } from "../../wire/validate/validate.ts";
+import { type AskBack, takeJobs } from "./take-jobs.ts";
 
 export type CompactJob =
   | {
       readonly kind: "excerpt";
-      readonly conversation: Omit<SeenConversation, "weigh">;
+      readonly conversation: Omit<VisibleConversation, "weigh">;
       readonly goal: Goal;
     }
   | { readonly kind: "receipt"; readonly work: ReceiptWork }
-  | { readonly kind: "judge"; readonly judged: JudgedTexts };
+  | { readonly kind: "validate"; readonly input: RuleTexts };
 
 export type CompactAnswer =
   | { readonly kind: "excerpt"; readonly made: MadeExcerpt | undefined }
   | { readonly kind: "receipt"; readonly receipt: Receipt }
-  | { readonly kind: "judge"; readonly findings: readonly Finding[] }
+  | { readonly kind: "validate"; readonly findings: readonly Finding[] }
   | { readonly kind: "threw"; readonly reason: string };
 
 /** Messages are weighed where everything else is: with the same tokenizer, and what it remembers. */
-type Weigh = SeenConversation["weigh"];
+type Weigh = VisibleConversation["weigh"];
 
-const asked = new Map<number, (answer: unknown) => void>();
-let questions = 0;
-
-function weighThere(id: number): Weigh {
+function weighThere(askBack: AskBack): Weigh {
   return async (messages: readonly Message[]) => {
-    const question = ++questions;
-    const answer = await new Promise<unknown>((resolve) => {
-      asked.set(question, resolve);
-      say({ kind: "asks", id, question, asked: messages });
-    });
-    if (!Array.isArray(answer)) throw new Error("the messages could not be weighed");
-    return answer as readonly number[];
+    const weights = await askBack(messages);
+    if (!Array.isArray(weights)) throw new Error("the messages could not be weighed");
+    return weights as readonly number[];
   };
 }
 
-function say(reply: JobReply<CompactAnswer>): void {
-  parentPort?.postMessage(reply);
-}
-
-async function answerTo(id: number, job: CompactJob): Promise<CompactAnswer> {
+async function answerTo(job: CompactJob, askBack: AskBack): Promise<CompactAnswer> {
   try {
     if (job.kind === "receipt") return { kind: "receipt", receipt: receiptFrom(job.work) };
-    if (job.kind === "judge")
-      return { kind: "judge", findings: newViolations(parseJudged(job.judged)) };
-    const conversation = { ...job.conversation, weigh: weighThere(id) };
+    if (job.kind === "validate")
+      return { kind: "validate", findings: newViolations(parseRuleInput(job.input)) };
+    const conversation = { ...job.conversation, weigh: weighThere(askBack) };
     return { kind: "excerpt", made: await makeExcerpt(conversation, job.goal) };
   } catch (error) {
     return { kind: "threw", reason: errorMessage(error) };
   }
 }
 
-if (parentPort !== null)
-  takeUntilEnd(parentPort, async (message: JobRequest | JobTold) => {
-    if ("question" in message) {
-      asked.get(message.question)?.(message.answer);
-      asked.delete(message.question);
-      return;
-    }
-    say({ kind: "begun", id: message.id });
-    const answer = await answerTo(message.id, message.job as CompactJob);
-    say({ kind: "answered", id: message.id, answer });
-  });
+if (parentPort !== null) takeJobs(parentPort, answerTo);

@@ -1,7 +1,8 @@
 /** One thread for jobs of one kind: started when needed, ended when idle, given up with a job that takes too long. */
 
 import type { Worker } from "node:worker_threads";
-import { endThread } from "../../store/thread-end.ts";
+import { Queue } from "../../bounds/queue.ts";
+import { type Asking, Thread } from "../../workers/thread.ts";
 
 export interface JobThreadOptions {
   readonly startWorker: () => Worker;
@@ -10,8 +11,6 @@ export interface JobThreadOptions {
   readonly idleMs: number;
   /** What may wait behind the job under way. */
   readonly waitingMax: number;
-  /** The thread is gone, and with it whatever it kept. */
-  readonly onEnd?: () => void;
 }
 
 /** Made only when its turn has come: what waits holds no second copy of anything. */
@@ -33,137 +32,81 @@ export interface JobThread<A> {
 
 export type OnQuestion = (asked: unknown) => Promise<unknown>;
 
-/** From the thread: first that it begins, then what it must ask, then what came of it. */
-export type JobReply<A> =
-  | { readonly kind: "begun"; readonly id: number }
-  | { readonly kind: "asks"; readonly id: number; readonly question: number; asked: unknown }
-  | { readonly kind: "answered"; readonly id: number; readonly answer: A };
-
-export interface JobRequest {
-  readonly id: number;
-  readonly job: unknown;
-}
-
-/** To the thread, in answer to a question; `answer` is undefined when there is none. */
-export interface JobTold {
-  readonly id: number;
-  readonly question: number;
-  readonly answer: unknown;
-}
-
-interface Waiting<A> {
-  readonly makeJob: MakeJob;
-  readonly onQuestion: OnQuestion | undefined;
-  readonly settle: (outcome: JobOutcome<A>) => void;
-}
+/** From the thread: that it begins with a job, and what it must ask for it. */
+export type JobNews =
+  | { readonly kind: "begun" }
+  | { readonly kind: "asks"; readonly number: number; readonly asked: unknown };
 
 /** A thread that has not even begun after this long will not. */
 const startMs = 20_000;
 
 export function createJobThread<A>(options: JobThreadOptions): JobThread<A> {
-  const waiting: Waiting<A>[] = [];
-  let current: (Waiting<A> & { readonly id: number }) | undefined;
-  let worker: Worker | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  let jobs = 0;
+  const thread = new Thread<unknown, A, JobNews>(options);
+  const queue = new Queue();
+  let idleTimer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  const leave = (): Worker | undefined => {
-    const left = worker;
-    worker = undefined;
-    clearTimeout(timer);
-    if (left !== undefined) options.onEnd?.();
-    return left;
-  };
-
-  const finish = (outcome: JobOutcome<A>): void => {
-    const done = current;
-    current = undefined;
-    clearTimeout(timer);
-    done?.settle(outcome);
-    advance();
-  };
-
-  const giveUp = (outcome: JobOutcome<A>): void => {
-    // A job that never ends can only be stopped.
-    void leave()?.terminate();
-    finish(outcome);
-  };
-
-  const tell = (told: JobTold): void => {
-    if (current?.id === told.id) worker?.postMessage(told);
-  };
-
-  const receive = (reply: JobReply<A>): void => {
-    if (reply.id !== current?.id) return;
-    if (reply.kind === "answered") finish({ kind: "answered", answer: reply.answer });
-    else if (reply.kind === "asks") void answered(current.onQuestion, reply).then(tell);
-    else {
-      clearTimeout(timer);
-      timer = setTimeout(() => giveUp({ kind: "too-slow" }), options.timeoutMs);
-    }
-  };
-
-  const start = (): Worker => {
-    const started = options.startWorker();
-    const die = (): void => {
-      if (worker === started) giveUp({ kind: "failed" });
+  const work = async (makeJob: MakeJob, onQuestion?: OnQuestion): Promise<JobOutcome<A>> => {
+    if (isClosed) return { kind: "closed" };
+    const limit = startLimit<A>(options.timeoutMs);
+    const onNews: Asking<JobNews>["onNews"] = (news, sendAnswer) => {
+      if (news.kind === "begun") limit.begin();
+      else void answerTo(onQuestion, news.asked).then((value) => sendAnswer(news.number, value));
     };
-    started.on("message", receive);
-    started.on("error", die);
-    started.on("exit", die);
-    return started;
-  };
-
-  const rest = (): void => {
-    // Only while somebody waits for it may the thread keep the process alive.
-    worker?.unref();
-    timer = setTimeout(() => void endThread(leave()), options.idleMs).unref();
-  };
-
-  const advance = (): void => {
-    if (current !== undefined) return;
-    const next = waiting.shift();
-    if (next === undefined) {
-      if (worker !== undefined) rest();
-      return;
-    }
-    clearTimeout(timer);
-    jobs += 1;
-    current = { ...next, id: jobs };
-    timer = setTimeout(() => giveUp({ kind: "failed" }), startMs);
     try {
-      worker ??= start();
-      worker.ref();
-      const { job, transfer = [] } = next.makeJob();
-      worker.postMessage({ id: jobs, job } satisfies JobRequest, [...transfer]);
+      const { job, transfer = [] } = makeJob();
+      const answered = thread
+        .ask(job, { transfer, onNews })
+        .then((answer): JobOutcome<A> => ({ kind: "answered", answer }));
+      const outcome = await Promise.race([answered, limit.over]);
+      // A job that never ends can only be stopped.
+      if (outcome.kind !== "answered") thread.stop();
+      return outcome;
     } catch {
-      giveUp({ kind: "failed" });
+      return { kind: isClosed ? "closed" : "failed" };
+    } finally {
+      limit.stop();
     }
   };
 
   return {
-    run: (makeJob, onQuestion) => {
-      if (isClosed) return Promise.resolve({ kind: "closed" });
-      if (waiting.length >= options.waitingMax) return Promise.resolve({ kind: "failed" });
-      return new Promise((settle) => {
-        waiting.push({ makeJob, onQuestion, settle });
-        advance();
-      });
+    run: async (makeJob, onQuestion) => {
+      if (isClosed) return { kind: "closed" };
+      if (queue.count > options.waitingMax) return { kind: "failed" };
+      clearTimeout(idleTimer);
+      const outcome = await queue.run(() => work(makeJob, onQuestion));
+      if (queue.count === 0 && !isClosed)
+        idleTimer = setTimeout(() => void thread.end(), options.idleMs).unref();
+      return outcome;
     },
     close: async () => {
       isClosed = true;
-      const ending = endThread(leave());
-      for (const { settle } of waiting.splice(0)) settle({ kind: "closed" });
-      finish({ kind: "closed" });
-      await ending;
+      clearTimeout(idleTimer);
+      await thread.end();
     },
   };
 }
 
-async function answered(
-  onQuestion: OnQuestion | undefined,
-  { id, question, asked }: Extract<JobReply<never>, { kind: "asks" }>,
-): Promise<JobTold> {
-  return { id, question, answer: await onQuestion?.(asked).catch(() => undefined) };
+interface JobLimit<A> {
+  /** When the thread has not begun in time, or takes too long from then on. */
+  readonly over: Promise<JobOutcome<A>>;
+  begin(): void;
+  stop(): void;
+}
+
+function startLimit<A>(timeoutMs: number): JobLimit<A> {
+  const { promise: over, resolve } = Promise.withResolvers<JobOutcome<A>>();
+  let timer = setTimeout(() => resolve({ kind: "failed" }), startMs);
+  return {
+    over,
+    begin: () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => resolve({ kind: "too-slow" }), timeoutMs);
+    },
+    stop: () => clearTimeout(timer),
+  };
+}
+
+async function answerTo(onQuestion: OnQuestion | undefined, asked: unknown): Promise<unknown> {
+  return onQuestion?.(asked).catch(() => undefined);
 }

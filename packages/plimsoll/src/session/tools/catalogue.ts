@@ -1,10 +1,11 @@
 /** The tools of a request, where some of them may be held back: what each weighs, how the list is told, how one is found. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import type { Count } from "../../budget/tokenizer.ts";
-import type { Telling } from "../../message/edit.ts";
+import type { ToolSelection } from "../../message/edit.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { ToolDefinition } from "../../message/tool.ts";
-import { mayBeDeferred, type ToldTools, type WeighedTool } from "../../offload/defer-tools.ts";
+import { mayBeDeferred, type SelectedTools, type WeighedTool } from "../../offload/defer-tools.ts";
 import type { OwnTools } from "../../offload/own-tools.ts";
 import { buildToolIndex, type ToolIndex } from "../../search/tool-index.ts";
 import { serverOf } from "../../search/tool-text.ts";
@@ -34,13 +35,13 @@ export interface Catalogue {
   readonly isNativeSearch: boolean;
   has(name: string): boolean;
   /** The whole list: what is told of the client's, ours, and what was loaded since. */
-  list(telling: Telling): Promise<ToolList>;
+  list(selection: ToolSelection): Promise<ToolList>;
   /** What is told of the client's alone: none of ours, and nothing that the provider would have to hold back. */
-  listWithoutOurs(told: ToldTools): Promise<ToolList>;
+  listWithoutOurs(selected: SelectedTools): Promise<ToolList>;
   /** Tools that are not told, as the model may be told of them. */
-  deferred(told: ToldTools): readonly DeferredTool[];
+  deferred(selected: SelectedTools): readonly DeferredTool[];
   /** Names of tools that are not told, best first. Where the provider holds them back, also what was found before: that may have left the conversation. */
-  find(query: string, told: ToldTools, count: number): readonly string[];
+  find(query: string, selected: SelectedTools, count: number): readonly string[];
   /** These tools in the form that the provider has for an answer to a search; empty where that is a text. */
   found(names: readonly string[]): readonly JsonObject[];
   /** By its name; the first of several. */
@@ -74,7 +75,7 @@ export function catalogueOf(
   const { wire } = parts;
   const deferral = nativeDeferral(parts);
   const isNative = deferral !== undefined;
-  const lists = new Map<string, ToolList>();
+  const lists = new BoundedMap<string, ToolList>({ entries: listsMax });
   const names = new Set(tools.map(({ name }) => name));
   let index: ToolIndex | undefined;
   const definitionOf = ({ element }: ListedTool): ToolDefinition | undefined =>
@@ -92,10 +93,10 @@ export function catalogueOf(
     isNative,
     isNativeSearch: deferral?.search !== undefined,
     has: (name) => names.has(name),
-    listWithoutOurs: (told) => {
-      const { shown, loaded, held } = split(tools, told);
-      const { mark, isAlone } = markFor(wire, tools, held);
-      const elements = [...shown, ...loaded].map(({ element }) =>
+    listWithoutOurs: (selected) => {
+      const { listed, loaded, notKept } = split(tools, selected);
+      const { mark, isAlone } = markFor(wire, tools, notKept);
+      const elements = [...listed, ...loaded].map(({ element }) =>
         isAlone ? unmarked(wire, element) : element,
       );
       const last = elements.at(-1);
@@ -103,19 +104,17 @@ export function catalogueOf(
       const marked = isMarking ? [...elements.slice(0, -1), withMark(wire, last, mark)] : elements;
       return listOf(marked, parts.count);
     },
-    list: async (telling) => {
-      const key = JSON.stringify([telling.kept, telling.loaded, telling.note]);
+    list: async (selection) => {
+      const key = JSON.stringify([selection.kept, selection.loaded, selection.note]);
       const known = lists.get(key);
       if (known !== undefined) return known;
-      const list = await makeList(tools, telling, { ...parts, ...(deferral && { deferral }) });
-      if (lists.size >= listsMax) lists.delete(lists.keys().next().value as string);
-      lists.set(key, list);
-      return list;
+      const list = await makeList(tools, selection, { ...parts, ...(deferral && { deferral }) });
+      return lists.set(key, list);
     },
-    deferred: (told) => {
-      const isTold = toldBy(told);
+    deferred: (selected) => {
+      const isListed = listedBy(selected);
       return tools.flatMap((tool) => {
-        if (isTold(tool) || tool.name === undefined) return [];
+        if (isListed(tool) || tool.name === undefined) return [];
         const server = serverOf(tool.name);
         return [{ name: tool.name, ...(server === undefined ? {} : { server }) }];
       });
@@ -127,12 +126,12 @@ export function catalogueOf(
           .map(({ element }) => jsonOf(element))
           .filter(isObject),
       ) ?? [],
-    find: (query, told, count) => {
-      const isTold = toldBy(isNative ? { ...told, loaded: [] } : told);
+    find: (query, selected, count) => {
+      const isListed = listedBy(isNative ? { ...selected, loaded: [] } : selected);
       const hits = indexOf().find(query, hitsMax);
       const found = hits.flatMap(({ index: at }) => {
         const tool = tools[at];
-        return tool === undefined || isTold(tool) ? [] : (tool.name ?? []);
+        return tool === undefined || isListed(tool) ? [] : (tool.name ?? []);
       });
       return [...new Set(found)].slice(0, count);
     },
@@ -146,11 +145,11 @@ export function catalogueOf(
 /** A search of the provider's own has one name only: where a client's tool has that, ours is a function beside the others. */
 function nativeDeferral({ wire, own, isNative }: CatalogueParts): NativeDeferral | undefined {
   const { deferral } = wire.tools;
-  const isTaken = deferral?.search !== undefined && own.hasStepped;
+  const isTaken = deferral?.search !== undefined && own.isRenamed;
   return isNative && !isTaken ? deferral : undefined;
 }
 
-function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
+function listedBy({ kept, loaded }: SelectedTools): (tool: ListedTool) => boolean {
   const names = new Set([...kept, ...loaded]);
   return (tool) => !mayBeDeferred(tool) || names.has(tool.name ?? "");
 }
@@ -158,22 +157,22 @@ function toldBy({ kept, loaded }: ToldTools): (tool: ListedTool) => boolean {
 /** The client's tools by what is done with them. */
 interface Split {
   /** Those that are never held back, as the client has them; then what is kept, in the order in which it was chosen. */
-  readonly shown: readonly ListedTool[];
+  readonly listed: readonly ListedTool[];
   readonly loaded: readonly ListedTool[];
   /** Also what was loaded. */
-  readonly held: readonly ListedTool[];
+  readonly notKept: readonly ListedTool[];
 }
 
-function split(tools: readonly ListedTool[], { kept, loaded }: ToldTools): Split {
+function split(tools: readonly ListedTool[], { kept, loaded }: SelectedTools): Split {
   const named = (names: readonly string[], among: readonly ListedTool[]): readonly ListedTool[] =>
     names.flatMap((name) => among.filter((tool) => tool.name === name));
   const deferrable = tools.filter(mayBeDeferred);
   const isKept = new Set(kept);
-  const held = deferrable.filter(({ name }) => !isKept.has(name ?? ""));
+  const notKept = deferrable.filter(({ name }) => !isKept.has(name ?? ""));
   return {
-    shown: [...tools.filter((tool) => !mayBeDeferred(tool)), ...named(kept, deferrable)],
-    loaded: named(loaded, held),
-    held,
+    listed: [...tools.filter((tool) => !mayBeDeferred(tool)), ...named(kept, deferrable)],
+    loaded: named(loaded, notKept),
+    notKept,
   };
 }
 
@@ -182,54 +181,54 @@ type ListParts = CatalogueParts & { readonly deferral?: NativeDeferral };
 /** Ours are between what is kept and what was loaded: so what is loaded later leaves the bytes before it as they are. */
 async function makeList(
   tools: readonly ListedTool[],
-  telling: Telling,
+  selection: ToolSelection,
   parts: ListParts,
 ): Promise<ToolList> {
   const { wire, deferral, count } = parts;
-  const { shown, loaded, held } = split(tools, telling);
-  const { mark, isAlone } = markFor(wire, tools, held);
+  const { listed, loaded, notKept } = split(tools, selection);
+  const { mark, isAlone } = markFor(wire, tools, notKept);
   const first = [
-    ...shown.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
-    ...ownElements(parts, telling.note, mark),
+    ...listed.map(({ element }) => (isAlone ? unmarked(wire, element) : element)),
+    ...ownElements(parts, selection.note, mark),
   ];
   const whole = [...first, ...loaded.map(({ element }) => unmarked(wire, element))];
   return deferral === undefined
     ? listOf(whole, count)
-    : nativeList(deferral, { first, whole, held }, count);
+    : nativeList(deferral, { first, whole, notKept }, count);
 }
 
 interface NativeParts {
   readonly first: readonly Uint8Array[];
   /** With what was loaded. */
   readonly whole: readonly Uint8Array[];
-  readonly held: readonly ListedTool[];
+  readonly notKept: readonly ListedTool[];
 }
 
 /** For a provider that holds tools back itself. */
 async function nativeList(
-  { hold }: NativeDeferral,
-  { first, whole, held }: NativeParts,
+  { defer }: NativeDeferral,
+  { first, whole, notKept }: NativeParts,
   count: CatalogueParts["count"],
 ): Promise<ToolList> {
   // What the model found is in the conversation, and is counted there.
-  if (hold === undefined) return listOf(first, count);
+  if (defer === undefined) return listOf(first, count);
   // What the provider holds back comes behind all others, and only what the model found takes room.
   const { count: counted } = await listOf(whole, count);
-  const behind = held.map(({ element }) => heldBack(element, hold));
+  const behind = notKept.map(({ element }) => asDeferred(element, defer));
   return { elements: [...first, ...behind], count: counted };
 }
 
 /** Plimsoll's tools, the search last: it takes the client's mark, where that must move. */
 function ownElements(
   { wire, own, deferral }: ListParts,
-  note: Telling["note"],
+  note: ToolSelection["note"],
   mark: JsonValue | undefined,
 ): readonly Uint8Array[] {
   const search = own.search(note);
-  const told = deferral?.search?.(search) ?? wire.tools.encode(search);
+  const element = deferral?.search?.(search) ?? wire.tools.encode(search);
   return [
     ...own.definitions.map((tool) => wire.tools.encode(tool)),
-    mark === undefined ? told : wire.cache.markTool(told, mark),
+    mark === undefined ? element : wire.cache.markTool(element, mark),
   ].map(encode);
 }
 
@@ -248,7 +247,7 @@ async function listOf(
 function markFor(
   wire: Wire,
   tools: readonly ListedTool[],
-  held: readonly ListedTool[],
+  notKept: readonly ListedTool[],
 ): { readonly mark?: JsonValue; readonly isAlone: boolean } {
   const marks = tools.flatMap((tool) => {
     const mark = markOf(wire, tool.element);
@@ -257,7 +256,7 @@ function markFor(
   const last = marks.at(-1);
   if (last === undefined) return { isAlone: false };
   const isAlone = marks.some(({ mark }) => JSON.stringify(mark) !== JSON.stringify(last.mark));
-  return isAlone || held.includes(last.tool) ? { mark: last.mark, isAlone } : { isAlone };
+  return isAlone || notKept.includes(last.tool) ? { mark: last.mark, isAlone } : { isAlone };
 }
 
 const encoder = new TextEncoder();
@@ -287,7 +286,7 @@ function withMark(wire: Wire, element: Uint8Array, mark: JsonValue): Uint8Array 
   return isObject(json) ? encode(wire.cache.markTool(json, mark)) : element;
 }
 
-function heldBack(element: Uint8Array, hold: (tool: JsonObject) => JsonObject): Uint8Array {
+function asDeferred(element: Uint8Array, defer: (tool: JsonObject) => JsonObject): Uint8Array {
   const json = jsonOf(element);
-  return isObject(json) ? encode(hold(json)) : element;
+  return isObject(json) ? encode(defer(json)) : element;
 }

@@ -1,5 +1,6 @@
 /** Tools of ours in a request: the same bytes in the same place, from the first edit that leaves a handle on. */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import type { Config } from "../../config/schema.ts";
@@ -12,7 +13,7 @@ import { type BodySlices, parseJson, type Slice } from "../../wire/format/slices
 import type { Wire, WireRequest } from "../../wire/format/wire.ts";
 import type { View } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import type { Head } from "../measure/preamble.ts";
+import type { Preamble } from "../measure/preamble.ts";
 import type { Target } from "../measure/target.ts";
 import { type Catalogue, catalogueOf, type ListedTool, type ToolList } from "./catalogue.ts";
 
@@ -52,7 +53,7 @@ export function askedTools(
     slices,
     head,
     target,
-  }: { readonly slices: BodySlices; readonly head: Head; readonly target: Target },
+  }: { readonly slices: BodySlices; readonly head: Preamble; readonly target: Target },
 ): AskedTools {
   const holder = messages[within?.message ?? -1];
   if (within === undefined || holder === undefined)
@@ -87,35 +88,16 @@ const maxOffers = 200;
 /** Catalogues may be large: so many bytes of all of them together, beside the newest. */
 const maxBytes = 32 * 1024 * 1024;
 
-interface OfferMemory {
-  get(key: string): { readonly offer: OwnOffer | undefined } | undefined;
-  remember(key: string, offer: OwnOffer | undefined): void;
-}
-
-function createOfferMemory(): OfferMemory {
-  const known = new Map<string, { readonly offer: OwnOffer | undefined; readonly bytes: number }>();
-  let bytes = 0;
-  return {
-    get: (key) => known.get(key),
-    remember: (key, offer) => {
-      const size = bytesOf(offer);
-      known.set(key, { offer, bytes: size });
-      bytes += size;
-      for (const [oldest, { bytes: freed }] of known) {
-        if ((known.size <= maxOffers && bytes <= maxBytes) || oldest === key) break;
-        known.delete(oldest);
-        bytes -= freed;
-      }
-    },
-  };
-}
-
 export function createOfferReader(
   facts: FactsReader,
   config: Config,
   vectors?: WordVectors,
 ): OfferReader {
-  const known = createOfferMemory();
+  const known = new BoundedMap<string, { readonly offer: OwnOffer | undefined }>({
+    entries: maxOffers,
+    weight: maxBytes,
+    weightOf: ({ offer }) => bytesOf(offer),
+  });
   const patterns = {
     mcp: config.tool_classes?.mcp ?? ["mcp__*"],
     skill: config.tool_classes?.skill ?? [],
@@ -195,7 +177,7 @@ export function createOfferReader(
         ...inside.flatMap((tool) => wire.tools.nameOf(tool) ?? []),
       ];
       const offer = await offerFor(wire, target, { listed, names });
-      known.remember(key, offer);
+      known.set(key, { offer });
       return offer;
     },
   };
@@ -234,11 +216,11 @@ export function worthItsRoom(
 
 /** The request's list of tools, and what all of it takes. */
 export interface MeasuredTools {
-  readonly tools: ShownTools;
+  readonly tools: VisibleTools;
   readonly count: Count;
 }
 
-const clientsOwn: ShownTools = { elements: [], isWhole: false };
+const clientsOwn: VisibleTools = { elements: [], isWhole: false };
 
 /** As the view tells them. */
 export async function toolsOf(
@@ -277,7 +259,7 @@ export function withTools(measured: Measurement, tools: Count): Measurement {
 }
 
 /** Elements of the list of tools: behind the client's own, of which there is at least one, or in place of the whole list. */
-export interface ShownTools {
+export interface VisibleTools {
   readonly elements: readonly Uint8Array[];
   readonly isWhole: boolean;
 }

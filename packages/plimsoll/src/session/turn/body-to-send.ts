@@ -33,11 +33,11 @@ export function bodyToSend(
   const { body, slices } = sending;
   const fields = fieldsToSend(turn, draft, sending);
   const patches = patchesToSend(turn, draft, sending);
-  const isSaidAlike = patches.length === 0 && tools.elements.length === 0;
-  if (isSaidAlike && fields.size === 0) return undefined;
+  const isUnchanged = patches.length === 0 && tools.elements.length === 0;
+  if (isUnchanged && fields.size === 0) return undefined;
   try {
     // The provider goes on holding what it holds of the conversation: Plimsoll does not write that out for a field beside it.
-    return isSaidAlike
+    return isUnchanged
       ? patchBody(body, slices, draft.wire.fields, { patches, fields })
       : draft.request.compose({ patches, fields, tools });
   } catch (error) {

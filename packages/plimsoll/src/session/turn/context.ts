@@ -12,8 +12,8 @@ import type { Placed } from "../log/append.ts";
 import type { EventBus } from "../log/event-bus.ts";
 import type { Mender } from "../log/mend.ts";
 import type { OwnAnswers } from "../lookup/answer-own-call.ts";
-import type { CountTokens, HeadCounts } from "../measure/head-counts.ts";
-import type { HeadReader } from "../measure/preamble.ts";
+import type { PreambleReader } from "../measure/preamble.ts";
+import type { CountTokens, PreambleCounts } from "../measure/preamble-counts.ts";
 import type { Targets } from "../measure/target.ts";
 import type { OfferReader } from "../tools/own-tools-offer.ts";
 import type { OpenTurns } from "./open-turns.ts";
@@ -22,8 +22,8 @@ import type { OpenTurns } from "./open-turns.ts";
 export interface TurnContext extends FitWorld {
   readonly store: Store;
   readonly sessions: SessionCache;
-  readonly heads: HeadReader;
-  readonly headCounts: HeadCounts;
+  readonly heads: PreambleReader;
+  readonly preambleCounts: PreambleCounts;
   readonly prefixes: PrefixMemory;
   readonly targets: Targets;
   readonly references: References;
@@ -46,9 +46,9 @@ export interface Incoming {
   readonly hints: SessionHints;
   readonly priority?: 1 | 2 | 3;
   /** Recorded and measured, but sent as it came. */
-  readonly isOff?: boolean;
+  readonly isBypassed?: boolean;
   /** It begins a session of its own, unless its client has a name for another. */
-  readonly isAnew?: boolean;
+  readonly isFreshSearch?: boolean;
   /** How to have its provider count something, as long as the request is under way. */
   readonly countTokens?: CountTokens;
   /** Its tenant is a credential on this machine, which its client may have refreshed. */
@@ -61,7 +61,7 @@ export interface Incoming {
 export interface OpenTurn {
   readonly draft: Draft;
   readonly placed: Placed;
-  readonly isOff?: boolean;
+  readonly isBypassed?: boolean;
   /** The caller may never come back with an answer: then the turn ends when the product closes. */
   readonly isLeftOpen?: boolean;
 }

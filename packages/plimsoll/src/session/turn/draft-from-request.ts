@@ -6,7 +6,7 @@ import type { OutputSize } from "../../message/message.ts";
 import type { Store } from "../../store/store.ts";
 import { type BodySlices, parseJson } from "../../wire/format/slices.ts";
 import type { ToolsInMessage, Wire, WireRequest } from "../../wire/format/wire.ts";
-import { mayHoldMark } from "../draft/cache-marks.ts";
+import { mayCarryMark } from "../draft/cache-marks.ts";
 import type { Draft, DraftRequest } from "../draft/draft.ts";
 import { type BodyChanges, expandBody, patchBody, withToolsInMessage } from "../draft/render.ts";
 import type { WholeConversation } from "../identify/server-side-history.ts";
@@ -14,8 +14,8 @@ import type { Placed } from "../log/append.ts";
 import { loadInner } from "../log/inner-messages.ts";
 import type { Link, LogMessage, SessionLog } from "../log/log.ts";
 import { addMessage, nothing, type Path, pathOf } from "../log/path.ts";
-import type { Stretch } from "../log/view.ts";
-import { addMessages, emptyTotals, type Head, measureTurn } from "../measure/preamble.ts";
+import type { Range } from "../log/view.ts";
+import { addMessages, emptyTotals, measureTurn, type Preamble } from "../measure/preamble.ts";
 import type { Target, Targets } from "../measure/target.ts";
 import type { Incoming } from "./context.ts";
 
@@ -33,10 +33,10 @@ interface Drafting extends SentRequest {
   readonly turn: Draft["turn"];
   readonly placed: Placed;
   readonly whole: WholeConversation;
-  readonly head: Head;
+  readonly head: Preamble;
   readonly targets: Draft["targets"];
   /** Plimsoll sends it as it came. */
-  readonly isOff: boolean;
+  readonly isBypassed: boolean;
 }
 
 interface DraftingWorld {
@@ -48,7 +48,7 @@ interface DraftingWorld {
 export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
   const { incoming, request, turn, placed, whole, head } = drafting;
   const { log, branch } = placed;
-  const { messages, heldCount } = whole;
+  const { messages, serverSideCount } = whole;
   const path = pathOfRequest(world.store, drafting, {
     log,
     branch: branch.record.id,
@@ -64,7 +64,7 @@ export function draftOf(world: DraftingWorld, drafting: Drafting): Draft {
     head,
     targets: narrowedTargets(world.targets, log, drafting.targets),
     who: whoAsks(incoming, request),
-    measured: measureRequest(head, messages, toolsPlace(request, heldCount)),
+    measured: measureRequest(head, messages, toolsPlace(request, serverSideCount)),
     sum: messages.reduce(addMessage, nothing),
     origin: "proxy",
     // Plimsoll decides what it offers once it has measured the conversation.
@@ -79,7 +79,7 @@ interface RequestPlace {
   readonly branch: string | undefined;
   /** As the log names the messages. */
   readonly links: readonly Link[];
-  readonly whole: Pick<WholeConversation, "messages" | "heldCount" | "nodes">;
+  readonly whole: Pick<WholeConversation, "messages" | "serverSideCount" | "nodes">;
 }
 
 export function pathOfRequest(
@@ -88,37 +88,37 @@ export function pathOfRequest(
   { log, branch, links, whole }: RequestPlace,
 ): Path {
   const { wire } = sent.incoming;
-  const { messages, heldCount, nodes } = whole;
-  const held = heldBodies(store, log, nodes);
+  const { messages, serverSideCount, nodes } = whole;
+  const serverSide = serverSideBodies(store, log, nodes);
   const bytesAt = (index: number): Uint8Array =>
-    sent.bytes[index - heldCount] ?? held.at(index) ?? new Uint8Array();
+    sent.bytes[index - serverSideCount] ?? serverSide.at(index) ?? new Uint8Array();
   return pathOf({
     log,
     branch,
     links,
     messages,
     bytesAt,
-    contentAt: (index) => held.at(index) ?? bytesAt(index),
+    contentAt: (index) => serverSide.at(index) ?? bytesAt(index),
     load: async () => {
       await loadInner(store, log);
-      await held.load();
+      await serverSide.load();
     },
-    mayHoldMark: (gap) => heldCount > 0 || mayHoldMark(wire, rangeOf(sent, gap)),
+    mayCarryMark: (gap) => serverSideCount > 0 || mayCarryMark(wire, rangeOf(sent, gap)),
   });
 }
 
-interface HeldBodies {
+interface ServerSideBodies {
   /** Of the message with this index, once it is loaded. */
   at(index: number): Uint8Array | undefined;
   load(): Promise<void>;
 }
 
 /** Messages that the client only names, or that the provider holds: the store has their bytes. */
-function heldBodies(
+function serverSideBodies(
   store: DraftingWorld["store"],
   { record }: Pick<SessionLog, "record">,
   nodes: WholeConversation["nodes"],
-): HeldBodies {
+): ServerSideBodies {
   const bodies = new Map<number, Uint8Array>();
   return {
     at: (index) => bodies.get(nodes.get(index)?.seq ?? -1),
@@ -145,47 +145,48 @@ export function whoAsks(
 /** Where the client has its tools in a message: the place of that message in the whole conversation. */
 function toolsPlace(
   { toolsInMessage }: Pick<WireRequest, "toolsInMessage">,
-  heldCount: number,
+  serverSideCount: number,
 ): ToolsInMessage | undefined {
-  return toolsInMessage && { ...toolsInMessage, message: toolsInMessage.message + heldCount };
+  return toolsInMessage && { ...toolsInMessage, message: toolsInMessage.message + serverSideCount };
 }
 
 function requestOf(drafting: Drafting, path: Path): DraftRequest {
-  const { incoming, request, whole, isOff } = drafting;
+  const { incoming, request, whole, isBypassed } = drafting;
   const { wire, body, headers, credentials } = incoming;
-  const { heldCount } = whole;
+  const { serverSideCount } = whole;
   return {
-    compose: (changes) => composeRequest(drafting, { path, heldCount }, changes),
+    compose: (changes) => composeRequest(drafting, { path, serverSideCount }, changes),
     ...(headers === undefined ? {} : { headers }),
     ...(credentials === undefined ? {} : { credentials }),
-    ...(request.maxOutputTokens === undefined || isOff
+    ...(request.maxOutputTokens === undefined || isBypassed
       ? {}
       : { output: outputOf(request.maxOutputTokens, request.thinkingTokens) }),
-    isHeld: heldCount > 0,
-    isForgotten: request.isForgotten === true,
+    hasServerSideHistory: serverSideCount > 0,
+    isNotStored: request.isNotStored === true,
     hasLongMarks: wire.cache.hasLongMarks(body),
   };
 }
 
 interface Composing {
   readonly path: Pick<Path, "length" | "bytesAt">;
-  readonly heldCount: number;
+  readonly serverSideCount: number;
 }
 
 /** The client's body with these changes, in its own bytes where it has the whole conversation as a list. */
 export function composeRequest(
   { incoming: { wire, body }, request, slices }: SentRequest,
-  { path, heldCount }: Composing,
+  { path, serverSideCount }: Composing,
   wanted: BodyChanges,
 ): Uint8Array {
-  const place = toolsPlace(request, heldCount);
+  const place = toolsPlace(request, serverSideCount);
   const changes = place ? withToolsInMessage(wanted, place, path.bytesAt(place.message)) : wanted;
   const isList = slices.elements.has(wire.fields.messages) || changes.patches.length === 0;
-  if (heldCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
+  if (serverSideCount === 0 && isList) return patchBody(body, slices, wire.fields, changes);
   // Plimsoll writes out a conversation that is no list, or that the body has only in part.
   const fields = new Map(changes.fields);
-  if (heldCount > 0)
-    for (const [name, value] of wire.body.nothingHeld) fields.set(name, JSON.stringify(value));
+  if (serverSideCount > 0)
+    for (const [name, value] of wire.body.withoutServerSideHistory)
+      fields.set(name, JSON.stringify(value));
   const elements = Array.from({ length: path.length }, (_, index) =>
     asElement(wire, path.bytesAt(index)),
   );
@@ -198,7 +199,7 @@ function outputOf(maxTokens: number, thinkingTokens: number | undefined): Output
 
 /** Tools that the client has in a message count as tools, and not as conversation. */
 export function measureRequest(
-  head: Head,
+  head: Preamble,
   messages: readonly LogMessage[],
   place: Pick<ToolsInMessage, "message"> | undefined,
 ): Measurement {
@@ -244,7 +245,7 @@ const quote = 0x22;
 
 function rangeOf(
   { incoming: { body }, request: { messages } }: SentRequest,
-  { first, last }: Stretch,
+  { first, last }: Range,
 ): Uint8Array {
   return body.subarray(messages[first]?.start ?? 0, messages[last]?.end ?? 0);
 }

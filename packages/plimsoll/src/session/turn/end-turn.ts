@@ -28,7 +28,7 @@ import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../
 import { reportDegraded } from "../log/report.ts";
 import type { LogSaver, Saved } from "../log/save.ts";
 import { type Calibrations, noteTaken, takeBasis } from "../measure/calibrations.ts";
-import { storedHead } from "../measure/preamble.ts";
+import { storedPreamble } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
 import type { Target, Targets } from "../measure/target.ts";
 import { sumUsage } from "./inner-rounds.ts";
@@ -195,10 +195,14 @@ function noteRefusal(
   const { deferral } = fitted.target.wire.tools;
   const isNative = offerIn(draft)?.catalogue?.isNative === true && fitted.tools.isWhole;
   if (status !== "failed" || deferral === undefined || !isNative) return;
-  const said = `${error} ${answer?.error?.message ?? ""}`;
-  if (!deferral.refusal.test(said)) return;
+  const errorText = `${error} ${answer?.error?.message ?? ""}`;
+  if (!deferral.refusal.test(errorText)) return;
   targets.distrust(fitted.target);
-  reportDegraded(draft, "view", `the provider does not hold tools back itself: ${said.trim()}`);
+  reportDegraded(
+    draft,
+    "view",
+    `the provider does not hold tools back itself: ${errorText.trim()}`,
+  );
 }
 
 /** An answer that cannot be read must not take its request with it. */
@@ -309,7 +313,7 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
     who: { priority },
   } = draft;
   const { target } = fitted;
-  const stored = storedHead(head, placed.lead);
+  const stored = storedPreamble(head, placed.leadingMessages);
   const { stopReason } = result.answer ?? {};
   const usage = usageOf(sent, result);
   const shortened = shortenedOutput(draft, fitted, sent.rounds?.reported?.lookedUpTokens);
@@ -376,22 +380,18 @@ function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Pro
   const { log } = placed;
   const session = log.record.id;
   const writes: Promise<Write>[] = [Promise.resolve({ kind: "turn", session, turn })];
-  const { hash, bytes } = storedHead(draft.head, placed.lead);
+  const { hash, bytes } = storedPreamble(draft.head, placed.leadingMessages);
   if (hash === undefined || log.heads.has(hash)) return writes;
   log.heads.add(hash);
   return [...writes, ...headWrites(log, hash, bytes)];
 }
 
-/** A session that changes its head with every turn would fill the set: what was stored before is not stored twice anyway. */
-const maxKnownBlocks = 20_000;
-
 /** Only the blocks that are new: of a long prompt with a new date in it, one or two. */
 function headWrites(log: SessionLog, hash: string, bytes: Uint8Array): readonly Promise<Write>[] {
   const session = log.record.id;
   const blocks = cutBlocks(bytes);
-  if (log.blocks.size > maxKnownBlocks) log.blocks.clear();
   const added = blocks.filter(({ id }) => !log.blocks.has(nameOfBlock(id)));
-  for (const { id } of added) log.blocks.add(nameOfBlock(id));
+  for (const { id } of added) log.blocks.set(nameOfBlock(id), true);
   return [
     ...added.map(
       async (block): Promise<Write> => ({

@@ -41,10 +41,10 @@ async function endAsItCame(services: TurnServices, begun: OpenTurn): Promise<voi
 /** Plimsoll's own failures never stop a request. A spoilt session of the proxy is begun anew by whoever received it. */
 async function madeToFit(
   { fitter, closing }: TurnServices,
-  { draft, isOff, isLeftOpen }: OpenTurn,
+  { draft, isBypassed, isLeftOpen }: OpenTurn,
 ): Promise<Fitted> {
   closing.throwIfAborted();
-  if (isOff === true) return fitter.untouched(draft);
+  if (isBypassed === true) return fitter.untouched(draft);
   try {
     return await fitter.fit(draft);
   } catch (error) {

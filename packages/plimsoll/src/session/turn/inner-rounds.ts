@@ -13,6 +13,7 @@ import type { JsonObject } from "../../message/json.ts";
 import type { Message, Part, ToolCallPart, Usage } from "../../message/message.ts";
 import type { OwnToolName } from "../../offload/own-definitions.ts";
 import { type OwnAnswer, readOwnCall } from "../../offload/own-tools.ts";
+import { answerTexts, argumentTexts, noteTexts } from "../../text/for-models.ts";
 import { opaquePart } from "../../wire/format/known-parts.ts";
 import type { Answer, IsOwn } from "../../wire/format/wire.ts";
 import { type Draft, offerIn } from "../draft/draft.ts";
@@ -34,9 +35,6 @@ import type { OwnOffer } from "../tools/own-tools-offer.ts";
 /** What the model looks up in one turn; more than this is a loop. */
 const maxRounds = 8;
 const maxCallsPerRound = 16;
-
-const lastRoundText = "[Plimsoll: no more lookups in this turn. Answer now, with what you have.]";
-const tooManyText = `Only ${maxCallsPerRound} lookups are answered at once: ask for the rest in the next turn.`;
 
 export interface InnerRounds {
   readonly isOwn: IsOwn;
@@ -103,7 +101,7 @@ export function openRounds(
   const offer = offerIn(draft);
   const { tools, isFinal } = acts.fitted();
   if (offer === undefined || tools.elements.length === 0 || isFinal) return undefined;
-  if (offer.own.hasStepped) {
+  if (offer.own.isRenamed) {
     const names = offer.own.definitions.map(({ name }) => name);
     reportRenamed(draft, draft.branch, names);
   }
@@ -128,10 +126,10 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
   /** Of the rounds that are over. */
   let spoken = nothingSpoken;
   /** What the client is told of the last answer. */
-  let said: readonly JsonObject[] = [];
+  let rest: readonly JsonObject[] = [];
   let rounds = 0;
   let isLast = false;
-  let isOwed = false;
+  let isAwaitingResults = false;
 
   const speak = async (before: Spoken, added: readonly JsonObject[]): Promise<Spoken> => {
     const bytes = added.map(encodeMessage);
@@ -146,11 +144,11 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
   const goOn = async (heard: readonly JsonObject[], own: readonly ToolCallPart[]) => {
     const asked = await speak(
       spoken,
-      draft.request.isForgotten ? wire.answer.repeatable(heard) : heard,
+      draft.request.isNotStored ? wire.answer.repeatable(heard) : heard,
     );
     const isEnough = rounds + 1 >= maxRounds;
     const answers = await answerCalls(world, turn, own, asked.tokens);
-    const last = isEnough ? [{ text: lastRoundText, isError: false }] : [];
+    const last = isEnough ? [{ text: noteTexts.lastLookup, isError: false }] : [];
     spoken = await speak(
       asked,
       wire.messages.encode([resultsOf(offer, own, [...answers, ...last])]),
@@ -171,8 +169,8 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
     },
     get kept() {
       const { messages } = spoken;
-      const last = draft.request.isForgotten ? wire.answer.repeatable(said) : said;
-      const whole = messages.length === 0 || isOwed ? messages : [...messages, ...last];
+      const last = draft.request.isNotStored ? wire.answer.repeatable(rest) : rest;
+      const whole = messages.length === 0 || isAwaitingResults ? messages : [...messages, ...last];
       return {
         messages: whole,
         innerRounds: rounds,
@@ -186,9 +184,9 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
         reported = { measured: turn.fitted().measured, lookedUpTokens: spoken.tokens };
       }
       const heard = answer.choices[0] ?? [];
-      said = wire.rounds.withoutOwnCalls(heard, isOwn);
+      rest = wire.rounds.withoutOwnCalls(heard, isOwn);
       const calls = heard.flatMap((message) => wire.messages.toolCalls(message));
-      const others = new Set(said.flatMap((message) => wire.messages.toolCalls(message)).map(idOf));
+      const others = new Set(rest.flatMap((message) => wire.messages.toolCalls(message)).map(idOf));
       const own = calls.filter(({ id }) => !others.has(id));
       const isCut = answer.outcome !== "message" || wire.answer.isCutShort(answer);
       if (own.length === 0 || isCut || isLast) return "done";
@@ -199,8 +197,8 @@ function openInnerRounds(world: RoundsWorld, turn: RoundsOf): InnerRounds {
         reportDegraded(draft, "view", `a lookup failed: ${errorMessage(error)}`);
         return "done";
       }
-      isOwed = others.size > 0;
-      if (isOwed) return "done";
+      isAwaitingResults = others.size > 0;
+      if (isAwaitingResults) return "done";
       // What the model says between its lookups takes room, too.
       const { limit, tokensAfter } = turn.fitted();
       if (tokensAfter + spoken.tokens > limit) await turn.compact();
@@ -270,7 +268,7 @@ async function answerCalls(
   let spent = 0;
   for (const [index, call] of calls.entries()) {
     if (index >= maxCallsPerRound) {
-      answers.push({ text: tooManyText, isError: true });
+      answers.push({ text: answerTexts.tooManyCalls(maxCallsPerRound), isError: true });
       continue;
     }
     const room = roomFor(turn.fitted(), innerTokens + spent);
@@ -308,7 +306,7 @@ async function answerCall(
   const tool = ownToolOf(offer, call);
   // What this very turn brought may be asked for.
   await world.saver.save(draft.log);
-  if (tool === undefined) return { text: `There is no tool ${call.name}.`, isError: true };
+  if (tool === undefined) return { text: argumentTexts.unknownTool(call.name), isError: true };
   const { tenant, id: session } = draft.log.record;
   return world.own.answer(
     {
@@ -316,7 +314,7 @@ async function answerCall(
       session,
       scope: scopeOf(world.config, draft),
       roomTokens,
-      isShown: isShownIn(draft),
+      isInView: inViewOf(draft),
       compact,
       findTools: (query) => findTools({ query, ...place }),
       nameOf: offer.own.nameOf,
@@ -333,8 +331,8 @@ export function scopeOf(config: Config, { log, branch }: Draft): Scope | undefin
 }
 
 /** What stands in the view as it was said need not be looked up. */
-export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolean {
-  let shown: Set<number> | undefined;
+export function inViewOf({ log, branch, path }: Draft): (seq: number) => boolean {
+  let inView: Set<number> | undefined;
   const find = (): Set<number> => {
     const { gaps, replacements } = viewOf(log, branch, path);
     const seqs = Array.from({ length: path.length }, (_, index) =>
@@ -348,8 +346,8 @@ export function isShownIn({ log, branch, path }: Draft): (seq: number) => boolea
     return new Set(seqs.flatMap((seq) => (seq === undefined ? [] : first(seq))));
   };
   return (seq) => {
-    shown ??= find();
-    return shown.has(seq);
+    inView ??= find();
+    return inView.has(seq);
   };
 }
 

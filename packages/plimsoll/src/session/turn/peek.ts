@@ -38,7 +38,11 @@ export async function peekBody(
   const { tools } = await toolsOf(offerIn(draft), view, draft.measured);
   const patches = path ? renderView(view, path, renderingOf(draft, { tools })) : [];
   if (tools.elements.length === 0 && patches.length === 0) return undefined;
-  return composeRequest(asked, { path: ownMessages(asked), heldCount: 0 }, { patches, tools });
+  return composeRequest(
+    asked,
+    { path: ownMessages(asked), serverSideCount: 0 },
+    { patches, tools },
+  );
 }
 
 /** Undefined: the request would begin a session, or continue one that has no edits. */
@@ -64,7 +68,7 @@ async function draftOf(
 ): Promise<Pick<Draft, "wire" | "targets" | "measured" | "tools">> {
   const { wire, body } = incoming;
   const asked = askedTools(body, request, { slices, head, target: targets[0] });
-  const offer = request.hasOtherPlans === true ? undefined : await context.offers.read(asked);
+  const offer = request.forbidsOwnTools === true ? undefined : await context.offers.read(asked);
   const { limit } = guardOf(context, { targets, who: whoAsks(incoming, request) });
   return {
     wire,
@@ -88,7 +92,7 @@ async function pathIn(
     log,
     branch: branch?.record.id ?? log.nodes.get(place.parent ?? -1)?.branch,
     links,
-    whole: { messages, heldCount: 0, nodes: new Map() },
+    whole: { messages, serverSideCount: 0, nodes: new Map() },
   });
   await path.load();
   return path;

@@ -40,7 +40,7 @@ import type { Incoming } from "./context.ts";
 import type { ReadRequest } from "./read-request.ts";
 
 export interface PlacingWorld {
-  readonly store: Pick<Store, "bodies" | "wordings">;
+  readonly store: Pick<Store, "bodies" | "clientSpellings">;
   readonly sessions: SessionCache;
   readonly references: References;
   readonly calibrations: Calibrations;
@@ -57,14 +57,14 @@ export interface PlacedRequest {
 }
 
 export async function placeInLog(world: PlacingWorld, read: ReadRequest): Promise<PlacedRequest> {
-  const { incoming, targets, headRatio } = read;
+  const { incoming, targets, preambleRatio } = read;
   const { tenant, wire } = incoming;
   const whole = await wholeConversation(world, { ...read, tenant, wire: wire.name });
   const turn = { id: newId("turn"), at: world.now() };
   const placed = await world.exclusively(queueOf(incoming), () =>
     place(world, read, { turn, whole }),
   );
-  world.calibrations.expect(placed.log, targets[0], headRatio);
+  world.calibrations.expect(placed.log, targets[0], preambleRatio);
   return { turn, whole, placed };
 }
 
@@ -83,11 +83,11 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
   const left = leftBy(position);
   const added = messagesBehind(read, placing, position);
   const tip = append(position, added, { turn: placing.turn, left });
-  const { messages, links, heldCount } = placing.whole;
-  keepSpellings(log, { messages, named, bytes: read.bytes, heldCount }, found.common);
+  const { messages, links, serverSideCount } = placing.whole;
+  keepSpellings(log, { messages, named, bytes: read.bytes, serverSideCount }, found.common);
   world.sessions.noteAnswers(log);
-  const lead = newLead(messages, { links, named }, read.bytes);
-  noteReceived(read, position, { left, hasOtherLead: lead !== undefined });
+  const leadingMessages = newLead(messages, { links, named }, read.bytes);
+  noteReceived(read, position, { left, hasOtherLead: leadingMessages !== undefined });
   return {
     log,
     branch,
@@ -95,7 +95,7 @@ async function place(world: PlacingWorld, read: ReadRequest, placing: Placing): 
     tip,
     newMessages: added.length,
     links: named,
-    ...(lead === undefined ? {} : { lead }),
+    ...(leadingMessages === undefined ? {} : { leadingMessages }),
   };
 }
 
@@ -125,11 +125,18 @@ async function sessionFor(
   { incoming }: ReadRequest,
   { whole, turn }: Placing,
 ): Promise<SessionLog> {
-  const { tenant, wire, hints, isAnew = false, isRefreshable = false } = incoming;
+  const { tenant, wire, hints, isFreshSearch = false, isRefreshable = false } = incoming;
   const request = shapeOf(whole.messages, whole.links);
   const { log, isNew } =
     whole.log === undefined
-      ? await sessions.find({ tenant, wire: wire.name, request, hints, isAnew, isRefreshable })
+      ? await sessions.find({
+          tenant,
+          wire: wire.name,
+          request,
+          hints,
+          isFreshSearch,
+          isRefreshable,
+        })
       : { log: whole.log, isNew: false };
   if (mender.isSpoilt(log.record.id)) throw spoiltSession(log.record.id);
   if (isNew) announceSession(log, hints.agent, turn.at);
@@ -181,12 +188,12 @@ function knownTip({ log, found, named, blindly }: Position): Tip {
 
 function messagesBehind(
   { bytes }: ReadRequest,
-  { whole: { messages, links, heldCount } }: Placing,
+  { whole: { messages, links, serverSideCount } }: Placing,
   { found: { common }, named, blindly }: Position,
 ): readonly MessageToAppend[] {
   return messages.slice(common).map((message, index) => ({
     message,
-    bytes: bytes[common + index - heldCount] ?? new Uint8Array(),
+    bytes: bytes[common + index - serverSideCount] ?? new Uint8Array(),
     link: blindly === undefined ? ownLink({ links, named }, common + index) : undefined,
   }));
 }

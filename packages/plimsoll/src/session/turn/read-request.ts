@@ -7,9 +7,9 @@ import type { WireRequest } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { PrefixMemory, RecalledPrefix } from "../identify/last-request.ts";
 import { extendLinks, type Link, type LogMessage } from "../log/log.ts";
-import type { HeadCounts } from "../measure/head-counts.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
-import type { Head, HeadReader } from "../measure/preamble.ts";
+import type { Preamble, PreambleReader } from "../measure/preamble.ts";
+import type { PreambleCounts } from "../measure/preamble-counts.ts";
 import type { Target, Targets } from "../measure/target.ts";
 import type { Incoming } from "./context.ts";
 
@@ -17,8 +17,8 @@ export interface ReaderWorld {
   readonly prefixes: PrefixMemory;
   readonly targets: Targets;
   readonly facts: FactsReader;
-  readonly heads: HeadReader;
-  readonly headCounts: HeadCounts;
+  readonly heads: PreambleReader;
+  readonly preambleCounts: PreambleCounts;
 }
 
 export interface ReadRequest {
@@ -30,9 +30,9 @@ export interface ReadRequest {
   readonly bytes: readonly Uint8Array[];
   readonly messages: readonly LogMessage[];
   readonly links: readonly Link[];
-  readonly head: Head;
+  readonly head: Preamble;
   /** The provider's count of the head divided by ours, where it was asked. */
-  readonly headRatio: number;
+  readonly preambleRatio: number;
 }
 
 const largeBytes = 1024 * 1024;
@@ -51,8 +51,8 @@ export async function readRequest(world: ReaderWorld, given: Incoming): Promise<
   const learned = await learnMessages(world, { incoming: given, bytes, target, recalled });
   const head = await world.heads.read(body, request, target);
   const asked = { target, request, body, slices, count: incoming.countTokens };
-  const headRatio = await world.headCounts.ratio(head, asked);
-  return { incoming, request, slices, targets, bytes, ...learned, head, headRatio };
+  const preambleRatio = await world.preambleCounts.ratio(head, asked);
+  return { incoming, request, slices, targets, bytes, ...learned, head, preambleRatio };
 }
 
 /** The same for whoever only looks: it uses nothing that was read before, leaves nothing behind, and asks no provider. */
@@ -64,8 +64,8 @@ export function readAlone(
     recall: (_key, body) => ({ slices: readSlices(body), messages: [], links: [], rulerKey: "" }),
     remember: () => undefined,
   };
-  const headCounts: HeadCounts = { ratio: () => Promise.resolve(1) };
-  return readRequest({ ...world, prefixes, headCounts }, incoming);
+  const preambleCounts: PreambleCounts = { ratio: () => Promise.resolve(1) };
+  return readRequest({ ...world, prefixes, preambleCounts }, incoming);
 }
 
 /** A client may name its session in the body; what it says in a header comes first. */

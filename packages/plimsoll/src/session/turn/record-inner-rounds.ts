@@ -23,9 +23,9 @@ export async function expandAnswer(
   answer: Tip,
 ): Promise<void> {
   const { log } = placed;
-  const said = rounds?.messages ?? [];
-  if (said.length === 0) return;
-  const bytes = said.map(encodeMessage);
+  const innerMessages = rounds?.messages ?? [];
+  if (innerMessages.length === 0) return;
+  const bytes = innerMessages.map(encodeMessage);
   const learned = await facts.learn(draft.wire, bytes, fitted.target.ruler);
   await whileEditing(log, async () => {
     const inner: number[] = [];

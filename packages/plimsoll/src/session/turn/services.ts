@@ -63,13 +63,13 @@ async function openingOf(
   request: PlacedRequest,
 ): Promise<OpenTurn> {
   const { incoming, messages } = read;
-  const isOff = incoming.isOff === true || request.whole.isUnknown;
-  const offer = isOff ? undefined : await context.offers.read(toolsAskedIn(read));
-  const bare = draftOf(context, { ...read, ...request, isOff });
+  const isBypassed = incoming.isBypassed === true || request.whole.isUnknown;
+  const offer = isBypassed ? undefined : await context.offers.read(toolsAskedIn(read));
+  const bare = draftOf(context, { ...read, ...request, isBypassed });
   const draft = await withTools(context, bare, { offer, request: read.request });
   if (isGuessed(messages))
     reportDegraded(draft, "view", "the tokens could not be counted, and are guessed");
-  return { draft, placed: request.placed, isOff };
+  return { draft, placed: request.placed, isBypassed };
 }
 
 function toolsAskedIn({

@@ -33,7 +33,7 @@ export class Turn {
   /** Tools of ours went out with it: what the upstream answers must be shown to these first. */
   readonly rounds: InnerRounds | undefined;
   readonly #services: TurnServices;
-  readonly #isOff: boolean;
+  readonly #isBypassed: boolean;
   readonly #unended: Unended;
   #fitted: Fitted;
   #attempt = 1;
@@ -48,7 +48,7 @@ export class Turn {
     this.draft = begun.draft;
     this.placed = begun.placed;
     this.#services = services;
-    this.#isOff = begun.isOff === true;
+    this.#isBypassed = begun.isBypassed === true;
     this.#fitted = fitted;
     announceStart(services, begun, fitted);
     this.rounds = services.openRounds(this.draft, {
@@ -93,7 +93,7 @@ export class Turn {
       fitted: this.#fitted,
       overflow,
       attempt: this.#attempt,
-      isOff: this.#isOff,
+      isBypassed: this.#isBypassed,
       lookedUpTokens: this.rounds?.tokens,
     });
     this.#attempt++;
@@ -139,7 +139,7 @@ export class ReceivedTurn extends Turn {
    * session of its own history.
    */
   static receive(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
-    return services.openTurns.during(() => receiveAnew(services, incoming));
+    return services.openTurns.during(() => receiveWithRetry(services, incoming));
   }
 
   static async place(services: TurnServices, read: ReadRequest): Promise<ReceivedTurn> {
@@ -162,15 +162,18 @@ export class ReceivedTurn extends Turn {
 /** A spoilt session is put aside, and then the database may turn out to be spoilt, too. */
 const mendsMax = 3;
 
-async function receiveAnew(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
-  let isAnew = false;
+async function receiveWithRetry(services: TurnServices, incoming: Incoming): Promise<ReceivedTurn> {
+  let isFreshSearch = false;
   for (let mends = 0; ; mends++) {
     try {
-      return await ReceivedTurn.place(services, await services.read({ ...incoming, isAnew }));
+      return await ReceivedTurn.place(
+        services,
+        await services.read({ ...incoming, isFreshSearch }),
+      );
     } catch (error) {
       if (mends >= mendsMax || !isSpoilt(error) || !(await services.mend(error))) throw error;
       // Its session is gone. Nobody else's is looked for in its place.
-      isAnew ||= PlimsollError.is(error) && error.fields["session"] !== undefined;
+      isFreshSearch ||= PlimsollError.is(error) && error.fields["session"] !== undefined;
     }
   }
 }

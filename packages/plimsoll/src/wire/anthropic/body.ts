@@ -20,7 +20,7 @@ export const anthropicBody: WireBody = {
   decodeSystem: decodeContent,
   outputFields,
   noTools: new Map([["tool_choice", { type: "none" }]]),
-  nothingHeld: new Map(),
+  withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [betaHeader],
   modelByHeaders: (model, headers) =>

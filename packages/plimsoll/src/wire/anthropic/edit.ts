@@ -9,7 +9,7 @@ import { markInside, markOf, textBlock } from "./cache.ts";
 export const anthropicEdit: WireEdit = {
   replacePart,
   ownMessage: (own) => ({ role: "user", content: [textBlock(own)] }),
-  ownTextStands: "inside",
+  ownTextPlacement: "inside",
   carryText,
   joinMessages,
 };

@@ -8,6 +8,7 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
+import { noteTexts } from "../../text/for-models.ts";
 import { parseJson, readSlices, type Slice } from "../format/slices.ts";
 import { applySplices, elementsRange } from "../format/splice.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
@@ -32,7 +33,7 @@ interface State {
   usage: JsonObject;
   /** Of the rounds before. */
   outputTokens: number;
-  held: StreamEvent[];
+  queued: StreamEvent[];
 }
 
 function openRounds(isOwn: IsOwn): RoundMerger {
@@ -44,7 +45,7 @@ function openRounds(isOwn: IsOwn): RoundMerger {
     places: new Map(),
     usage: {},
     outputTokens: 0,
-    held: [],
+    queued: [],
   };
   return {
     take: (event) => {
@@ -56,7 +57,7 @@ function openRounds(isOwn: IsOwn): RoundMerger {
       state.round++;
       state.places = new Map();
       state.usage = {};
-      state.held = [];
+      state.queued = [];
     },
     end: () => end(state),
   };
@@ -80,10 +81,10 @@ function take(
       return renumbered(state, event, json);
     case "message_delta":
       noteUsage(state, json["usage"]);
-      state.held.push(event);
+      state.queued.push(event);
       return [];
     case "message_stop":
-      state.held.push(event);
+      state.queued.push(event);
       return [];
     default:
       return [event];
@@ -111,13 +112,13 @@ function renumbered(state: State, event: StreamEvent, json: JsonObject): readonl
 /** A later figure takes the place of an earlier one; null says nothing. */
 function noteUsage(state: State, usage: JsonValue | undefined): void {
   if (!isObject(usage)) return;
-  const said = Object.entries(usage).filter(([, value]) => value !== null);
-  state.usage = { ...state.usage, ...Object.fromEntries(said) };
+  const reported = Object.entries(usage).filter(([, value]) => value !== null);
+  state.usage = { ...state.usage, ...Object.fromEntries(reported) };
 }
 
 function end(state: State): readonly StreamEvent[] {
-  if (state.round === 0 && !state.hasDropped) return state.held;
-  return state.held.map((event) => {
+  if (state.round === 0 && !state.hasDropped) return state.queued;
+  return state.queued.map((event) => {
     const json = event.name === "message_delta" ? parseObject(event.data) : undefined;
     return json === undefined ? event : withData(event, lastDelta(state, json));
   });
@@ -129,14 +130,14 @@ function lastDelta(state: State, json: JsonObject): JsonObject {
   return {
     ...json,
     delta: { ...delta, stop_reason: stopReason(delta["stop_reason"], state.hasCalls) },
-    usage: state.round === 0 ? spoken : { ...spoken, ...shownUsage(state.usage, state) },
+    usage: state.round === 0 ? spoken : { ...spoken, ...clientUsage(state.usage, state) },
   };
 }
 
 /** Clients read the input as what fills their window: the last round's. What was written is the sum. */
 const windowFigures = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
 
-function shownUsage(usage: JsonObject, { outputTokens }: { outputTokens: number }): JsonObject {
+function clientUsage(usage: JsonObject, { outputTokens }: { outputTokens: number }): JsonObject {
   const figures = windowFigures.filter((name) => usage[name] !== undefined);
   return {
     ...Object.fromEntries(figures.map((name) => [name, usage[name]])),
@@ -168,7 +169,7 @@ function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: I
     stop_reason: stopReason(last["stop_reason"], hasCalls),
     ...(last["usage"] === undefined
       ? {}
-      : { usage: { ...usage, ...shownUsage(usage, { outputTokens }) } }),
+      : { usage: { ...usage, ...clientUsage(usage, { outputTokens }) } }),
   };
 }
 
@@ -200,9 +201,7 @@ function withoutLookups(message: Uint8Array): Uint8Array {
   const [first, end] = [blocks[0], blocks.at(-1)];
   if (first === undefined || end === undefined || last === blocks.length - 1) return message;
   if (last < 0) {
-    const text = JSON.stringify(
-      textBlock({ text: "[Plimsoll: here the model only looked something up.]" }),
-    );
+    const text = JSON.stringify(textBlock({ text: noteTexts.onlyLookedUp }));
     return applySplices(message, [{ start: first.start, end: end.end, text }]);
   }
   const range = elementsRange(blocks, last + 1, blocks.length - 1);

@@ -10,7 +10,7 @@ const deferral: NativeDeferral = {
   // From Claude 4 on is assumed: the field is in Anthropic's SDK, and no list of models was read.
   models: /^claude-(?!3|2|instant)/,
   refusal: /defer_loading|tool_reference/,
-  hold: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
+  defer: (tool) => ({ ...withoutCacheMarks(tool), defer_loading: true }),
   found: (tools) =>
     [...new Set(tools.map((tool) => stringOr(tool["name"], "")))].map((name) => ({
       type: "tool_reference",

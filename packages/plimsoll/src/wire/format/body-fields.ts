@@ -8,9 +8,9 @@ import { type BodySlices, parseJson, type Slice } from "./slices.ts";
 export function otherPlans(
   fields: FieldReader,
   isFree: boolean,
-): { readonly hasOtherPlans?: true; readonly wantedTools?: readonly string[] } {
+): { readonly forbidsOwnTools?: true; readonly wantedTools?: readonly string[] } {
   if (isFree) return {};
-  return { hasOtherPlans: true, wantedTools: namesIn(fields.value("tool_choice")) };
+  return { forbidsOwnTools: true, wantedTools: namesIn(fields.value("tool_choice")) };
 }
 
 /** Every wire names a tool in a field of this name, at some depth. */

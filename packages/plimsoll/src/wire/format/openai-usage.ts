@@ -9,7 +9,7 @@ export interface UsageNames {
 }
 
 /** Clients read the input as what fills their window: the last round's. What was written is the sum. */
-export function shownUsage(names: UsageNames, usage: JsonObject, written: JsonObject): JsonObject {
+export function clientUsage(names: UsageNames, usage: JsonObject, written: JsonObject): JsonObject {
   const sum = addWritten(names, written, usage);
   const total = numberOr(usage[names.input], 0) + numberOr(sum[names.output], 0);
   return { ...usage, ...sum, total_tokens: total };

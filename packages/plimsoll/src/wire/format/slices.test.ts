@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { maxDepth, parseJson, readSlices, resumeSlices } from "./slices.ts";
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -20,7 +21,7 @@ test("every top-level value and array element is found where it stands", () => {
         );
       }
     }),
-    { numRuns: 500 },
+    tries({ runs: 500, seed: 20261116 }),
   );
 });
 

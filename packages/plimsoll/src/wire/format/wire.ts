@@ -52,9 +52,9 @@ export interface WireRequest {
   /** The provider keeps what came before; the body names it and carries only what is new. */
   readonly continues?: string;
   /** The provider keeps nothing of the answer: names in it mean nothing later. */
-  readonly isForgotten?: true;
+  readonly isNotStored?: true;
   /** The model may not choose freely among the tools, or gives several answers at once: none of ours belong here. */
-  readonly hasOtherPlans?: true;
+  readonly forbidsOwnTools?: true;
   /** Names of tools in the choice: those must be told. */
   readonly wantedTools?: readonly string[];
 }
@@ -153,6 +153,8 @@ export interface BodyParts {
   readonly messages: readonly JsonObject[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens: number;
+  /** Which of the wire's `fields.output` says so; the first one where nothing is said. */
+  readonly outputField?: string;
   /** Further fields of the provider's own, e.g. `stream` or `temperature`. */
   readonly extra?: JsonObject;
 }
@@ -164,7 +166,7 @@ export interface NativeDeferral {
   /** What a server says that does not know it after all. */
   readonly refusal: RegExp;
   /** A tool of the list that the model is not told of before a search names it. Absent: what is held back is not in the list. */
-  hold?(tool: JsonObject): JsonObject;
+  defer?(tool: JsonObject): JsonObject;
   /** Our search in the provider's own form. Absent: it is a function like others. */
   search?(tool: ToolDefinition): JsonObject;
   /** What an answer to a search consists of, for these tools of a request. Empty: it is a text. */
@@ -204,7 +206,7 @@ export interface WireBody {
   /** With these the model calls nothing. */
   readonly noTools: FieldValues;
   /** With these the provider does not add what it holds: the body carries the whole conversation. */
-  readonly nothingHeld: FieldValues;
+  readonly withoutServerSideHistory: FieldValues;
   /** With these the provider keeps nothing of request and answer. */
   readonly nothingKept: FieldValues;
   /** Headers of a request that decide what its body may hold, in small letters. */
@@ -252,7 +254,7 @@ export interface WireEdit {
   /** Text of ours as a message of its own, in the user's role. */
   ownMessage(own: OwnText): JsonObject;
   /** Where text of ours stands: in a message of its own, or inside a neighbour, where roles must alternate. */
-  readonly ownTextStands: "alone" | "inside";
+  readonly ownTextPlacement: "alone" | "inside";
   /** The message with a text of ours at one of its ends; undefined when it cannot carry one there. */
   carryText(message: Uint8Array, own: OwnText, end: "first" | "last"): Uint8Array | undefined;
   /** Two messages of the user's side as one, where roles must alternate; undefined when they cannot be joined. */

@@ -25,7 +25,7 @@ export const chatBody: WireBody = {
   decodeSystem: (system) => (typeof system === "string" ? [{ kind: "text", text: system }] : []),
   outputFields,
   noTools: new Map([["tool_choice", "none"]]),
-  nothingHeld: new Map(),
+  withoutServerSideHistory: new Map(),
   nothingKept: new Map(),
   headers: [],
   modelByHeaders: () => undefined,
@@ -76,7 +76,7 @@ function profileOf(target: string): Profile | undefined {
 function composeBody(parts: BodyParts): JsonObject {
   return {
     model: parts.model,
-    max_completion_tokens: parts.maxOutputTokens,
+    [parts.outputField ?? "max_completion_tokens"]: parts.maxOutputTokens,
     ...(parts.tools.length === 0 ? {} : { tools: parts.tools.map(encodeTool) }),
     messages:
       parts.system === undefined

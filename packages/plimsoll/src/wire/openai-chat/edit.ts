@@ -15,7 +15,7 @@ import { markInside } from "./cache.ts";
 export const chatEdit: WireEdit = {
   replacePart,
   ownMessage,
-  ownTextStands: "alone",
+  ownTextPlacement: "alone",
   carryText,
   joinMessages,
 };
@@ -193,7 +193,7 @@ function userParts(
   const json = parseJson(message, { start: 0, end: message.length });
   const content = readSlices(message).fields.get("content");
   if (!isObject(json) || json["role"] !== "user" || content === undefined) return undefined;
-  const said = json["content"];
-  if (typeof said === "string") return { content, parts: [textPart({ text: said })] };
-  return Array.isArray(said) ? { content, parts: said } : undefined;
+  const oldContent = json["content"];
+  if (typeof oldContent === "string") return { content, parts: [textPart({ text: oldContent })] };
+  return Array.isArray(oldContent) ? { content, parts: oldContent } : undefined;
 }

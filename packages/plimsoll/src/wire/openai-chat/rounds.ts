@@ -7,7 +7,7 @@ import {
   parseObject,
   stringOr,
 } from "../../message/json.ts";
-import { addWritten, shownUsage } from "../format/openai-usage.ts";
+import { addWritten, clientUsage } from "../format/openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { type CallSorter, createCallSorter } from "./streamed-calls.ts";
 
@@ -31,7 +31,7 @@ interface State {
   /** Written in the rounds before. */
   written: JsonObject;
   usage: JsonObject | undefined;
-  held: StreamEvent[];
+  queued: StreamEvent[];
 }
 
 type Place =
@@ -52,12 +52,12 @@ function openRounds(isOwn: IsOwn): RoundMerger {
     frame: {},
     written: {},
     usage: undefined,
-    held: [],
+    queued: [],
   };
   return {
     take: (event) => {
       if (event.data.trim() === "[DONE]") {
-        state.held.push(event);
+        state.queued.push(event);
         return [];
       }
       const chunk = parseObject(event.data);
@@ -70,7 +70,7 @@ function openRounds(isOwn: IsOwn): RoundMerger {
       state.places = new Map();
       state.sorter = createCallSorter();
       state.usage = undefined;
-      state.held = [];
+      state.queued = [];
     },
     end: () => end(state),
   };
@@ -94,31 +94,31 @@ function takeChunk(
   // Without a choice it brings the usage, or nothing.
   if (choice === undefined) {
     if (!isObject(chunk["usage"])) return state.round === 0 ? [event] : [];
-    state.held.push(event);
+    state.queued.push(event);
     return [];
   }
   const delta = isObject(choice["delta"]) ? choice["delta"] : {};
   const kept = withoutRole(state, keptDelta(state, delta, isOwn));
   const hasEnded = (choice["finish_reason"] ?? null) !== null;
-  if (!hasEnded) return said(state, event, { chunk, choice, delta, kept });
-  state.held.push(
+  if (!hasEnded) return contentEvent(state, event, { chunk, choice, delta, kept });
+  state.queued.push(
     kept === delta && isSilent(delta) ? event : withChoice(event, chunk, { ...choice, delta: {} }),
   );
   const words = { ...choice, finish_reason: null };
   return isSilent(kept) ? [] : [framed(state, event, withDelta(chunk, words, kept))];
 }
 
-interface Said {
+interface ContentChunk {
   readonly chunk: JsonObject;
   readonly choice: JsonObject;
   readonly delta: JsonObject;
   readonly kept: JsonObject;
 }
 
-function said(
+function contentEvent(
   state: State,
   event: StreamEvent,
-  { chunk, choice, delta, kept }: Said,
+  { chunk, choice, delta, kept }: ContentChunk,
 ): readonly StreamEvent[] {
   if (kept === delta && state.round === 0) return [event];
   // The answer has been opened already; and what was only a call of ours says nothing.
@@ -205,13 +205,13 @@ function framed({ frame }: State, event: StreamEvent, chunk: JsonObject): Stream
 }
 
 function end(state: State): readonly StreamEvent[] {
-  if (state.round === 0 && !state.hasDropped) return state.held;
-  return state.held.map((event) => {
+  if (state.round === 0 && !state.hasDropped) return state.queued;
+  return state.queued.map((event) => {
     const chunk = parseObject(event.data);
     if (chunk === undefined) return event;
     const choice = choiceOf(chunk);
     const usage = isObject(chunk["usage"])
-      ? shownUsage(usageNames, chunk["usage"], state.written)
+      ? clientUsage(usageNames, chunk["usage"], state.written)
       : undefined;
     return framed(state, event, {
       ...chunk,
@@ -257,7 +257,7 @@ function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: I
         finish_reason: finishReason(choice, message["tool_calls"] !== undefined),
       },
     ],
-    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
+    ...(isObject(usage) ? { usage: clientUsage(usageNames, usage, written) } : {}),
   };
 }
 

@@ -267,9 +267,9 @@ function finish(state: State): Answer {
     .sort(([left], [right]) => left - right)
     .map(([, item]) => item);
   const isEmpty = state.response === undefined && output.length === 0;
-  const said = isEmpty ? { choices: [] } : readResponse({ ...state.response, output });
-  if (state.error !== undefined) return { ...said, outcome: "error", error: state.error };
-  return { ...said, outcome: state.hasEnded ? "message" : "cut" };
+  const answer = isEmpty ? { choices: [] } : readResponse({ ...state.response, output });
+  if (state.error !== undefined) return { ...answer, outcome: "error", error: state.error };
+  return { ...answer, outcome: state.hasEnded ? "message" : "cut" };
 }
 
 /** What runs in the background, or was cancelled there, has not said all of it. */
@@ -278,11 +278,11 @@ const unfinished = new Set(["queued", "in_progress", "cancelled"]);
 function readAnswer(response: JsonValue): Answer {
   if (!isObject(response)) return { outcome: "unread", choices: [] };
   const { error, output, status } = response;
-  const said = Array.isArray(output) ? readResponse(response) : { choices: [] };
+  const answer = Array.isArray(output) ? readResponse(response) : { choices: [] };
   const hasFailed = status === "failed" || (error !== undefined && error !== null);
-  if (hasFailed) return { ...said, outcome: "error", error: readError(error) };
+  if (hasFailed) return { ...answer, outcome: "error", error: readError(error) };
   if (!Array.isArray(output)) return { outcome: "unread", choices: [] };
-  return { ...said, outcome: unfinished.has(stringOr(status, "")) ? "cut" : "message" };
+  return { ...answer, outcome: unfinished.has(stringOr(status, "")) ? "cut" : "message" };
 }
 
 function readResponse(response: JsonObject): Omit<Answer, "outcome"> {

@@ -14,7 +14,7 @@ export const responsesBody: WireBody = {
   decodeSystem: decodeContent,
   outputFields: (_body, _slices, { maxTokens }) => new Map([["max_output_tokens", maxTokens]]),
   noTools: new Map([["tool_choice", "none"]]),
-  nothingHeld: new Map([["previous_response_id", null]]),
+  withoutServerSideHistory: new Map([["previous_response_id", null]]),
   nothingKept: new Map([["store", false]]),
   headers: [],
   modelByHeaders: () => undefined,
@@ -42,7 +42,7 @@ function readRequest(body: Uint8Array, slices: BodySlices): WireRequest {
     ...(toolsInMessage === undefined ? {} : { toolsInMessage }),
     ...(clientSession === undefined ? {} : { clientSession }),
     ...(continues === undefined ? {} : { continues }),
-    ...(fields.value("store") === false ? { isForgotten: true } : {}),
+    ...(fields.value("store") === false ? { isNotStored: true } : {}),
     ...otherPlans(fields, isPlainTurn(fields)),
   };
 }

@@ -9,7 +9,7 @@ import { markInside } from "./cache.ts";
 export const responsesEdit: WireEdit = {
   replacePart: replaceInItem,
   ownMessage,
-  ownTextStands: "alone",
+  ownTextPlacement: "alone",
   carryText: () => undefined,
   joinMessages: () => undefined,
 };

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import { tries } from "../../../test/harness/effort.ts";
 import { isObject, type JsonObject, type JsonValue } from "../../message/json.ts";
 import type { Message } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
@@ -429,7 +430,7 @@ test("whatever unit is taken out, what is left breaks no rule about calls and re
         expect(found.filter(({ rule }) => /^R[1-6]$/.test(rule))).toEqual([]);
       }
     }),
-    { numRuns: 300 },
+    tries({ runs: 300, seed: 20261116 }),
   );
 });
 

@@ -1,7 +1,7 @@
 /** Several rounds with the upstream as one answer of the OpenAI Responses wire. */
 
 import { isObject, type JsonObject, numberOr, parseObject, stringOr } from "../../message/json.ts";
-import { addWritten, shownUsage } from "../format/openai-usage.ts";
+import { addWritten, clientUsage } from "../format/openai-usage.ts";
 import type { IsOwn, RoundMerger, StreamEvent, WireRounds } from "../format/wire.ts";
 import { isOwnItem, isOwnTool } from "./tool-search.ts";
 
@@ -25,7 +25,7 @@ interface State {
   frame: JsonObject;
   written: JsonObject;
   usage: JsonObject | undefined;
-  held: StreamEvent | undefined;
+  queued: StreamEvent | undefined;
 }
 
 function openRounds(isOwn: IsOwn): RoundMerger {
@@ -38,7 +38,7 @@ function openRounds(isOwn: IsOwn): RoundMerger {
     frame: {},
     written: {},
     usage: undefined,
-    held: undefined,
+    queued: undefined,
   };
   return {
     take: (event) => {
@@ -50,12 +50,14 @@ function openRounds(isOwn: IsOwn): RoundMerger {
       state.round++;
       state.places = new Map();
       state.usage = undefined;
-      state.held = undefined;
+      state.queued = undefined;
     },
     end: () => {
-      const { held } = state;
-      const json = held && parseObject(held.data);
-      return held === undefined || json === undefined ? [] : [lastEvent(state, held, json, isOwn)];
+      const { queued } = state;
+      const json = queued && parseObject(queued.data);
+      return queued === undefined || json === undefined
+        ? []
+        : [lastEvent(state, queued, json, isOwn)];
     },
   };
 }
@@ -79,7 +81,7 @@ function take(
   }
   if (endings.has(type)) {
     if (response !== undefined && isObject(response["usage"])) state.usage = response["usage"];
-    state.held = event;
+    state.queued = event;
     return [];
   }
   if (type === "response.failed" && response !== undefined)
@@ -157,10 +159,10 @@ function clientResponse(response: JsonObject, isOwn: IsOwn): JsonObject {
 /** An event that shows the response as it is so far. */
 function shownEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: IsOwn): StreamEvent {
   const response = isObject(json["response"]) ? json["response"] : undefined;
-  const shown = response && clientResponse(response, isOwn);
-  return shown === undefined || shown === response
+  const clientsOwn = response && clientResponse(response, isOwn);
+  return clientsOwn === undefined || clientsOwn === response
     ? numbered(state, event, json)
-    : numbered(state, event, { ...json, response: shown }, true);
+    : numbered(state, event, { ...json, response: clientsOwn }, true);
 }
 
 function framed({ frame, items, round }: State, response: JsonObject): JsonObject {
@@ -177,7 +179,7 @@ function lastEvent(state: State, event: StreamEvent, json: JsonObject, isOwn: Is
       ...response,
       ...state.frame,
       output: outputOf(state, response),
-      ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, state.written) } : {}),
+      ...(isObject(usage) ? { usage: clientUsage(usageNames, usage, state.written) } : {}),
     },
   });
 }
@@ -214,7 +216,7 @@ function mergeRounds(responses: readonly [JsonObject, ...JsonObject[]], isOwn: I
         (item) => !(isObject(item) && isOwnItem(item, isOwn)),
       ),
     ),
-    ...(isObject(usage) ? { usage: shownUsage(usageNames, usage, written) } : {}),
+    ...(isObject(usage) ? { usage: clientUsage(usageNames, usage, written) } : {}),
   };
 }
 
@@ -226,14 +228,14 @@ function withoutOwnCalls(messages: readonly JsonObject[], isOwn: IsOwn): readonl
 function withoutLookups(message: Uint8Array, inner: readonly Uint8Array[]): Uint8Array | "nothing" {
   const item = itemOf(message);
   if (item["type"] !== "reasoning") return message;
-  const said = inner.map(itemOf);
-  const at = said.findIndex((other) => isSameThought(other, item));
+  const innerItems = inner.map(itemOf);
+  const at = innerItems.findIndex((other) => isSameThought(other, item));
   if (at < 0) return message;
-  const behind = said.slice(at + 1);
+  const behind = innerItems.slice(at + 1);
   const end = behind.findIndex(({ type }) => answerTypes.has(stringOr(type, "")));
   // All that the model said in one go rests on it, not only what comes next.
   const came = behind.slice(0, end < 0 ? behind.length : end).filter(isNoThought);
-  return came.every((other) => isAnswered(other, said)) ? "nothing" : message;
+  return came.every((other) => isAnswered(other, innerItems)) ? "nothing" : message;
 }
 
 function isNoThought({ type }: JsonObject): boolean {
@@ -256,10 +258,14 @@ const answersOf: ReadonlyMap<string, string> = new Map([
 const answerTypes: ReadonlySet<string> = new Set(answersOf.values());
 
 /** Only results of ours are among them. */
-function isAnswered({ type, call_id: call }: JsonObject, said: readonly JsonObject[]): boolean {
+function isAnswered(
+  { type, call_id: call }: JsonObject,
+  innerItems: readonly JsonObject[],
+): boolean {
   const answer = answersOf.get(stringOr(type, ""));
   return (
-    answer !== undefined && said.some((item) => item["type"] === answer && item["call_id"] === call)
+    answer !== undefined &&
+    innerItems.some((item) => item["type"] === answer && item["call_id"] === call)
   );
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
-import type { Judged, ValidatedWire } from "./rules/rule.ts";
+import type { RuleInput, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
 const folder = new URL("../../../test/wire-fixtures/", import.meta.url);
@@ -13,7 +13,7 @@ interface Step {
   readonly items?: readonly unknown[];
   readonly times: number;
 }
-interface Row extends Judged {
+interface Row extends RuleInput {
   readonly id: string;
   readonly rule?: string;
   readonly alsoBreaks?: readonly string[];
@@ -46,7 +46,7 @@ function expand(row: Row): JsonObject {
   return body;
 }
 
-function judgedOf(row: Row): Judged {
+function judgedOf(row: Row): RuleInput {
   const { bodyRaw, originalRaw, previousSentRaw, ...given } = row;
   return {
     ...given,

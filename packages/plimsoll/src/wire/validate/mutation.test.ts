@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Dice, diceOf } from "../../../demo/dice.ts";
-import type { Judged, ValidatedWire } from "./rules/rule.ts";
+import type { RuleInput, ValidatedWire } from "./rules/rule.ts";
 import { newViolations, rules, validate } from "./validate.ts";
 
 /** Mutants per rule. Each is a valid body, made longer by random turns, with one violation put into it. */
@@ -961,7 +961,7 @@ describe("random turns", () => {
   it.each(allWires)("leave valid bodies of %s valid", (wire) => {
     const random = new Random(7);
     for (let count = 0; count < 200; count += 1)
-      expect(validate(subjectOf(wire, random) as Judged)).toEqual([]);
+      expect(validate(subjectOf(wire, random) as RuleInput)).toEqual([]);
   });
 });
 
@@ -988,7 +988,7 @@ describe("legal edits", () => {
       const isRemoved = random.below(2) === 0;
       if (isRemoved) messagesOf(wire, subject.body).splice(start, turns.length);
       else subject.body = JSON.parse(JSON.stringify(subject.body, stored(random))) as Part;
-      expect(newViolations(subject as Judged)).toEqual([]);
+      expect(newViolations(subject as RuleInput)).toEqual([]);
     }
   });
 });
@@ -1008,7 +1008,7 @@ describe("mutants", () => {
         new Random(id.charCodeAt(0) * 100 + Number(id.slice(1))),
       );
       const missed = mutants.filter(
-        (mutant) => !validate(mutant as Judged).some(({ rule }) => rule === id),
+        (mutant) => !validate(mutant as RuleInput).some(({ rule }) => rule === id),
       );
       expect(missed).toEqual([]);
       expect(mutants).toHaveLength(mutantsPerRule);

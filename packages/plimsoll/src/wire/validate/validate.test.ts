@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../message/json.ts";
-import { type Judged, newViolations, validate } from "./validate.ts";
+import { newViolations, type RuleInput, validate } from "./validate.ts";
 
-const brokenRules = (judged: Judged) => validate(judged).map((finding) => finding.rule);
+const brokenRules = (input: RuleInput) => validate(input).map((finding) => finding.rule);
 const user = (content: string): JsonObject => ({ role: "user", content });
 const assistant = (content: string): JsonObject => ({ role: "assistant", content });
 
@@ -24,7 +24,7 @@ describe("a new edit", () => {
   const original = { messages: [user("a"), assistant("b"), user("c"), assistant("d"), user("e")] };
   const previousSent = { messages: original.messages.slice(0, 3) };
   const body = { messages: [user("a"), assistant("[stored]"), ...original.messages.slice(2)] };
-  const judged: Judged = {
+  const input: RuleInput = {
     wire: "anthropic",
     body,
     original,
@@ -33,14 +33,14 @@ describe("a new edit", () => {
   };
 
   it("breaks the prefix from the message on that it touches, and not before", () => {
-    expect(brokenRules(judged)).toEqual(["X1"]);
-    expect(brokenRules({ ...judged, editedFrom: 1 })).toEqual([]);
-    expect(brokenRules({ ...judged, editedFrom: 2 })).toEqual(["X1"]);
+    expect(brokenRules(input)).toEqual(["X1"]);
+    expect(brokenRules({ ...input, editedFrom: 1 })).toEqual([]);
+    expect(brokenRules({ ...input, editedFrom: 2 })).toEqual(["X1"]);
   });
 
   it("may change the tools when it says so", () => {
     const tools = [{ name: "f" }];
-    const withTools = { ...judged, body: { ...original, tools: [...tools, { name: "own" }] } };
+    const withTools = { ...input, body: { ...original, tools: [...tools, { name: "own" }] } };
     const client = {
       original: { ...original, tools },
       previousOriginal: { ...previousSent, tools },
@@ -122,7 +122,7 @@ describe("exact texts", () => {
   it("are compared without cache marks, whatever their place and spacing", () => {
     const previousSentText = `{"messages":[{"role":"user","content":[{"cache_control": {"type":"ephemeral"}, "type":"text","text":"{,\\"a\\"]"}]}]}`;
     const bodyText = `{"messages":[ {"role":"user","content":[{"type":"text","text":"{,\\"a\\"]"}]} , {"role":"assistant","content":"b"},{"role":"user","content":"c"}]}`;
-    const judged: Judged = {
+    const input: RuleInput = {
       wire: "anthropic",
       body: JSON.parse(bodyText),
       bodyText,
@@ -131,7 +131,7 @@ describe("exact texts", () => {
       previousSent: JSON.parse(previousSentText),
       previousSentText,
     };
-    expect(brokenRules(judged)).toEqual([]);
+    expect(brokenRules(input)).toEqual([]);
   });
 });
 

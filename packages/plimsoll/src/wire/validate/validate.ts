@@ -18,9 +18,9 @@ import { chatArgumentRules } from "./openai/chat-arguments.ts";
 import { chatProfileRules } from "./openai/chat-profiles.ts";
 import { responsesRules } from "./openai/responses.ts";
 import { responsesReasoningRules } from "./openai/responses-reasoning.ts";
-import type { Finding, Judged, Rules, ValidatedWire } from "./rules/rule.ts";
+import type { Finding, RuleInput, Rules, ValidatedWire } from "./rules/rule.ts";
 
-export type { Finding, Judged, JudgedTexts, ValidatedWire } from "./rules/rule.ts";
+export type { Finding, RuleInput, RuleTexts, ValidatedWire } from "./rules/rule.ts";
 
 const everyWire: Rules = { ...crossWireHistoryRules, ...crossWireRules, ...crossWireKeptRules };
 
@@ -43,19 +43,19 @@ const rulesOf: Readonly<Record<ValidatedWire, Rules>> = {
 export const rules: Rules = Object.assign({}, ...Object.values(rulesOf));
 
 /** Every violation of every rule that can be judged with what is given. */
-export function validate(judged: Judged): readonly Finding[] {
-  return Object.values(rulesOf[judged.wire]).flatMap((rule) => [...rule(judged)]);
+export function validate(input: RuleInput): readonly Finding[] {
+  return Object.values(rulesOf[input.wire]).flatMap((rule) => [...rule(input)]);
 }
 
 /** Violations that the client's own body does not have: only these count against an edit. */
-export function newViolations(judged: Judged): readonly Finding[] {
-  if (judged.original === undefined) return validate(judged);
+export function newViolations(input: RuleInput): readonly Finding[] {
+  if (input.original === undefined) return validate(input);
   const known = new Map<string, number>();
-  for (const finding of validate(clientAlone(judged, judged.original))) {
+  for (const finding of validate(clientAlone(input, input.original))) {
     const key = keyOf(finding);
     known.set(key, (known.get(key) ?? 0) + 1);
   }
-  return validate(judged).filter((finding) => {
+  return validate(input).filter((finding) => {
     const left = known.get(keyOf(finding)) ?? 0;
     known.set(keyOf(finding), left - 1);
     return left <= 0;
@@ -67,9 +67,9 @@ function keyOf({ rule, message }: Finding): string {
 }
 
 /** The client's body, to be judged by itself. */
-function clientAlone(judged: Judged, body: JsonObject): Judged {
-  const { wire, originalText, model, profile } = judged;
-  const headers = judged.originalHeaders ?? judged.headers;
+function clientAlone(input: RuleInput, body: JsonObject): RuleInput {
+  const { wire, originalText, model, profile } = input;
+  const headers = input.originalHeaders ?? input.headers;
   return {
     wire,
     body,

@@ -8,7 +8,7 @@ export function chooseEdits(
   lines: LineIndex,
   chars: number,
 ): readonly CodeEdit[] {
-  const ledger = new Ledger(lines);
+  const savings = new LineSavings(lines);
   const chosen: CodeEdit[] = [];
   let needed = chars;
   for (const edit of candidates.flatMap(({ edits }) => edits)) {
@@ -16,13 +16,13 @@ export function chooseEdits(
     // Where less is enough, the beginning stays.
     const some = endOf(edit, needed + markChars, lines);
     chosen.push(some);
-    needed -= ledger.takeOut(some);
+    needed -= savings.takeOut(some);
   }
   return chosen;
 }
 
 /** What is gone already. Lines in a row that are gone have one mark, and blank lines between them go too. */
-class Ledger {
+class LineSavings {
   readonly #lines: LineIndex;
   readonly #gone: Uint8Array;
 
@@ -32,8 +32,8 @@ class Ledger {
   }
 
   /** Characters that are gone by it, and were not before. */
-  takeOut({ start, end, lines: range, lead, tail }: CodeEdit): number {
-    const mark = lead.length + markChars + tail.length;
+  takeOut({ start, end, lines: range, prefix, tail }: CodeEdit): number {
+    const mark = prefix.length + markChars + tail.length;
     if (range === undefined) {
       const isGone = this.#gone[this.#lines.lineOf(start)] === 1;
       return isGone ? 0 : end - start - mark;

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compressContent, type Wish } from "../content.ts";
+import { tries } from "../../../../test/harness/effort.ts";
+import { type CutOptions, compressContent } from "../content.ts";
 import { stripNumbers } from "./numbered-lines.ts";
 import { cleannessOf, parseCode } from "./parse.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 
-function compressCode(text: string, path: string, wish: Partial<Wish> = {}): string {
-  return compressContent(text, { ratio: 0.5, count, path, ...wish })?.text ?? text;
+function compressCode(text: string, path: string, options: Partial<CutOptions> = {}): string {
+  return compressContent(text, { ratio: 0.5, count, path, ...options })?.text ?? text;
 }
 
 function isClean(grammar: string, text: string): boolean {
@@ -371,6 +372,6 @@ test("programs put together at random still parse, whatever is wished and whatev
         expect(kept.length).toBeLessThanOrEqual(text.length);
       },
     ),
-    { seed: 31, numRuns: 200 },
+    tries({ runs: 200, seed: 31 }),
   );
 });

@@ -7,8 +7,8 @@ import {
   type Attempt,
   attempt,
   type Compressor,
+  type CutOptions,
   mistaken,
-  type Wish,
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
@@ -25,7 +25,7 @@ const maxChars = 8_000_000;
 export const namedCodeCompressor: Compressor = {
   kind: "code",
   detects: ({ ending }) => isCodeEnding(ending),
-  compress: (text, wish) => compressCode(text, wish, "only if clean"),
+  compress: (text, options) => compressCode(text, options, "only if clean"),
 };
 
 export const codeCompressor: Compressor = {
@@ -37,24 +37,28 @@ export const codeCompressor: Compressor = {
     const isMarked = bare.some((line) => /^\s*(?:`{3,}|~{3,})/.test(line));
     return !isMarked && guessLanguages(bare).length > 0;
   },
-  compress: (text, wish) => compressCode(text, wish, "even if broken"),
+  compress: (text, options) => compressCode(text, options, "even if broken"),
 };
 
 function isCodeEnding(ending: string | undefined): boolean {
   return ending !== undefined && languageOfEnding(ending) !== undefined;
 }
 
-function compressCode(text: string, wish: Wish, when: "only if clean" | "even if broken"): Attempt {
+function compressCode(
+  text: string,
+  options: CutOptions,
+  when: "only if clean" | "even if broken",
+): Attempt {
   if (text.length > maxChars) return mistaken;
   const numbered = stripNumbers(text);
   const code = numbered?.code ?? text;
-  const read = readCode(code, wish.path ?? pathIn(numbered?.before ?? ""));
+  const read = readCode(code, options.path ?? pathIn(numbered?.before ?? ""));
   if (read === undefined || (read.cleanness === "broken" && when === "only if clean"))
     return mistaken;
-  const shorter = shorten({ ...read, code, wish, numbered });
+  const shorter = shorten({ ...read, code, options, numbered });
   if (read.cleanness === "clean") return shorter === undefined ? whole : attempt(shorter.text);
   // What could not be read as a whole may not be what it looks like: lines do as well as a poor outline.
-  const isEnough = shorter !== undefined && shorter.tokens <= wish.count(text) * wish.ratio;
+  const isEnough = shorter !== undefined && shorter.tokens <= options.count(text) * options.ratio;
   return isEnough ? attempt(shorter.text) : mistaken;
 }
 
@@ -104,7 +108,7 @@ function likely(code: string, path: string | undefined): readonly Language[] {
 
 interface Task extends Read {
   readonly code: string;
-  readonly wish: Wish;
+  readonly options: CutOptions;
   readonly numbered: Numbered | undefined;
 }
 
@@ -126,20 +130,20 @@ const protectedFrom = [0, 0.35, 0.7, 2] as const;
 /** So much above the goal is better than to lose what matters. */
 const worthMore = 1.15;
 
-function weightsIn(lines: LineIndex, wish: Wish): Float64Array | undefined {
-  if (wish.weigh === undefined) return undefined;
+function weightsIn(lines: LineIndex, options: CutOptions): Float64Array | undefined {
+  if (options.weigh === undefined) return undefined;
   const texts = lines.starts.map((_, line) => lines.textOf(line));
-  return weightsOf(texts, wish);
+  return weightsOf(texts, options);
 }
 
 function shorten(task: Task): Shortened | undefined {
-  const { code, wish, language, numbered } = task;
+  const { code, options, language, numbered } = task;
   const lines = new LineIndex(code);
   const outline = outlineOf(task.root, language, lines);
-  const weights = weightsIn(lines, wish);
+  const weights = weightsIn(lines, options);
   const whole = numbered === undefined ? code : numbered.before + code + numbered.after;
-  const before = wish.count(whole);
-  const goal = before * wish.ratio;
+  const before = options.count(whole);
+  const goal = before * options.ratio;
   let best: Shortened | undefined;
   for (const from of weights === undefined ? [2] : protectedFrom) {
     const parts: Outline = {
@@ -172,7 +176,7 @@ function elide(outline: Outline, task: Task, goal: number, before: number): Shor
   const edits = sound(bestEdits(outline, task, goal, before), task, lines);
   if (edits.length === 0) return undefined;
   const text = apply(edits, task, lines);
-  return { text, tokens: task.wish.count(text) };
+  return { text, tokens: task.options.count(text) };
 }
 
 /** Those that come nearest to the goal from below, or else make it smallest. */
@@ -196,7 +200,7 @@ function bestEdits(
   let needed = before - goal;
   for (let round = 0; round < rounds; round++) {
     const edits = settle(chooseEdits(candidates, lines, needed * charsPerToken), lines);
-    const tokens = task.wish.count(apply(edits, task, lines));
+    const tokens = task.options.count(apply(edits, task, lines));
     const isBetter =
       best.tokens > goal ? tokens < best.tokens : tokens <= goal && tokens > best.tokens;
     if (isBetter) best = { edits, tokens };

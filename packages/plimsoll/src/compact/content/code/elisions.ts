@@ -9,10 +9,10 @@ export interface CodeEdit {
   readonly end: number;
   /** Undefined: part of a line. */
   readonly lines?: { readonly first: number; readonly last: number };
-  readonly lead: string;
+  readonly prefix: string;
   readonly tail: string;
   /** If less is enough: where else it may begin, and what the mark is led by then. */
-  readonly later?: { readonly starts: readonly number[]; readonly lead: string };
+  readonly later?: { readonly starts: readonly number[]; readonly prefix: string };
 }
 
 export interface Candidate {
@@ -38,7 +38,10 @@ export const markChars = 16;
 export function candidatesOf(outline: Outline): readonly Candidate[] {
   const candidates: Candidate[] = [];
   const add = (tier: number, edits: readonly CodeEdit[]): void => {
-    const chars = edits.reduce((sum, { start, end, lead }) => sum + end - start - lead.length, 0);
+    const chars = edits.reduce(
+      (sum, { start, end, prefix }) => sum + end - start - prefix.length,
+      0,
+    );
     if (edits.length > 0 && chars >= leastGain) candidates.push({ tier, edits, chars });
   };
   const pending = [outline.root];
@@ -94,14 +97,14 @@ function isLong({ start, end }: Region, { lines }: Outline, least: number): bool
 /** Comments and attributes go with what they stand before. */
 function withLeads(items: readonly Item[]): readonly Item[] {
   const joined: Item[] = [];
-  let lead: number | undefined;
+  let prefix: number | undefined;
   for (const item of items) {
     if (item.role === "attribute") {
-      lead ??= item.start;
+      prefix ??= item.start;
       continue;
     }
-    joined.push({ ...item, start: lead ?? item.start });
-    lead = undefined;
+    joined.push({ ...item, start: prefix ?? item.start });
+    prefix = undefined;
   }
   return joined;
 }
@@ -193,11 +196,11 @@ function lineEdits(
   // A program needs something where its grammar wants a statement; a comment is none.
   const body = isWhole && language.emptyBody !== undefined ? `${language.emptyBody}  ` : "";
   const partial = `${indent}${language.lineComment} `;
-  const lead = `${indent}${body}${language.lineComment} `;
+  const prefix = `${indent}${body}${language.lineComment} `;
   const end = lines.endOf(range.last);
-  if (end - start < lead.length + markChars) return [];
-  const later = { starts: gone.starts, lead: partial };
-  return [{ start, end, lines: range, lead, tail: "", later }];
+  if (end - start < prefix.length + markChars) return [];
+  const later = { starts: gone.starts, prefix: partial };
+  return [{ start, end, lines: range, prefix, tail: "", later }];
 }
 
 /** Nothing else stands on its lines, but for a separator. */
@@ -221,8 +224,8 @@ function inlineEdits(
   if (kind === "literal" || kind === "members") return [];
   const span = { start: Math.max(first.start, start + 1), end: Math.min(last.end, end - 1) };
   if (span.end - span.start < leastInlineChars) return [];
-  const later = { starts: starts.filter((place) => place > span.start), lead: "/* " };
-  return [{ ...span, lead: "/* ", tail: " */", later }];
+  const later = { starts: starts.filter((place) => place > span.start), prefix: "/* " };
+  return [{ ...span, prefix: "/* ", tail: " */", later }];
 }
 
 const leastInsideLines = 3;
@@ -233,7 +236,7 @@ function addInside(region: Region, outline: Outline, add: Add): void {
   const { first, last } = insideOf(region, lines);
   if (last - first + 1 < leastInsideLines) return;
   for (let line = first; line <= last; line++) if (isProtected(line)) return;
-  const lead = leadInside(region, outline, first);
+  const prefix = leadInside(region, outline, first);
   const later = Array.from({ length: last - first }, (_, index) =>
     lines.startOf(first + 1 + index),
   );
@@ -241,9 +244,9 @@ function addInside(region: Region, outline: Outline, add: Add): void {
     start: lines.startOf(first),
     end: lines.endOf(last),
     lines: { first, last },
-    lead,
+    prefix,
     tail: "",
-    later: { starts: later, lead },
+    later: { starts: later, prefix },
   };
   add(last - first >= 5 ? 0 : 2, [edit]);
 }
@@ -268,11 +271,11 @@ function insideOf(
 /** What a mark inside begins with, so that it is as much a comment or a string as the line in whose place it stands. */
 function leadInside(region: Region, { lines, language }: Outline, line: number): string {
   const text = lines.textOf(line);
-  const lead =
+  const prefix =
     region.kind === "string"
       ? (/^\s*/.exec(text)?.[0] ?? "")
       : (/^\s*(?:\/\/[/!]?|#+!?|\*)?[ \t]?/.exec(text)?.[0] ?? "");
-  return isBlock(region, lines) || /\S/.test(lead) ? lead : `${lead}${language.lineComment} `;
+  return isBlock(region, lines) || /\S/.test(prefix) ? prefix : `${prefix}${language.lineComment} `;
 }
 
 const leastLeft = 60;
@@ -290,7 +293,7 @@ export function endOf(edit: CodeEdit, chars: number, lines: LineIndex): CodeEdit
     ...rest,
     start: lines.startOf(first),
     lines: { first, last: range.last },
-    lead: later.lead,
+    prefix: later.prefix,
   };
 }
 
@@ -319,9 +322,9 @@ export function settle(edits: readonly CodeEdit[], lines: LineIndex): readonly C
 
 /** Only white space between them, and the same indentation: one mark is enough. */
 function join(before: CodeEdit, next: CodeEdit, lines: LineIndex): CodeEdit | undefined {
-  if (before.lines === undefined || next.lines === undefined || before.lead !== next.lead)
+  if (before.lines === undefined || next.lines === undefined || before.prefix !== next.prefix)
     return undefined;
-  if (before.lead.includes("...") || lines.text.slice(before.end, next.start).trim() !== "")
+  if (before.prefix.includes("...") || lines.text.slice(before.end, next.start).trim() !== "")
     return undefined;
   return { ...before, end: next.end, lines: { first: before.lines.first, last: next.lines.last } };
 }
@@ -329,14 +332,14 @@ function join(before: CodeEdit, next: CodeEdit, lines: LineIndex): CodeEdit | un
 const earlierMark = /^\W{0,40}… ([\d,]+) lines? …/;
 
 export function markText(
-  { start, end, lines: range, lead, tail }: CodeEdit,
+  { start, end, lines: range, prefix, tail }: CodeEdit,
   lines: LineIndex,
 ): string {
-  if (range === undefined) return `${lead}… ${grouped(end - start)} characters …${tail}`;
+  if (range === undefined) return `${prefix}… ${grouped(end - start)} characters …${tail}`;
   let count = 0;
   for (let line = range.first; line <= range.last; line++) {
     const earlier = earlierMark.exec(lines.textOf(line).slice(0, 200))?.[1];
     count += earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
   }
-  return `${lead}… ${grouped(count)} ${count === 1 ? "line" : "lines"} …${tail}`;
+  return `${prefix}… ${grouped(count)} ${count === 1 ? "line" : "lines"} …${tail}`;
 }

@@ -1,6 +1,7 @@
 /** The parser: built in for scripts, added for other languages. Where it cannot be loaded, code is cut by lines. */
 
 import type { SgNode } from "@ast-grep/napi";
+import { loadOptional } from "../../../message/optional-packages.ts";
 
 export type SyntaxNode = SgNode;
 
@@ -10,24 +11,19 @@ interface Parser {
 
 const added = ["c", "cpp", "go", "java", "python", "rust"] as const;
 
-/** No other platform than those it was built for has the parser; the product must start there too. */
-async function loadParser(): Promise<Parser | undefined> {
-  try {
-    const { parse, registerDynamicLanguage } = await import("@ast-grep/napi");
-    const modules = await Promise.all([
-      import("@ast-grep/lang-c"),
-      import("@ast-grep/lang-cpp"),
-      import("@ast-grep/lang-go"),
-      import("@ast-grep/lang-java"),
-      import("@ast-grep/lang-python"),
-      import("@ast-grep/lang-rust"),
-    ]);
-    const languages = added.map((name, index) => [name, modules[index]?.default]);
-    registerAll(() => registerDynamicLanguage(Object.fromEntries(languages) as never));
-    return { parse: (language, text) => parse(language, text).root() };
-  } catch {
-    return undefined;
-  }
+async function loadParser(): Promise<Parser> {
+  const { parse, registerDynamicLanguage } = await import("@ast-grep/napi");
+  const modules = await Promise.all([
+    import("@ast-grep/lang-c"),
+    import("@ast-grep/lang-cpp"),
+    import("@ast-grep/lang-go"),
+    import("@ast-grep/lang-java"),
+    import("@ast-grep/lang-python"),
+    import("@ast-grep/lang-rust"),
+  ]);
+  const languages = added.map((name, index) => [name, modules[index]?.default]);
+  registerAll(() => registerDynamicLanguage(Object.fromEntries(languages) as never));
+  return { parse: (language, text) => parse(language, text).root() };
 }
 
 /** It listens to the first call of a process only: whoever was first may have taken other languages; scripts are built in. */
@@ -40,7 +36,12 @@ function registerAll(register: () => void): "registered" | "taken" {
   }
 }
 
-const parser = await loadParser();
+const loaded = await loadOptional("code", loadParser);
+const parser = loaded.kind === "loaded" ? loaded.module : undefined;
+
+/** Why there is no parser, for people; undefined where there is one. */
+export const parserProblem: string | undefined =
+  loaded.kind === "unusable" ? loaded.sentence : undefined;
 
 /** Undefined when there is no parser for it. */
 export function parseCode(language: string, text: string): SyntaxNode | undefined {

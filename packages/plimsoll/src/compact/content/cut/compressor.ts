@@ -13,7 +13,7 @@ export type ContentKind =
   | "table"
   | "prose";
 
-export interface Wish {
+export interface CutOptions {
   /** Tokens after / tokens before, at most, if the compressor can: 0 < ratio ≤ 1. */
   readonly ratio: number;
   /** Tokens of a text. Contract: synchronous, cheap, and in proportion to the length of the text. */
@@ -37,7 +37,7 @@ export interface Sample {
 }
 
 /** Compresses a text inside another one by its own kind; undefined when that does not help. */
-export type CompressInner = (text: string, wish: Wish) => string | undefined;
+export type CompressInner = (text: string, options: CutOptions) => string | undefined;
 
 export type Attempt =
   /** May still be longer than wished. */
@@ -51,7 +51,7 @@ export interface Compressor {
   readonly kind: ContentKind;
   /** A guess that only steers. Contract: never throws. */
   detects(sample: Sample): boolean;
-  compress(text: string, wish: Wish, inner: CompressInner): Attempt;
+  compress(text: string, options: CutOptions, inner: CompressInner): Attempt;
 }
 
 export const mistaken: Attempt = { kind: "mistaken" };

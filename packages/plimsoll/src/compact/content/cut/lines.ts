@@ -1,11 +1,11 @@
 /** Texts as lines, and cutting them down by judging each line. */
 
 import { grouped } from "../../../text/digits.ts";
-import type { Wish } from "./compressor.ts";
+import type { CutOptions } from "./compressor.ts";
 import { cutPieces, type Gap, matters, type Piece } from "./pieces.ts";
 
 /** What a kind of content knows of its lines. All indexes are those of the lines it was given. */
-export interface Judgement {
+export interface LineVerdicts {
   /** How much a line tells, 0 to 5. Those that tell nothing are kept from both ends of the text. */
   readonly scores: readonly number[];
   /** Lines to keep before all others. */
@@ -16,39 +16,43 @@ export interface Judgement {
   readonly missing?: (gap: Gap, lines: readonly string[]) => string | undefined;
 }
 
-export type Judge = (lines: readonly string[]) => Judgement;
+export type ClassifyLines = (lines: readonly string[]) => LineVerdicts;
 
 /** Of what matters to the conversation; half of the most of it is a key. */
 export const weightFactor = 2 * matters;
 
-export function cutLines(text: string, wish: Wish, judge: Judge): string | undefined {
+export function cutLines(
+  text: string,
+  options: CutOptions,
+  classify: ClassifyLines,
+): string | undefined {
   const pieces = piecesOf(text);
   const lines = pieces.map(withoutEnd);
-  const { scores, keys, missing, blocks = blockNumbers(lines) } = judge(lines);
-  const weights = weightsOf(lines, wish);
-  const said = new Set<string>();
-  const judged: readonly Piece[] = pieces.map((piece, index) => {
+  const { scores, keys, missing, blocks = blockNumbers(lines) } = classify(lines);
+  const weights = weightsOf(lines, options);
+  const earlierLines = new Set<string>();
+  const weighed: readonly Piece[] = pieces.map((piece, index) => {
     const weight = weightFactor * (weights[index] ?? 0);
     return {
       text: piece,
-      score: (scores[index] || again(lines[index] ?? "", said)) + weight,
+      score: (scores[index] || again(lines[index] ?? "", earlierLines)) + weight,
       isKey: (keys?.has(index) ?? false) || weight >= matters,
       block: blocks[index] ?? 0,
     };
   });
-  return cutPieces(judged, wish, (gap) => markOf(gap, pieces, lines, missing));
+  return cutPieces(weighed, options, (gap) => markOf(gap, pieces, lines, missing));
 }
 
 /** What was said before in the same words goes first. */
-function again(line: string, said: Set<string>): number {
+function again(line: string, earlierLines: Set<string>): number {
   if (line.trim() === "") return 0;
-  if (said.has(line)) return -1;
-  said.add(line);
+  if (earlierLines.has(line)) return -1;
+  earlierLines.add(line);
   return 0;
 }
 
 /** 0 to 1, relative to the most that any of the texts matters. */
-export function weightsOf(texts: readonly string[], { weigh }: Wish): Float64Array {
+export function weightsOf(texts: readonly string[], { weigh }: CutOptions): Float64Array {
   const weights = new Float64Array(texts.length);
   if (weigh === undefined) return weights;
   let most = 0;
@@ -149,7 +153,7 @@ function markOf(
   gap: Gap,
   pieces: readonly string[],
   lines: readonly string[],
-  missing: Judgement["missing"],
+  missing: LineVerdicts["missing"],
 ): string {
   const { first, last } = gap;
   const end = /\r?\n$/.exec(pieces[last] ?? "")?.[0] ?? "";

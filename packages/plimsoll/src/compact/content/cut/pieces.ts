@@ -6,7 +6,7 @@
  * room, and a gap that costs no more than its mark is not made.
  */
 
-import type { Wish } from "./compressor.ts";
+import type { CutOptions } from "./compressor.ts";
 
 export interface Piece {
   /** All pieces joined are the text. */
@@ -34,18 +34,22 @@ export interface Gap {
 export type Mark = (gap: Gap) => string;
 
 /** As few tokens as wished, or as near as it gets; undefined when nothing is gained. */
-export function cutPieces(pieces: readonly Piece[], wish: Wish, mark: Mark): string | undefined {
+export function cutPieces(
+  pieces: readonly Piece[],
+  options: CutOptions,
+  mark: Mark,
+): string | undefined {
   const text = pieces.map((piece) => piece.text).join("");
-  const before = wish.count(text);
-  const goal = before * wish.ratio;
-  const costs = costsOf(pieces, wish.count, before / Math.max(1, text.length));
-  const markCost = wish.count("… 1,234 lines …\n");
+  const before = options.count(text);
+  const goal = before * options.ratio;
+  const costs = costsOf(pieces, options.count, before / Math.max(1, text.length));
+  const markCost = options.count("… 1,234 lines …\n");
   const choice = new Choice(pieces, costs, markCost);
   let best: { readonly text: string; readonly tokens: number } | undefined;
   let budget = goal;
   for (let round = 0; round < maxRounds; round++) {
     const shorter = render(pieces, choice.choose(budget), mark);
-    const tokens = wish.count(shorter);
+    const tokens = options.count(shorter);
     if (tokens < (best?.tokens ?? before)) best = { text: shorter, tokens };
     if (tokens <= goal) break;
     budget *= Math.min(0.9, (0.98 * goal) / tokens);
@@ -59,7 +63,7 @@ const maxCounted = 50_000;
 
 function costsOf(
   pieces: readonly Piece[],
-  count: Wish["count"],
+  count: CutOptions["count"],
   tokensPerCharacter: number,
 ): Float64Array {
   const costs = new Float64Array(pieces.length);

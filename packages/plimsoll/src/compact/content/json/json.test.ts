@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compressContent, type Wish } from "../content.ts";
+import { tries } from "../../../../test/harness/effort.ts";
+import { type CutOptions, compressContent } from "../content.ts";
 import { cutJsonString } from "./cut-string.ts";
 
 const count = (text: string): number => Math.ceil(text.length / 4);
 
-function compressJson(text: string, wish: Partial<Wish> = {}): string {
-  return compressContent(text, { ratio: 0.4, count, ...wish })?.text ?? text;
+function compressJson(text: string, options: Partial<CutOptions> = {}): string {
+  return compressContent(text, { ratio: 0.4, count, ...options })?.text ?? text;
 }
 
 function users(many: number, change: (id: number) => object = () => ({})): readonly object[] {
@@ -39,7 +40,7 @@ describe("strings", () => {
           }
         },
       ),
-      { seed: 22, numRuns: 300 },
+      tries({ runs: 300, seed: 22 }),
     );
   });
 
@@ -182,7 +183,7 @@ describe("reduction", () => {
           expect(shorter.length).toBeLessThanOrEqual(text.length);
         },
       ),
-      { seed: 23, numRuns: 300 },
+      tries({ runs: 300, seed: 23 }),
     );
   });
 });

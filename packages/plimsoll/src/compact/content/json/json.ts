@@ -7,9 +7,9 @@ import { type JsonNode, readJson, readJsonLines } from "../../../text/json-tree.
 import {
   attempt,
   type Compressor,
+  type CutOptions,
   mistaken,
   type Sample,
-  type Wish,
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
@@ -18,20 +18,20 @@ import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts"
 export const jsonCompressor: Compressor = {
   kind: "json",
   detects: (sample) => isOneValue(sample) || isLines(sample),
-  compress: (text, wish, inner) => {
+  compress: (text, options, inner) => {
     const root = readJson(text);
     const lines = root === undefined ? readJsonLines(text) : undefined;
     if (root === undefined && lines === undefined) return mistaken;
-    const weights = weighNodes(root === undefined ? (lines ?? []) : [root], text, wish);
+    const weights = weighNodes(root === undefined ? (lines ?? []) : [root], text, options);
     const memory: Memory = { scores: new Map(), texts: new Map(), weights };
     const write = (limits: Limits): string =>
       root === undefined
-        ? writeJsonLines(text, lines ?? [], { limits, wish, inner, memory })
-        : writeJson(text, root, { limits, wish, inner, memory });
+        ? writeJsonLines(text, lines ?? [], { limits, options, inner, memory })
+        : writeJson(text, root, { limits, options, inner, memory });
     const shorter = search(
       write,
       largestOf(root === undefined ? (lines ?? []) : [root]),
-      wish,
+      options,
       text,
     );
     return shorter === undefined ? whole : attempt(shorter);
@@ -50,9 +50,13 @@ function isLines({ lines, ending }: Sample): boolean {
 const weighedChars = 400;
 
 /** Each value with its key is a line; what is around it matters as much as the most of it. */
-function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): Memory["weights"] {
+function weighNodes(
+  roots: readonly JsonNode[],
+  text: string,
+  options: CutOptions,
+): Memory["weights"] {
   const weights = new Map<JsonNode, number>();
-  if (wish.weigh === undefined) return weights;
+  if (options.weigh === undefined) return weights;
   const order: JsonNode[] = [];
   const parents: number[] = [];
   const pending = roots.map((node) => ({ node, parent: -1 }));
@@ -66,7 +70,7 @@ function weighNodes(roots: readonly JsonNode[], text: string, wish: Wish): Memor
     const value = isContainer ? "" : text.slice(start, Math.min(end, start + weighedChars));
     return key === undefined ? value : `${key}: ${value}`;
   });
-  const own = weightsOf(texts, wish);
+  const own = weightsOf(texts, options);
   const raise = (node: JsonNode, weight: number): void => {
     weights.set(node, Math.max(weights.get(node) ?? 0, weight));
   };
@@ -86,17 +90,17 @@ const steps = 8;
 function search(
   write: (limits: Limits) => string,
   largest: Limits,
-  wish: Wish,
+  options: CutOptions,
   text: string,
 ): string | undefined {
-  const before = wish.count(text);
-  const goal = before * wish.ratio;
+  const before = options.count(text);
+  const goal = before * options.ratio;
   let best: string | undefined;
   let mild = 0;
   let hard = 1;
   for (const severity of [0, 1]) {
     const written = write(limitsAt(severity, largest));
-    const tokens = wish.count(written);
+    const tokens = options.count(written);
     if (tokens < before) best = written;
     if (tokens <= goal && severity === 0) return best;
     if (tokens > goal && severity === 1) return best;
@@ -104,7 +108,7 @@ function search(
   for (let step = 0; step < steps; step++) {
     const severity = (mild + hard) / 2;
     const written = write(limitsAt(severity, largest));
-    if (wish.count(written) <= goal) {
+    if (options.count(written) <= goal) {
       best = written;
       hard = severity;
     } else mild = severity;

@@ -3,7 +3,7 @@
 import { grouped } from "../../../text/digits.ts";
 import type { JsonNode } from "../../../text/json-tree.ts";
 import { alarmOf } from "../../../text/trouble.ts";
-import type { CompressInner, Wish } from "../cut/compressor.ts";
+import type { CompressInner, CutOptions } from "../cut/compressor.ts";
 import { outlierScores } from "../cut/outliers.ts";
 import { cutJsonString } from "./cut-string.ts";
 
@@ -18,7 +18,7 @@ export interface Limits {
 
 export interface Writing {
   readonly limits: Limits;
-  readonly wish: Wish;
+  readonly options: CutOptions;
   readonly inner: CompressInner;
   readonly memory: Memory;
 }
@@ -107,10 +107,10 @@ function writeString(node: JsonNode, context: Context): string {
 }
 
 function writeText(raw: string, name: string, ratio: number, context: Context): string {
-  const { wish, inner, memory } = context;
+  const { options, inner, memory } = context;
   const known = memory.texts.get(name);
   if (known !== undefined) return known;
-  const shorter = inner(String(JSON.parse(raw)), { ...wish, ratio });
+  const shorter = inner(String(JSON.parse(raw)), { ...options, ratio });
   const written = shorter === undefined ? raw : JSON.stringify(shorter);
   memory.texts.set(name, written);
   return written;

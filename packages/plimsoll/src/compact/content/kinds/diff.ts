@@ -1,7 +1,7 @@
 /** Diffs: headers and changed lines stay, context goes first. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 
 const hunk = /^@@+ -\d/;
 const fileHeader =
@@ -16,10 +16,10 @@ export const diffCompressor: Compressor = {
     const hasFile = lines.some((line) => line.startsWith("diff --git ") || line.startsWith("+++ "));
     return hunks > 0 && changes > 0 && (hasFile || isNamed || hunks + changes > lines.length / 4);
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeDiff)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyDiff)),
 };
 
-function judgeDiff(lines: readonly string[]): Judgement {
+function classifyDiff(lines: readonly string[]): LineVerdicts {
   const keys = new Set<number>();
   let run = 0;
   const scores = lines.map((line, index) => {

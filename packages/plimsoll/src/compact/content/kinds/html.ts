@@ -1,7 +1,7 @@
 /** HTML: what a reader would see of it, as text: title, headings, lists, links, tables. */
 
-import { attempt, type Compressor, mistaken, type Wish } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { attempt, type Compressor, type CutOptions, mistaken } from "../cut/compressor.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 
 export const htmlCompressor: Compressor = {
   kind: "html",
@@ -19,11 +19,11 @@ export const htmlCompressor: Compressor = {
     const marked = (tags ?? []).reduce((sum, tag) => sum + tag.length, 0);
     return head.trimStart().startsWith("<") && marked > head.length * (isNamed ? 0.05 : 0.2);
   },
-  compress: (text, wish) => {
+  compress: (text, options) => {
     const lines = readable(text);
     if (lines.length === 0) return mistaken;
     const shown = lines.map((line) => line.text).join("\n");
-    return attempt(fitReadable(text, shown, lines, wish));
+    return attempt(fitReadable(text, shown, lines, options));
   },
 };
 
@@ -36,17 +36,17 @@ function fitReadable(
   text: string,
   shown: string,
   lines: readonly ReadableLine[],
-  wish: Wish,
+  options: CutOptions,
 ): string {
-  const goal = wish.count(text) * wish.ratio;
-  const tokens = wish.count(shown);
+  const goal = options.count(text) * options.ratio;
+  const tokens = options.count(shown);
   if (tokens <= goal) return shown;
-  const judge = (pieces: readonly string[]): Judgement => ({
+  const classify = (pieces: readonly string[]): LineVerdicts => ({
     scores:
       pieces.length === lines.length ? lines.map(({ score }) => score) : pieces.map(scoreOfLine),
     keys: new Set([0]),
   });
-  return cutLines(shown, { ...wish, ratio: goal / tokens }, judge) ?? shown;
+  return cutLines(shown, { ...options, ratio: goal / tokens }, classify) ?? shown;
 }
 
 const hidden = new Set([

@@ -3,7 +3,7 @@
 import { isLogLine, shareOfLines } from "../../../text/log-lines.ts";
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
 
 export const logCompressor: Compressor = {
@@ -13,7 +13,7 @@ export const logCompressor: Compressor = {
     const looksLike = shareOfLines(lines, isLogLine);
     return looksLike >= (ending === "log" ? 0.2 : 0.5) || hasFewForms(lines);
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeLog)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
 /** Output of programs that say the same again and again. */
@@ -40,12 +40,12 @@ function formOf(line: string): string {
 const shownTimes = 2;
 const shownAlarms = 8;
 
-function judgeLog(lines: readonly string[]): Judgement {
+function classifyLog(lines: readonly string[]): LineVerdicts {
   const forms = lines.map(formOf);
-  const seen = new Map<string, { count: number; last: number }>();
+  const formCounts = new Map<string, { count: number; last: number }>();
   for (const [index, form] of forms.entries()) {
-    const known = seen.get(form);
-    if (known === undefined) seen.set(form, { count: 1, last: index });
+    const known = formCounts.get(form);
+    if (known === undefined) formCounts.set(form, { count: 1, last: index });
     else {
       known.count++;
       known.last = index;
@@ -56,7 +56,7 @@ function judgeLog(lines: readonly string[]): Judgement {
     const form = forms[index] ?? "";
     const time = (times.get(form) ?? 0) + 1;
     times.set(form, time);
-    const { count = 1, last = index } = seen.get(form) ?? {};
+    const { count = 1, last = index } = formCounts.get(form) ?? {};
     return form === "" ? 0 : scoreOf({ time, count, isLast: index === last, alarm: alarmOf(line) });
   });
   return {
@@ -99,15 +99,15 @@ function withNeighbours(
 /** Says so when nothing is hidden that has no like among what is shown. */
 function foldedMark(forms: readonly string[]): (gap: Gap) => string | undefined {
   let shownBy: Gap["isKept"] | undefined;
-  let shown: ReadonlySet<string> = new Set();
+  let keptForms: ReadonlySet<string> = new Set();
   return ({ first, last, isKept }) => {
     if (shownBy !== isKept) {
-      shown = new Set(forms.filter((_, index) => isKept(index)));
+      keptForms = new Set(forms.filter((_, index) => isKept(index)));
       shownBy = isKept;
     }
     const inside = new Set(forms.slice(first, last + 1).filter((form) => form !== ""));
     const above = forms[first - 1];
     if (inside.size === 1 && above !== undefined && inside.has(above)) return "more like this";
-    return [...inside].every((form) => shown.has(form)) ? "lines like others here" : undefined;
+    return [...inside].every((form) => keptForms.has(form)) ? "lines like others here" : undefined;
   };
 }

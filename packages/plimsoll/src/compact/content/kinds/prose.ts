@@ -7,8 +7,8 @@ import {
   attempt,
   type CompressInner,
   type Compressor,
+  type CutOptions,
   type Sample,
-  type Wish,
 } from "../cut/compressor.ts";
 import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
 import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
@@ -16,7 +16,7 @@ import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
 export const proseCompressor: Compressor = {
   kind: "prose",
   detects: ({ lines }) => hasSentences(lines),
-  compress: (text, wish, inner) => attempt(compressProse(text, wish, inner)),
+  compress: (text, options, inner) => attempt(compressProse(text, options, inner)),
 };
 
 /** Documents are read as such, whatever their lines look like. */
@@ -31,12 +31,12 @@ const words =
 /** Half of it in lines that begin with some words in a row, or in a script without spaces. */
 function hasSentences(lines: Sample["lines"]): boolean {
   let all = 0;
-  let told = 0;
+  let proseChars = 0;
   for (const line of lines) {
     all += line.length;
-    if (words.test(line.slice(0, 200).trimStart())) told += line.length;
+    if (words.test(line.slice(0, 200).trimStart())) proseChars += line.length;
   }
-  return told > all * 0.5;
+  return proseChars > all * 0.5;
 }
 
 interface Sentence {
@@ -46,22 +46,26 @@ interface Sentence {
   readonly isLead: boolean;
 }
 
-function compressProse(text: string, wish: Wish, inner: CompressInner): string | undefined {
-  const sentences = sentencesOf(text, wish, inner);
+function compressProse(
+  text: string,
+  options: CutOptions,
+  inner: CompressInner,
+): string | undefined {
+  const sentences = sentencesOf(text, options, inner);
   const texts = sentences.map((sentence) => sentence.text);
-  const weights = weightsOf(texts, wish);
+  const weights = weightsOf(texts, options);
   const pieces: readonly Piece[] = sentences.map(({ text: sentence, score, isLead }, index) => {
     const weight = weightFactor * (weights[index] ?? 0);
     const isEnd = index === 0 || index === sentences.length - 1;
     return { text: sentence, score: score + weight, isKey: isLead || isEnd || weight >= matters };
   });
   const joined = texts.join("");
-  if (joined.length === text.length) return cutPieces(pieces, wish, (gap) => mark(gap, texts));
+  if (joined.length === text.length) return cutPieces(pieces, options, (gap) => mark(gap, texts));
   // Code inside was made shorter: less is left to do.
-  const goal = wish.count(text) * wish.ratio;
-  const tokens = wish.count(joined);
+  const goal = options.count(text) * options.ratio;
+  const tokens = options.count(joined);
   if (tokens <= goal) return joined;
-  const rest = { ...wish, ratio: goal / tokens };
+  const rest = { ...options, ratio: goal / tokens };
   return cutPieces(pieces, rest, (gap) => mark(gap, texts)) ?? joined;
 }
 
@@ -102,7 +106,7 @@ function fencesOf(text: string): readonly Fence[] {
   return fences;
 }
 
-function sentencesOf(text: string, wish: Wish, inner: CompressInner): readonly Sentence[] {
+function sentencesOf(text: string, options: CutOptions, inner: CompressInner): readonly Sentence[] {
   const sentences: Sentence[] = [];
   let paragraph = 0;
   const addProse = (prose: string): void => {
@@ -119,7 +123,7 @@ function sentencesOf(text: string, wish: Wish, inner: CompressInner): readonly S
   for (const fence of fencesOf(text)) {
     addProse(text.slice(start, fence.start));
     paragraph++;
-    const named = { ...wish, path: `fence.${fence.language}` };
+    const named = { ...options, path: `fence.${fence.language}` };
     const block = text.slice(fence.start, fence.end);
     sentences.push({ text: shortenFence(block, named, inner), score: 1, isLead: false });
     start = fence.end;
@@ -128,11 +132,11 @@ function sentencesOf(text: string, wish: Wish, inner: CompressInner): readonly S
   return sentences;
 }
 
-function shortenFence(block: string, wish: Wish, inner: CompressInner): string {
+function shortenFence(block: string, options: CutOptions, inner: CompressInner): string {
   const from = block.indexOf("\n") + 1;
   const to = block.lastIndexOf("\n") + 1;
   if (to <= from) return block;
-  const shorter = inner(block.slice(from, to), wish);
+  const shorter = inner(block.slice(from, to), options);
   if (shorter === undefined) return block;
   const end = shorter.endsWith("\n") ? "" : "\n";
   return block.slice(0, from) + shorter + end + block.slice(to);

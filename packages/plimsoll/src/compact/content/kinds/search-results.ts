@@ -1,7 +1,7 @@
 /** Search results and lists of files: every file keeps its first hit, the others are counted. */
 
 import { attempt, type Compressor } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
 
 /** `path:12:text`, `path-12-text`, `path:text` of a path with an ending or a folder. */
@@ -24,7 +24,7 @@ export const searchCompressor: Compressor = {
     const isNumberedText = headed >= lines.length * 0.9;
     return (found >= lines.length * 0.7 && found > 2) || (isHeaded && !isNumberedText);
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeHits)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyHits)),
 };
 
 function fileOf(line: string): string | undefined {
@@ -33,7 +33,7 @@ function fileOf(line: string): string | undefined {
   return bare.test(line) ? line : undefined;
 }
 
-function judgeHits(lines: readonly string[]): Judgement {
+function classifyHits(lines: readonly string[]): LineVerdicts {
   const keys = new Set<number>();
   let heading = "";
   const files = lines.map((line, index) => {

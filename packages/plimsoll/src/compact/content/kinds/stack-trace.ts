@@ -2,7 +2,7 @@
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import type { Gap } from "../cut/pieces.ts";
 
 const frame =
@@ -19,10 +19,10 @@ export const traceCompressor: Compressor = {
     const frames = lines.filter((line) => frame.test(line)).length;
     return frames >= 3 && frames >= lines.length * 0.25;
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeTrace)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyTrace)),
 };
 
-function judgeTrace(lines: readonly string[]): Judgement {
+function classifyTrace(lines: readonly string[]): LineVerdicts {
   const isFrame = framesOf(lines);
   const keys = new Set<number>();
   const scores = lines.map((line, index) => {

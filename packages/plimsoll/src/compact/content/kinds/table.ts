@@ -2,7 +2,7 @@
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { outlierScores } from "../cut/outliers.ts";
 
 const separators = ["\t", "|", ",", ";"] as const;
@@ -15,7 +15,7 @@ export const tableCompressor: Compressor = {
     const isNamed = ending === "csv" || ending === "tsv";
     return separatorOf(lines, isNamed ? "by its name" : "by its look") !== undefined;
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeRows)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyRows)),
 };
 
 /** Lines of a file with their numbers: the first column says nothing of the others. */
@@ -46,7 +46,7 @@ function separatorOf(
   });
 }
 
-function judgeRows(lines: readonly string[]): Judgement {
+function classifyRows(lines: readonly string[]): LineVerdicts {
   const separator = separatorOf(
     lines.filter((line) => line !== ""),
     "by its name",

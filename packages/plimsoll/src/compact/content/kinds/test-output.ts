@@ -2,7 +2,7 @@
 
 import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
-import { cutLines, type Judgement } from "../cut/lines.ts";
+import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
 
 const pass =
@@ -21,13 +21,13 @@ export const testCompressor: Compressor = {
     const hasSummary = tail.split(/\r?\n/).some((line) => summary.test(line));
     return (runner.test(head) || hasSummary) && (hasSummary || results >= 3);
   },
-  compress: (text, wish) => attempt(cutLines(text, wish, judgeTests)),
+  compress: (text, options) => attempt(cutLines(text, options, classifyTests)),
 };
 
 /** Lines behind a failure that still speak of it. */
 const failureReach = 12;
 
-function judgeTests(lines: readonly string[]): Judgement {
+function classifyTests(lines: readonly string[]): LineVerdicts {
   const keys = new Set<number>();
   const isPass = lines.map((line) => pass.test(line) && !failure.test(line));
   let sinceFailure = failureReach;

@@ -1,7 +1,7 @@
 /** Anthropic Messages: what needs a beta header, and blocks of betas that only the server may write. */
 import type { JsonObject } from "../../../message/json.ts";
 import { cacheMarks, canonical, isGiven } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { betaList, betasOf, counterparts, type Turn, turnsOf } from "./turns.ts";
 
 /** A22: beta of each block. Betas are named without their date: a later one allows the block too. */
@@ -20,28 +20,28 @@ const betasOfField: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** A22: compaction, fallback, tool_addition/removal: verbatim and with their beta. */
-function* betaBlocksFit(judged: Judged): Generator<Finding> {
-  yield* blocksWithoutBeta(judged);
-  if (judged.original === undefined) return;
-  const before = turnsOf(judged.original);
+function* betaBlocksFit(input: RuleInput): Generator<Finding> {
+  yield* blocksWithoutBeta(input);
+  if (input.original === undefined) return;
+  const before = turnsOf(input.original);
   const written = new Set(before.flatMap(betaBlocks));
   const kept = new Set<string>();
-  for (const turn of turnsOf(judged.body))
+  for (const turn of turnsOf(input.body))
     for (const block of betaBlocks(turn)) {
       kept.add(block);
       if (!written.has(block))
         yield { rule: "A22", message: "a block of the server changed", place: turn.place };
     }
-  const counterpartOf = counterparts(judged.original, judged.body);
+  const counterpartOf = counterparts(input.original, input.body);
   for (const turn of before)
     if (betaBlocks(turn).some((block) => !kept.has(block)) && counterpartOf(turn) !== undefined)
       yield { rule: "A22", message: "a block of the server is missing", place: turn.place };
 }
 
-function* blocksWithoutBeta(judged: Judged): Generator<Finding> {
-  const betas = betasOf(judged);
+function* blocksWithoutBeta(input: RuleInput): Generator<Finding> {
+  const betas = betasOf(input);
   if (betas === undefined) return;
-  for (const turn of turnsOf(judged.body))
+  for (const turn of turnsOf(input.body))
     for (const block of turn.blocks) {
       const beta = betaOfBlock[String(block["type"])];
       if (beta !== undefined && !betas.some((name) => name.startsWith(beta)))
@@ -55,16 +55,16 @@ function betaBlocks(turn: Turn): readonly string[] {
 }
 
 /** A24: body fields and beta headers travel together; of unknown pairs both are kept. */
-function* fieldsAndBetasMatch(judged: Judged): Generator<Finding> {
-  const betas = betasOf(judged);
+function* fieldsAndBetasMatch(input: RuleInput): Generator<Finding> {
+  const betas = betasOf(input);
   if (betas === undefined) return;
   for (const [field, names] of Object.entries(betasOfField)) {
     const isAllowed = names.some((name) => betas.some((beta) => beta.startsWith(name)));
-    if (isGiven(judged.body[field]) && !isAllowed)
+    if (isGiven(input.body[field]) && !isAllowed)
       yield { rule: "A24", message: `${field} without its beta`, place: `/${field}` };
   }
   const paired = Object.values(betasOfField).flat();
-  for (const beta of betaList(judged.originalHeaders ?? {}))
+  for (const beta of betaList(input.originalHeaders ?? {}))
     if (!betas.includes(beta) && !paired.some((name) => beta.startsWith(name)))
       yield { rule: "A24", message: `beta ${beta} was lost` };
 }

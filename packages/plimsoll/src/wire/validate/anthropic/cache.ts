@@ -1,7 +1,7 @@
 /** Anthropic Messages: cache marks. They count in tools, system, messages and results, not inside inputs and schemas. */
 import type { JsonObject } from "../../../message/json.ts";
 import { isGiven, objectOf, type Placed, placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { isThinking, turnsOf } from "./turns.ts";
 
 const mostMarks = 4;
@@ -28,14 +28,14 @@ function lifetime(item: JsonObject): string {
 }
 
 /** A14: no cache_control on empty text. */
-function* emptyTextIsUnmarked({ body }: Judged): Generator<Finding> {
+function* emptyTextIsUnmarked({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of marked(body))
     if (item["type"] === "text" && item["text"] === "")
       yield { rule: "A14", message: "a cache mark on empty text", place };
 }
 
 /** A15: at most 4 cache_control marks; none on thinking; top-level mark does not clash. */
-function* marksAreFew({ body }: Judged): Generator<Finding> {
+function* marksAreFew({ body }: RuleInput): Generator<Finding> {
   const marks = marked(body);
   if (marks.length > mostMarks)
     yield { rule: "A15", message: "more than four cache marks", place: "/" };
@@ -48,7 +48,7 @@ function* marksAreFew({ body }: Judged): Generator<Finding> {
 }
 
 /** A16: TTL never rises in the order tools, system, messages. */
-function* lifetimesNeverRise({ body }: Judged): Generator<Finding> {
+function* lifetimesNeverRise({ body }: RuleInput): Generator<Finding> {
   let isShort = false;
   for (const { item, place } of marked(body)) {
     if (isShort && lifetime(item) === "1h")

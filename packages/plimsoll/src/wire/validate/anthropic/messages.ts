@@ -1,7 +1,7 @@
 /** Anthropic Messages: which messages there are, in which order, and that they say something. */
 import type { JsonObject } from "../../../message/json.ts";
 import { type Field, isBlank, listOf, type Placed, placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import {
   isModelIn,
   prefillRejected,
@@ -11,7 +11,7 @@ import {
 import { blocksOf, isServerResult, type Turn, turnsOf } from "./turns.ts";
 
 /** A1: messages non-empty and first message is user. */
-function* beginsWithUser({ body }: Judged): Generator<Finding> {
+function* beginsWithUser({ body }: RuleInput): Generator<Finding> {
   const first = turnsOf(body)[0];
   if (first === undefined)
     yield { rule: "A1", message: "there are no messages", place: "/messages" };
@@ -20,7 +20,7 @@ function* beginsWithUser({ body }: Judged): Generator<Finding> {
 }
 
 /** A2: strict alternation of user and assistant in what we send; system messages do not count. */
-function* rolesAlternate({ body }: Judged): Generator<Finding> {
+function* rolesAlternate({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body).filter((turn) => turn.role !== "system");
   for (const [index, turn] of turns.entries())
     if (turn.role === turns[index - 1]?.role)
@@ -28,7 +28,7 @@ function* rolesAlternate({ body }: Judged): Generator<Finding> {
 }
 
 /** A13: no empty or whitespace-only text blocks, no empty content. */
-function* textIsNotEmpty({ body }: Judged): Generator<Finding> {
+function* textIsNotEmpty({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const { item, place } of textBlocks(body, turns))
     if (isBlank(item["text"])) yield { rule: "A13", message: "a text block is empty", place };
@@ -58,7 +58,7 @@ function* textIn(blocks: Iterable<Placed>): Generator<Placed> {
 }
 
 /** A19: role system inside messages: model, place and content. */
-function* systemMessagesFit({ body }: Judged): Generator<Finding> {
+function* systemMessagesFit({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   const isSupported = isModelIn(body["model"], systemMessageSupported);
   for (const turn of turns.filter(({ role }) => role === "system")) {
@@ -86,7 +86,7 @@ function mayBeInSystem(block: JsonObject): boolean {
 }
 
 /** A20: no assistant prefill on newer models; what pause_turn left may be sent back. */
-function* endsWithoutPrefill({ body }: Judged): Generator<Finding> {
+function* endsWithoutPrefill({ body }: RuleInput): Generator<Finding> {
   const last = turnsOf(body).at(-1);
   if (last?.role !== "assistant" || !isModelIn(body["model"], prefillRejected)) return;
   if (last.blocks.at(-1)?.["type"] === "server_tool_use") return;
@@ -96,7 +96,7 @@ function* endsWithoutPrefill({ body }: Judged): Generator<Finding> {
 const billingPrefix = "x-anthropic-billing-header:";
 
 /** A27: billing block stays first and unmodified. */
-function* billingBlockStays({ body, original }: Judged): Generator<Finding> {
+function* billingBlockStays({ body, original }: RuleInput): Generator<Finding> {
   const text = firstSystemText(original);
   if (typeof text !== "string" || !text.startsWith(billingPrefix)) return;
   if (firstSystemText(body) !== text)

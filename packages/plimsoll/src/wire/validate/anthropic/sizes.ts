@@ -1,7 +1,7 @@
 /** Anthropic Messages: counts and sizes that the server refuses. */
 import type { JsonObject } from "../../../message/json.ts";
 import { objectOf, objectsOf } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { isKnownModel, isModelIn, window200k } from "./models.ts";
 import { turnsOf } from "./turns.ts";
 
@@ -14,7 +14,7 @@ const mostPixelsOfMany = 2000;
 const mediaTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /** A25: counts and sizes: 100,000 messages, 32 MB, images 100/600, 8000 px / 2000 px, four media types. */
-function* sizesFit({ body, bodyText }: Judged): Generator<Finding> {
+function* sizesFit({ body, bodyText }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   if (turns.length > mostMessages) yield { rule: "A25", message: "more than 100,000 messages" };
   if (bodyText !== undefined && bodyText.length > mostCharacters)

@@ -1,7 +1,7 @@
 /** Anthropic Messages: thinking blocks are kept as the model wrote them, and thinking fits the model. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, objectOf } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import {
   adaptiveThinkingRejected,
   disabledThinkingRejected,
@@ -31,7 +31,7 @@ function thinkingOf(turn: Turn | undefined): readonly string[] {
  * A8: thinking blocks unmodified, in order, signature intact. A finished turn may lose all its thinking,
  * but not some of it. The latest turn is rule A9's, once the client's body is known.
  */
-function* thinkingIsUnmodified({ body, original }: Judged): Generator<Finding> {
+function* thinkingIsUnmodified({ body, original }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   const latest = new Set(original && latestTurn(turns));
   const known = new Set(original && turnsOf(original).map((turn) => thinkingOf(turn).join()));
@@ -51,7 +51,7 @@ function isSigned(block: JsonObject): boolean {
 }
 
 /** A9: thinking of the latest assistant turn (whole open tool loop) untouched in every message that is kept. */
-function* latestThinkingIsUntouched({ body, original }: Judged): Generator<Finding> {
+function* latestThinkingIsUntouched({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const counterpartOf = counterparts(original, body);
   const written = new Set(turnsOf(original).flatMap(thinkingOf));
@@ -67,7 +67,7 @@ function* latestThinkingIsUntouched({ body, original }: Judged): Generator<Findi
 }
 
 /** A10: manual thinking: open tool loop begins with a thinking block. Adaptive thinking may have none. */
-function* loopBeginsWithThinking({ body }: Judged): Generator<Finding> {
+function* loopBeginsWithThinking({ body }: RuleInput): Generator<Finding> {
   if (objectOf(body["thinking"])["type"] !== "enabled") return;
   const turns = turnsOf(body);
   const last = turns.findLast((turn) => turn.role !== "system");
@@ -80,7 +80,7 @@ function* loopBeginsWithThinking({ body }: Judged): Generator<Finding> {
 }
 
 /** A11: empty but signed thinking is kept. */
-function* emptySignedThinkingIsKept({ body, original }: Judged): Generator<Finding> {
+function* emptySignedThinkingIsKept({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const turns = turnsOf(original);
   const latest = new Set(latestTurn(turns));
@@ -102,8 +102,8 @@ function isEmptySigned(block: JsonObject): boolean {
 const interleavedBeta = "interleaved-thinking-2025-05-14";
 
 /** A12: thinking and sampling parameters fit the model. */
-function* parametersFitModel(judged: Judged): Generator<Finding> {
-  const { body } = judged;
+function* parametersFitModel(input: RuleInput): Generator<Finding> {
+  const { body } = input;
   const thinking = objectOf(body["thinking"]);
   const rejected = rejectedThinking[String(thinking["type"])] ?? [];
   if (isModelIn(body["model"], rejected))
@@ -113,7 +113,7 @@ function* parametersFitModel(judged: Judged): Generator<Finding> {
       place: "/thinking",
     };
   if (thinking["type"] === "enabled" && isKnownModel(body["model"]))
-    yield* budgetFits(judged, thinking);
+    yield* budgetFits(input, thinking);
   if (!isModelIn(body["model"], samplingRejected)) return;
   for (const key of ["temperature", "top_p", "top_k"])
     if (isGiven(body[key]))
@@ -125,17 +125,13 @@ const rejectedThinking: Readonly<Record<string, readonly string[]>> = {
   disabled: disabledThinkingRejected,
 };
 
-function* budgetFits(judged: Judged, thinking: JsonObject): Generator<Finding> {
+function* budgetFits(input: RuleInput, thinking: JsonObject): Generator<Finding> {
   const budget = thinking["budget_tokens"];
-  const most = judged.body["max_tokens"];
+  const most = input.body["max_tokens"];
   const place = "/thinking/budget_tokens";
   if (typeof budget !== "number" || budget < 1024)
     yield { rule: "A12", message: "the thinking budget is below 1024", place };
-  else if (
-    typeof most === "number" &&
-    budget >= most &&
-    !betasOf(judged)?.includes(interleavedBeta)
-  )
+  else if (typeof most === "number" && budget >= most && !betasOf(input)?.includes(interleavedBeta))
     yield { rule: "A12", message: "the thinking budget is not below max_tokens", place };
 }
 

@@ -1,11 +1,11 @@
 /** Anthropic Messages: calls, their results, and the tools they name. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, objectOf, objectsOf, placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { blocksOfType, isServerResult, type Turn, turnsOf } from "./turns.ts";
 
 /** A3: every tool_use answered in the next message. */
-function* callsAreAnswered({ body }: Judged): Generator<Finding> {
+function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {
     if (turn.role !== "assistant") continue;
@@ -18,7 +18,7 @@ function* callsAreAnswered({ body }: Judged): Generator<Finding> {
 }
 
 /** A4: every tool_result has its tool_use in the previous message, once. */
-function* resultsHaveCalls({ body }: Judged): Generator<Finding> {
+function* resultsHaveCalls({ body }: RuleInput): Generator<Finding> {
   const turns = turnsOf(body);
   for (const turn of turns) {
     const calls = blocksOfType(turns[turn.index - 1], "tool_use");
@@ -36,7 +36,7 @@ function* resultsHaveCalls({ body }: Judged): Generator<Finding> {
 }
 
 /** A5: tool_result blocks first in the user message. That all are in one message is A3 and A4. */
-function* resultsComeFirst({ body }: Judged): Generator<Finding> {
+function* resultsComeFirst({ body }: RuleInput): Generator<Finding> {
   for (const turn of turnsOf(body)) {
     const firstOther = turn.blocks.findIndex((block) => block["type"] !== "tool_result");
     const later = turn.blocks
@@ -51,19 +51,19 @@ function* resultsComeFirst({ body }: Judged): Generator<Finding> {
 }
 
 /** A6: tool_use ids unique, pattern ^[a-zA-Z0-9_-]+$. */
-function* callIdsAreUnique({ body }: Judged): Generator<Finding> {
-  const seen = new Set<Field>();
+function* callIdsAreUnique({ body }: RuleInput): Generator<Finding> {
+  const callIds = new Set<Field>();
   for (const turn of turnsOf(body))
     for (const { id } of blocksOfType(turn, "tool_use").map((call) => ({ id: call["id"] }))) {
-      if (seen.has(id)) yield { rule: "A6", message: `call id ${id} twice`, place: turn.place };
+      if (callIds.has(id)) yield { rule: "A6", message: `call id ${id} twice`, place: turn.place };
       if (typeof id !== "string" || !/^[a-zA-Z0-9_-]+$/.test(id))
         yield { rule: "A6", message: `call id ${id} has a wrong form`, place: turn.place };
-      seen.add(id);
+      callIds.add(id);
     }
 }
 
 /** A7: tool name ^[a-zA-Z0-9_-]{1,128}$; toolsets have no name. */
-function* toolNamesFit({ body }: Judged): Generator<Finding> {
+function* toolNamesFit({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of placed(body["tools"], "/tools")) {
     const name = item["name"];
     if (isGiven(name) && !/^[a-zA-Z0-9_-]{1,128}$/.test(String(name)))
@@ -72,7 +72,7 @@ function* toolNamesFit({ body }: Judged): Generator<Finding> {
 }
 
 /** A21: server tool results follow their use in the same assistant message; encrypted fields verbatim. */
-function* serverResultsFit({ body, original }: Judged): Generator<Finding> {
+function* serverResultsFit({ body, original }: RuleInput): Generator<Finding> {
   const sealed = original === undefined ? undefined : sealedResults(original);
   for (const turn of turnsOf(body)) {
     if (turn.role !== "assistant") continue;
@@ -117,7 +117,7 @@ function encryptedFields(value: Field): string {
 }
 
 /** A23: deferred tools: not all, not the search tool; references exist. */
-function* deferredToolsFit({ body }: Judged): Generator<Finding> {
+function* deferredToolsFit({ body }: RuleInput): Generator<Finding> {
   const tools = [...placed(body["tools"], "/tools")];
   const isDeferred = (tool: JsonObject) => tool["defer_loading"] === true;
   if (tools.length > 0 && tools.every(({ item }) => isDeferred(item)))

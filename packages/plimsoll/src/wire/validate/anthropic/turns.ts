@@ -1,7 +1,7 @@
 /** Anthropic conversations as the rules look at them. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, objectsOf, type Placed, placed } from "../rules/fields.ts";
-import type { Judged } from "../rules/rule.ts";
+import type { RuleInput } from "../rules/rule.ts";
 
 export interface Turn extends Placed {
   readonly role: Field;
@@ -74,10 +74,10 @@ function blockKeys(turn: Turn): readonly string[] {
 const markKey: ReadonlySet<string> = new Set(["cache_control"]);
 
 /** Betas of the header and, on AWS and Vertex, of the body; undefined when no headers are given. */
-export function betasOf(judged: Judged): readonly string[] | undefined {
-  if (judged.headers === undefined) return undefined;
-  const inBody = judged.body["anthropic_beta"];
-  return [...betaList(judged.headers), ...(Array.isArray(inBody) ? inBody.map(String) : [])];
+export function betasOf(input: RuleInput): readonly string[] | undefined {
+  if (input.headers === undefined) return undefined;
+  const inBody = input.body["anthropic_beta"];
+  return [...betaList(input.headers), ...(Array.isArray(inBody) ? inBody.map(String) : [])];
 }
 
 export function betaList(headers: Readonly<Record<string, string>>): readonly string[] {

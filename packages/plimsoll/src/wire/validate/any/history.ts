@@ -3,14 +3,14 @@ import type { JsonObject } from "../../../message/json.ts";
 import { headKeys, messagesKey, messagesOf } from "../rules/conversation.ts";
 import { cacheMarks, canonical, isGiven, listOf } from "../rules/fields.ts";
 import { bodyTexts, withoutMarks } from "../rules/json-text.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 /** X1: unedited prefix byte-identical to the last request. Cache marks may move. */
-function* prefixIsIdentical(judged: Judged): Generator<Finding> {
-  const { original, previousSent, wire } = judged;
+function* prefixIsIdentical(input: RuleInput): Generator<Finding> {
+  const { original, previousSent, wire } = input;
   if (original === undefined || previousSent === undefined) return;
-  yield* headIsIdentical(judged, original, previousSent);
-  for (const message of repeated(judged, original, previousSent))
+  yield* headIsIdentical(input, original, previousSent);
+  for (const message of repeated(input, original, previousSent))
     if (!message.wasEdited && message.now !== message.before)
       yield {
         rule: "X1",
@@ -20,11 +20,11 @@ function* prefixIsIdentical(judged: Judged): Generator<Finding> {
 }
 
 /** X2: edits are monotonic: once replaced, the same bytes for ever. */
-function* editsAreMonotonic(judged: Judged): Generator<Finding> {
-  const { original, previousOriginal, previousSent, wire } = judged;
+function* editsAreMonotonic(input: RuleInput): Generator<Finding> {
+  const { original, previousOriginal, previousSent, wire } = input;
   if (original === undefined || previousOriginal === undefined || previousSent === undefined)
     return;
-  for (const message of repeated(judged, original, previousSent))
+  for (const message of repeated(input, original, previousSent))
     if (message.wasEdited && message.now !== message.before)
       yield {
         rule: "X2",
@@ -34,15 +34,15 @@ function* editsAreMonotonic(judged: Judged): Generator<Finding> {
 }
 
 /** X3: synthetic ids deterministic: two sends of the same history carry the same ids. */
-function* syntheticIdsStay(judged: Judged): Generator<Finding> {
-  const { previousSent, synthetic, wire } = judged;
+function* syntheticIdsStay(input: RuleInput): Generator<Finding> {
+  const { previousSent, synthetic, wire } = input;
   if (previousSent === undefined || synthetic === undefined) return;
   const masked = (text: string) =>
     synthetic.reduce((rest, id) => rest.replaceAll(JSON.stringify(id), '"synthetic"'), text);
   const before = sentMessages(previousSent, wire, undefined);
-  for (const [index, now] of sentMessages(judged.body, wire, undefined).entries()) {
+  for (const [index, now] of sentMessages(input.body, wire, undefined).entries()) {
     const old = before[index];
-    if (index >= firstEdited(judged) || old === undefined) return;
+    if (index >= firstEdited(input) || old === undefined) return;
     if (now !== old && masked(now) === masked(old))
       yield {
         rule: "X3",
@@ -52,18 +52,18 @@ function* syntheticIdsStay(judged: Judged): Generator<Finding> {
   }
 }
 
-function firstEdited({ editedFrom }: Judged): number {
+function firstEdited({ editedFrom }: RuleInput): number {
   return editedFrom ?? Number.POSITIVE_INFINITY;
 }
 
 function* headIsIdentical(
-  judged: Judged,
+  input: RuleInput,
   original: JsonObject,
   previousSent: JsonObject,
 ): Generator<Finding> {
-  if (firstEdited(judged) < 0) return;
-  const client = judged.previousOriginal ?? previousSent;
-  const [now, before] = texts(judged, headTexts);
+  if (firstEdited(input) < 0) return;
+  const client = input.previousOriginal ?? previousSent;
+  const [now, before] = texts(input, headTexts);
   for (const key of headKeys) {
     const isSame = canonical(original[key], cacheMarks) === canonical(client[key], cacheMarks);
     if (isGiven(original[key]) && isSame && now.get(key) !== before.get(key))
@@ -84,11 +84,11 @@ interface Repeated {
 
 /** The messages that the last request had and this one must have again. */
 function* repeated(
-  judged: Judged,
+  input: RuleInput,
   original: JsonObject,
   previousSent: JsonObject,
 ): Generator<Repeated> {
-  const { wire, previousOriginal } = judged;
+  const { wire, previousOriginal } = input;
   const client = meanings(previousOriginal ?? previousSent, wire);
   const unchanged = commonPrefix(client, meanings(original, wire));
   const sent = meanings(previousSent, wire);
@@ -96,8 +96,8 @@ function* repeated(
   // Once the client rewrote its history, only what stands before that, at the same index, can be told apart.
   const end = isUntouched ? sent.length : Math.min(unchanged, commonPrefix(client, sent));
   const ofClient = new Set(client);
-  const [now, before] = texts(judged, (body, text) => sentMessages(body, wire, text));
-  for (let index = 0; index < Math.min(end, firstEdited(judged)); index += 1)
+  const [now, before] = texts(input, (body, text) => sentMessages(body, wire, text));
+  for (let index = 0; index < Math.min(end, firstEdited(input)); index += 1)
     yield {
       index,
       wasEdited: !ofClient.has(sent[index] ?? ""),
@@ -106,7 +106,7 @@ function* repeated(
     };
 }
 
-function meanings(body: JsonObject, wire: Judged["wire"]): readonly string[] {
+function meanings(body: JsonObject, wire: RuleInput["wire"]): readonly string[] {
   return messagesOf(wire, body).map(({ item }) => canonical(item, cacheMarks));
 }
 
@@ -117,7 +117,7 @@ function commonPrefix(one: readonly string[], other: readonly string[]): number 
 
 /** The same of this request and of the last; by their exact texts only when both are known. */
 function texts<T>(
-  { body, bodyText, previousSent, previousSentText }: Judged,
+  { body, bodyText, previousSent, previousSentText }: RuleInput,
   read: (body: JsonObject, text: string | undefined) => T,
 ): readonly [now: T, before: T] {
   const areKnown = bodyText !== undefined && previousSentText !== undefined;
@@ -139,7 +139,7 @@ function headTexts(body: JsonObject, text: string | undefined): ReadonlyMap<stri
 
 function sentMessages(
   body: JsonObject,
-  wire: Judged["wire"],
+  wire: RuleInput["wire"],
   text: string | undefined,
 ): readonly string[] {
   const key = messagesKey[wire];

@@ -2,10 +2,10 @@
 import type { JsonObject } from "../../../message/json.ts";
 import { isKnownPart, messagesOf, partName, partsOf } from "../rules/conversation.ts";
 import { cacheMarks, isGiven } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 /** Other rules judge these: R6, R7, R9, R10, C8. */
-const judgedElsewhere: ReadonlySet<string> = new Set([
+const checkedElsewhere: ReadonlySet<string> = new Set([
   ...cacheMarks,
   "previous_response_id",
   "conversation",
@@ -20,9 +20,9 @@ const judgedElsewhere: ReadonlySet<string> = new Set([
 const holdsParts: ReadonlySet<string> = new Set(["content", "parts", "tool_calls"]);
 
 /** X6: unknown fields, blocks and headers kept, but for messages that were removed. */
-function* unknownStays(judged: Judged): Generator<Finding> {
-  const { wire, body, original } = judged;
-  yield* lostHeaders(judged);
+function* unknownStays(input: RuleInput): Generator<Finding> {
+  const { wire, body, original } = input;
+  yield* lostHeaders(input);
   if (original === undefined) return;
   yield* lostKeys(original, body, "");
   const find = finder(partIndex(wire, original), partIndex(wire, body));
@@ -43,7 +43,7 @@ interface Found {
 }
 type PartIndex = ReadonlyMap<string, readonly Found[]>;
 
-function partIndex(wire: Judged["wire"], body: JsonObject): PartIndex {
+function partIndex(wire: RuleInput["wire"], body: JsonObject): PartIndex {
   const index = new Map<string, Found[]>();
   for (const { item: message } of messagesOf(wire, body))
     for (const part of partsOf(message)) {
@@ -83,7 +83,7 @@ function* lostInPart(
 
 function* lostKeys(before: JsonObject, after: JsonObject, place: string): Generator<Finding> {
   for (const [key, value] of Object.entries(before))
-    if (isGiven(value) && !isGiven(after[key]) && !judgedElsewhere.has(key))
+    if (isGiven(value) && !isGiven(after[key]) && !checkedElsewhere.has(key))
       yield { rule: "X6", message: `field ${key} was dropped`, place: `${place}/${key}` };
 }
 
@@ -95,7 +95,7 @@ function withoutParts(message: JsonObject): JsonObject {
 const ofConnection =
   /^(host|connection|content-length|transfer-encoding|accept-encoding|keep-alive|te|upgrade|expect|via|forwarded|x-forwarded-.*|proxy-.*)$/i;
 
-function* lostHeaders({ headers, originalHeaders }: Judged): Generator<Finding> {
+function* lostHeaders({ headers, originalHeaders }: RuleInput): Generator<Finding> {
   if (headers === undefined || originalHeaders === undefined) return;
   const kept = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   for (const name of Object.keys(originalHeaders))

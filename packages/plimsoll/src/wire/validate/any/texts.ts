@@ -9,10 +9,10 @@ import {
   objectOf,
   objectsOf,
 } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 /** X4: no lone surrogates, no cut base64 or JSON. */
-function* textIsWhole({ body, bodyText }: Judged): Generator<Finding> {
+function* textIsWhole({ body, bodyText }: RuleInput): Generator<Finding> {
   if (bodyText !== undefined && !isJson(bodyText)) yield { rule: "X4", message: "not JSON" };
   yield* brokenText(body, "");
 }
@@ -67,12 +67,14 @@ function isKept(before: string, after: string | undefined): boolean {
   );
 }
 
-function holdsWords(said: readonly string[], words: readonly string[]): boolean {
-  return said.some((_, from) => words.every((word, index) => isKept(word, said[from + index])));
+function containsWords(spokenWords: readonly string[], words: readonly string[]): boolean {
+  return spokenWords.some((_, from) =>
+    words.every((word, index) => isKept(word, spokenWords[from + index])),
+  );
 }
 
 /** X5: last real user message kept verbatim. A summary may stand in front of it in the same message; unknown parts are X6's. */
-function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
+function* lastWordsStay({ wire, body, original }: RuleInput): Generator<Finding> {
   const spoken = (of: JsonObject | undefined) =>
     messagesOf(wire, of).filter(({ item }) => isFromUser(wire, item));
   const last = spoken(original).at(-1);
@@ -83,8 +85,10 @@ function* lastWordsStay({ wire, body, original }: Judged): Generator<Finding> {
   // Behind it may stand only what the editor added: an earlier message there means that the last one is gone.
   const kept = spoken(body)
     .map(({ item }) => wordsOf(item))
-    .findLast((said) => holdsWords(said, words) || earlier.has(said.join()));
-  if (kept === undefined || !holdsWords(kept, words))
+    .findLast(
+      (spokenWords) => containsWords(spokenWords, words) || earlier.has(spokenWords.join()),
+    );
+  if (kept === undefined || !containsWords(kept, words))
     yield { rule: "X5", message: "the last message of the user is not there", place: last.place };
 }
 
@@ -95,7 +99,7 @@ function wordsOf(message: JsonObject): readonly string[] {
 }
 
 /** X7: tool named by tool_choice is present and not deferred. */
-function* chosenToolIsThere({ wire, body }: Judged): Generator<Finding> {
+function* chosenToolIsThere({ wire, body }: RuleInput): Generator<Finding> {
   const tools = wire === "gemini" ? geminiTools(body) : objectsOf(body["tools"]);
   // A toolset brings tools whose names are not in the body; a search tool of the server has none either.
   const isOpen = tools.some((tool) => String(tool["type"]).startsWith("mcp"));

@@ -1,7 +1,7 @@
 /** Gemini generateContent: function calls and responses, signatures, roles and parts. */
 import { isObject, type JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, listOf, objectsOf, type Placed, placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 interface Content extends Placed {
   readonly role: string;
@@ -22,7 +22,7 @@ function partsWith(content: Content | undefined, key: string): readonly JsonObje
 }
 
 /** G1: as many functionResponse parts as functionCall parts. */
-function* responsesMatchCalls({ body }: Judged): Generator<Finding> {
+function* responsesMatchCalls({ body }: RuleInput): Generator<Finding> {
   const contents = contentsOf(body);
   for (const [index, content] of contents.entries()) {
     const calls = partsWith(content, "functionCall").length;
@@ -41,7 +41,7 @@ function* responsesMatchCalls({ body }: Judged): Generator<Finding> {
 }
 
 /** G2: function call turn comes after a user or function response turn. */
-function* callsFollowUser({ body }: Judged): Generator<Finding> {
+function* callsFollowUser({ body }: RuleInput): Generator<Finding> {
   const contents = contentsOf(body);
   for (const [index, content] of contents.entries()) {
     const before = contents[index - 1]?.role ?? "nothing";
@@ -51,7 +51,7 @@ function* callsFollowUser({ body }: Judged): Generator<Finding> {
 }
 
 /** G3: Gemini 3: first call of each step of the current turn is signed. */
-function* callsAreSigned({ body, model }: Judged): Generator<Finding> {
+function* callsAreSigned({ body, model }: RuleInput): Generator<Finding> {
   if (!/^(models\/)?gemini-3/.test(model ?? "")) return;
   const contents = contentsOf(body);
   const isStart = (content: Content) =>
@@ -64,7 +64,7 @@ function* callsAreSigned({ body, model }: Judged): Generator<Finding> {
 }
 
 /** G4: roles user/model only, no empty parts, signed parts not merged. */
-function* partsFit({ body, original }: Judged): Generator<Finding> {
+function* partsFit({ body, original }: RuleInput): Generator<Finding> {
   const signed = (content: Content) =>
     partsWith(content, "thoughtSignature").map((part) => canonical(part));
   const written = new Set(contentsOf(original).flatMap(signed));

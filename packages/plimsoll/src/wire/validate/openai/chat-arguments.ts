@@ -1,7 +1,7 @@
 /** OpenAI Chat Completions: arguments of calls stay as the model wrote them, but for old ones that an edit shortens. */
 import { isObject, type JsonObject, parseObject } from "../../../message/json.ts";
 import { canonical, type Field, isGiven, listOf, objectOf } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
 /** Arguments of this many newest exchanges are never shortened, nor strings up to this length. */
@@ -11,12 +11,12 @@ const longestKeptCharacters = 200;
 const gap = "…";
 
 /** C5: arguments is a string and byte-exact. */
-function* argumentsAreExact(judged: Judged): Generator<Finding> {
-  const before = argumentsById(judged.original);
-  const isNew = newestCalls(judged.original ?? judged.body);
-  for (const { item, place } of chatMessages(judged.body)) {
+function* argumentsAreExact(input: RuleInput): Generator<Finding> {
+  const before = argumentsById(input.original);
+  const isNew = newestCalls(input.original ?? input.body);
+  for (const { item, place } of chatMessages(input.body)) {
     for (const call of callsOf(item)) {
-      const problem = argumentProblem(judged, call, isNew.has(call["id"]) ? "new" : "old", before);
+      const problem = argumentProblem(input, call, isNew.has(call["id"]) ? "new" : "old", before);
       if (problem !== undefined)
         yield { rule: "C5", message: `arguments of ${call["id"]} ${problem}`, place };
     }
@@ -31,7 +31,7 @@ function newestCalls(body: JsonObject): ReadonlySet<Field> {
 }
 
 function argumentProblem(
-  { editedCalls }: Judged,
+  { editedCalls }: RuleInput,
   call: JsonObject,
   age: "old" | "new",
   before: ReadonlyMap<Field, readonly string[]>,

@@ -1,14 +1,14 @@
 /** OpenAI Chat Completions: what compatible providers ask beyond OpenAI, by profile. */
 import type { JsonObject } from "../../../message/json.ts";
 import { type Field, isGiven, type Placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { callsOf, chatMessages } from "./chat.ts";
 
 /** C8: stricter compatible providers. */
-function* profileFits(judged: Judged): Generator<Finding> {
-  if (judged.profile === "mistral") yield* mistralFits(judged.body);
-  if (judged.profile === "strict-alternation") yield* alternates(judged.body);
-  if (judged.profile === "deepseek") yield* reasoningStays(judged);
+function* profileFits(input: RuleInput): Generator<Finding> {
+  if (input.profile === "mistral") yield* mistralFits(input.body);
+  if (input.profile === "strict-alternation") yield* alternates(input.body);
+  if (input.profile === "deepseek") yield* reasoningStays(input);
 }
 
 function* mistralFits(body: JsonObject): Generator<Finding> {
@@ -35,7 +35,7 @@ function* alternates(body: JsonObject): Generator<Finding> {
 }
 
 /** DeepSeek wants reasoning_content inside an open tool loop as it came. */
-function* reasoningStays({ body, original }: Judged): Generator<Finding> {
+function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   const before = new Map<Field, Field>();
   for (const { item } of openLoop(original))
     for (const call of callsOf(item)) before.set(call["id"], item["reasoning_content"]);

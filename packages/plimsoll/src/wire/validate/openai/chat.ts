@@ -9,7 +9,7 @@ import {
   type Placed,
   placed,
 } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 export function chatMessages(body: JsonObject | undefined): readonly Placed[] {
   return [...placed(body?.["messages"], "/messages")];
@@ -28,7 +28,7 @@ function answeredAfter(messages: readonly Placed[], index: number): ReadonlySet<
 }
 
 /** C1: every tool_calls id answered before the next other message. */
-function* callsAreAnswered({ body }: Judged): Generator<Finding> {
+function* callsAreAnswered({ body }: RuleInput): Generator<Finding> {
   const messages = chatMessages(body);
   for (const [index, { item, place }] of messages.entries()) {
     const calls = callsOf(item);
@@ -41,7 +41,7 @@ function* callsAreAnswered({ body }: Judged): Generator<Finding> {
 }
 
 /** C2: a tool message answers the directly preceding tool_calls. */
-function* answersHaveCalls({ body }: Judged): Generator<Finding> {
+function* answersHaveCalls({ body }: RuleInput): Generator<Finding> {
   let open: readonly Field[] = [];
   for (const { item, place } of chatMessages(body)) {
     if (item["role"] !== "tool") open = callsOf(item).map((call) => call["id"]);
@@ -51,7 +51,7 @@ function* answersHaveCalls({ body }: Judged): Generator<Finding> {
 }
 
 /** C3: content required unless tool_calls/function_call. Tool messages are rule C6's. */
-function* messagesHaveContent({ body }: Judged): Generator<Finding> {
+function* messagesHaveContent({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of chatMessages(body)) {
     const isEmpty = !isGiven(item["content"]);
     if (!isEmpty || item["role"] === "tool" || item["role"] === "function") continue;
@@ -63,7 +63,7 @@ function* messagesHaveContent({ body }: Judged): Generator<Finding> {
 const saysOtherwise = ["function_call", "refusal", "audio"];
 
 /** C4: function name ^[a-zA-Z0-9_-]{1,64}$. */
-function* functionNamesFit({ body }: Judged): Generator<Finding> {
+function* functionNamesFit({ body }: RuleInput): Generator<Finding> {
   const tools = [...placed(body["tools"], "/tools")];
   const calls = chatMessages(body).flatMap(({ item, place }) =>
     callsOf(item).map((call) => ({ item: call, place })),
@@ -76,7 +76,7 @@ function* functionNamesFit({ body }: Judged): Generator<Finding> {
 }
 
 /** C6: tool message content is a string or text parts. */
-function* answersAreText({ body }: Judged): Generator<Finding> {
+function* answersAreText({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of chatMessages(body)) {
     const content = item["content"];
     const isText =
@@ -93,7 +93,7 @@ const mostCalls = 128;
 const longestId = 40;
 
 /** C7: at most 128 tools and 128 calls per message; call id at most 40. */
-function* countsFit({ body }: Judged): Generator<Finding> {
+function* countsFit({ body }: RuleInput): Generator<Finding> {
   if (listOf(body["tools"]).length > mostTools)
     yield { rule: "C7", message: "more than 128 tools", place: "/tools" };
   for (const { item, place } of chatMessages(body)) {

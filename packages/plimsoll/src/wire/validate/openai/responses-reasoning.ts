@@ -1,7 +1,7 @@
 /** OpenAI Responses: reasoning items stay as they came, with the items that they led to. */
 import type { JsonObject } from "../../../message/json.ts";
 import { canonical, isGiven, type Placed } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 import { itemsOf } from "./responses.ts";
 
 function isReasoning(item: JsonObject | undefined): boolean {
@@ -17,7 +17,7 @@ function isOfAssistant(item: JsonObject | undefined): boolean {
 }
 
 /** R4: reasoning item has its following item. */
-function* reasoningIsFollowed({ body }: Judged): Generator<Finding> {
+function* reasoningIsFollowed({ body }: RuleInput): Generator<Finding> {
   const items = itemsOf(body);
   for (const [index, { item, place }] of items.entries()) {
     if (!isReasoning(item)) continue;
@@ -28,7 +28,7 @@ function* reasoningIsFollowed({ body }: Judged): Generator<Finding> {
 }
 
 /** R5: store:false needs encrypted_content and no references; reasoning is verbatim. */
-function* unstoredItemsAreWhole({ body, original }: Judged): Generator<Finding> {
+function* unstoredItemsAreWhole({ body, original }: RuleInput): Generator<Finding> {
   const before = new Map(reasoningOf(original).map(({ item }) => [item["id"], item]));
   for (const { item, place } of itemsOf(body)) {
     if (body["store"] === false && item["type"] === "item_reference")
@@ -50,7 +50,7 @@ function reasoningOf(body: JsonObject | undefined): readonly Placed[] {
  * R6: reasoning items are kept, in order, with the items that need them. In a finished turn only an item that
  * keeps its id needs its reasoning; in the open loop every item that is kept does.
  */
-function* reasoningStays({ body, original }: Judged): Generator<Finding> {
+function* reasoningStays({ body, original }: RuleInput): Generator<Finding> {
   if (original === undefined) return;
   const before = itemsOf(original);
   const loopStart = before.findLastIndex(({ item }) => isUser(item)) + 1;

@@ -11,7 +11,7 @@ import {
   type Placed,
   placed,
 } from "../rules/fields.ts";
-import type { Finding, Judged, Rules } from "../rules/rule.ts";
+import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 /** A string as input has no items. */
 export function itemsOf(body: JsonObject | undefined): readonly Placed[] {
@@ -38,13 +38,13 @@ function* unpaired(body: JsonObject, type: string, other: string): Generator<Pla
 }
 
 /** R1: every function_call has an output somewhere in input. */
-function* callsHaveOutputs({ body }: Judged): Generator<Finding> {
+function* callsHaveOutputs({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of unpaired(body, "function_call", "function_call_output"))
     yield { rule: "R1", message: `call ${item["call_id"]} has no output`, place };
 }
 
 /** R2: every function_call_output has its call. */
-function* outputsHaveCalls({ body }: Judged): Generator<Finding> {
+function* outputsHaveCalls({ body }: RuleInput): Generator<Finding> {
   for (const { item, place } of unpaired(body, "function_call_output", "function_call"))
     yield { rule: "R2", message: `output ${item["call_id"]} has no call`, place };
 }
@@ -58,7 +58,7 @@ const otherPairs: readonly (readonly [call: string, output: string])[] = [
 ];
 
 /** R3: pairing per type: custom, shell, patch, computer, client tool_search. What the server ran needs no partner. */
-function* otherCallsArePaired({ body }: Judged): Generator<Finding> {
+function* otherCallsArePaired({ body }: RuleInput): Generator<Finding> {
   const isOfServer = (item: JsonObject) =>
     item["execution"] === "server" || !isGiven(item["call_id"]);
   for (const [call, output] of otherPairs) {
@@ -70,7 +70,7 @@ function* otherCallsArePaired({ body }: Judged): Generator<Finding> {
 }
 
 /** R7: previous_response_id and conversation exclude each other; do not drop them without expanding the history. */
-function* serverHistoryStays({ body, original }: Judged): Generator<Finding> {
+function* serverHistoryStays({ body, original }: RuleInput): Generator<Finding> {
   if (isGiven(body["previous_response_id"]) && isGiven(body["conversation"]))
     yield { rule: "R7", message: "previous_response_id together with conversation", place: "/" };
   const isExpanded = itemsOf(body).length > itemsOf(original).length;
@@ -80,7 +80,7 @@ function* serverHistoryStays({ body, original }: Judged): Generator<Finding> {
 }
 
 /** R8: compaction items verbatim. */
-function* compactionStays({ body, original }: Judged): Generator<Finding> {
+function* compactionStays({ body, original }: RuleInput): Generator<Finding> {
   const compactions = (of: JsonObject | undefined) =>
     itemsOf(of).filter(({ item }) => item["type"] === "compaction");
   const written = compactions(original).map(({ item }) => canonical(item));
@@ -95,7 +95,7 @@ function* compactionStays({ body, original }: Judged): Generator<Finding> {
 const mostNewBreakpoints = 4;
 
 /** R9: cache breakpoints: mode explicit, ttl 30m, at most 4 new ones per request, key kept. */
-function* breakpointsFit({ body, original }: Judged): Generator<Finding> {
+function* breakpointsFit({ body, original }: RuleInput): Generator<Finding> {
   const ttl = objectOf(body["prompt_cache_options"])["ttl"];
   if (isGiven(ttl) && ttl !== "30m")
     yield { rule: "R9", message: `ttl ${ttl}`, place: "/prompt_cache_options/ttl" };
@@ -125,7 +125,7 @@ const keptKeys = ["phase", "namespace", "encrypted_function_args"];
 const withoutKeptKeys: ReadonlySet<string> = new Set([...cacheMarks, ...keptKeys]);
 
 /** R10: phase, namespace, encrypted_function_args and unknown items kept. */
-function* unknownItemsStay({ body, original }: Judged): Generator<Finding> {
+function* unknownItemsStay({ body, original }: RuleInput): Generator<Finding> {
   const kept = new Map(itemsOf(body).map(({ item }) => [nameOf(item), item]));
   const before = itemsOf(original);
   const isRepeated = repetition(before.map(({ item }) => nameOf(item)));

@@ -12,7 +12,7 @@ export interface Finding {
 }
 
 /** Everything a rule may look at. What is absent is not judged. */
-export interface Judged {
+export interface RuleInput {
   readonly wire: ValidatedWire;
   readonly body: JsonObject;
   /** The exact text, for rules about bytes. */
@@ -39,11 +39,11 @@ export interface Judged {
 }
 
 /** What is judged as texts alone: quickly handed to another thread. */
-export interface JudgedTexts extends Omit<Judged, "body" | "original"> {
+export interface RuleTexts extends Omit<RuleInput, "body" | "original"> {
   readonly bodyText: string;
 }
 
-export function parseJudged(texts: JudgedTexts): Judged {
+export function parseRuleInput(texts: RuleTexts): RuleInput {
   const { bodyText, originalText } = texts;
   return {
     ...texts,
@@ -52,5 +52,5 @@ export function parseJudged(texts: JudgedTexts): Judged {
   };
 }
 
-export type Rule = (judged: Judged) => Iterable<Finding>;
+export type Rule = (input: RuleInput) => Iterable<Finding>;
 export type Rules = Readonly<Record<string, Rule>>;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { PlimsollEvent } from "../../message/event.ts";
-import { holdEvents } from "./held-events.ts";
+import { queueEvents } from "./queued-events.ts";
 import { timing } from "./timing.ts";
 
 function warning(session: string, filled: number): PlimsollEvent {
@@ -29,9 +29,9 @@ describe("a burst of events", () => {
   /** What is shown of these, and what may come later. */
   function heard(...events: readonly PlimsollEvent[]) {
     const shown: PlimsollEvent[] = [];
-    const held = holdEvents((event) => shown.push(event), timing);
-    for (const event of events) held.hear(event);
-    return { shown, ...held };
+    const queued = queueEvents((event) => shown.push(event), timing);
+    for (const event of events) queued.hear(event);
+    return { shown, ...queued };
   }
 
   test("is shown from its first one on, the rest in its order when half a second has passed", () => {

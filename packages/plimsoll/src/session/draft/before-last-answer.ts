@@ -4,18 +4,23 @@ import type { Message, Part } from "../../message/message.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { decodeMessage, encodeMessage } from "./encode.ts";
 
-/** `said`: everything that the model said and was told, the answer among it. */
-export function leadOf(wire: Wire, said: readonly Uint8Array[]): readonly Uint8Array[] {
-  const messages = said.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
+/** `elements`: everything that the model said and was told, the answer among it. */
+export function beforeLastAnswer(
+  wire: Wire,
+  elements: readonly Uint8Array[],
+): readonly Uint8Array[] {
+  const messages = elements.map((bytes) => wire.messages.decode(decodeMessage(bytes)));
   const answered = new Set(messages.flatMap(({ parts }) => parts.flatMap(answeredBy)));
   // The answer is what the model said last. Plimsoll answers the calls of its own tools in it here.
   const behind = messages.findLastIndex(({ role }) => role !== "assistant");
   const breath = messages.slice(0, behind).findLastIndex(({ role }) => role !== "assistant") + 1;
-  const isOwed = behind === messages.length - 1;
-  return said.slice(0, behind + 1).flatMap((bytes, index) => {
+  const isUnanswered = behind === messages.length - 1;
+  return elements.slice(0, behind + 1).flatMap((bytes, index) => {
     const message = messages[index];
     if (message === undefined || message.role !== "assistant") return [bytes];
-    return isOwed && index >= breath ? withoutAnswer(wire, { bytes, message }, answered) : [bytes];
+    return isUnanswered && index >= breath
+      ? withoutAnswer(wire, { bytes, message }, answered)
+      : [bytes];
   });
 }
 

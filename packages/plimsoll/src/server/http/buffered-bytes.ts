@@ -3,21 +3,21 @@
 import { PlimsollError } from "../../message/error.ts";
 
 /** What one exchange holds. */
-export interface HeldBytes {
+export interface BufferedBytes {
   /** Contract: throws when there is no more room; what was taken is held until `release` all the same. */
   take(bytes: number): void;
   release(): void;
 }
 
 export interface BytesInFlight {
-  hold(): HeldBytes;
+  startBuffer(): BufferedBytes;
   readonly count: number;
 }
 
 export function createBytesInFlight(maxBytes: number): BytesInFlight {
   let count = 0;
   return {
-    hold: () => {
+    startBuffer: () => {
       let own = 0;
       return {
         take: (bytes) => {

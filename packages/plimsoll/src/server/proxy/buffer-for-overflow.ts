@@ -11,24 +11,24 @@ import {
   overflowStatuses,
   recognizeOverflow,
 } from "../../wire/overflow.ts";
-import { type Held, type Hold, isStream } from "./relay.ts";
+import { encodingOf, plain } from "../http/unpack.ts";
+import { isStream, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
-const pass: Held = { kind: "pass" };
+const pass: OverflowVerdict = { kind: "pass" };
 
 /** Undefined: this answer cannot be one, or could not be read. */
-export function holdForOverflow(
+export function bufferForOverflow(
   wire: Wire,
   status: number,
   headers: IncomingHttpHeaders,
-): Hold | undefined {
-  const encoding = String(headers["content-encoding"] ?? "identity").toLowerCase();
-  if (!overflowStatuses.has(status) || encoding !== "identity") return undefined;
-  if (isStream(headers)) return holdStream(wire, status);
-  return holdJson(status);
+): OverflowCheck | undefined {
+  if (!overflowStatuses.has(status) || encodingOf(headers) !== plain) return undefined;
+  if (isStream(headers)) return checkStream(wire, status);
+  return checkJson(status);
 }
 
 /** An error comes in one piece, and is short. */
-function holdJson(status: number): Hold {
+function checkJson(status: number): OverflowCheck {
   const pieces: Uint8Array[] = [];
   return {
     push: (chunk) => {
@@ -36,15 +36,15 @@ function holdJson(status: number): Hold {
       return "wait";
     },
     end: () => {
-      const said = Buffer.concat(pieces);
-      if (!mayBeError(status, said)) return pass;
-      return heldFor(recognizeOverflow({ status, body: parse(said.toString("utf8")) }));
+      const bytes = Buffer.concat(pieces);
+      if (!mayBeError(status, bytes)) return pass;
+      return verdictFor(recognizeOverflow({ status, body: parse(bytes.toString("utf8")) }));
     },
   };
 }
 
 /** Only what comes before the model's first word is held. */
-function holdStream(wire: Wire, status: number): Hold {
+function checkStream(wire: Wire, status: number): OverflowCheck {
   const accumulator = wire.answer.open();
   let progress: Progress = "opening";
   const reader = createSseReader((event) => {
@@ -54,13 +54,13 @@ function holdStream(wire: Wire, status: number): Hold {
     push: (chunk) => {
       reader.push(chunk);
       if (progress === "opening") return "wait";
-      return progress === "terminal" ? heldFor(overflowOf(status, accumulator.finish())) : pass;
+      return progress === "terminal" ? verdictFor(overflowOf(status, accumulator.finish())) : pass;
     },
-    end: () => heldFor(overflowOf(status, accumulator.finish())),
+    end: () => verdictFor(overflowOf(status, accumulator.finish())),
   };
 }
 
-function heldFor(overflow: Overflow | undefined): Held {
+function verdictFor(overflow: Overflow | undefined): OverflowVerdict {
   return overflow === undefined ? pass : { kind: "overflow", overflow };
 }
 

@@ -10,10 +10,10 @@ import type {
   RoundMerger,
   StreamEvent,
 } from "../../wire/format/wire.ts";
-import { type Held, type Hold, maxHoldBytes, maxHoldMs } from "./relay.ts";
+import { maxBufferBytes, maxBufferMs, type OverflowCheck, type OverflowVerdict } from "./relay.ts";
 
 /** What the client has been told, put together as its own library does. Too much of it is passed on, but not kept. */
-export class Told {
+export class SentAnswer {
   #answer: AnswerAccumulator | undefined;
   #length = 0;
 
@@ -91,33 +91,34 @@ export const unread: Answer = { outcome: "unread", choices: [] };
 
 /** The beginning of an answer: looked at before any of it goes out, but not for ever. */
 export class Opening {
-  readonly #hold: Hold | undefined;
+  readonly #overflowCheck: OverflowCheck | undefined;
   readonly #timer: NodeJS.Timeout;
-  #held: "wait" | Held;
+  #verdict: "wait" | OverflowVerdict;
   #bytes = 0;
   readonly pieces: Uint8Array[] = [];
 
-  constructor(hold: Hold | undefined, onLate: () => void) {
-    this.#hold = hold;
-    this.#held = hold === undefined ? pass : "wait";
+  constructor(overflowCheck: OverflowCheck | undefined, onLate: () => void) {
+    this.#overflowCheck = overflowCheck;
+    this.#verdict = overflowCheck === undefined ? pass : "wait";
     this.#timer = setTimeout(() => {
-      if (this.#held !== "wait") return;
-      this.#held = pass;
+      if (this.#verdict !== "wait") return;
+      this.#verdict = pass;
       onLate();
-    }, maxHoldMs);
+    }, maxBufferMs);
   }
 
-  look(chunk: Uint8Array): "wait" | Held {
-    if (this.#held !== "wait") return this.#held;
+  look(chunk: Uint8Array): "wait" | OverflowVerdict {
+    if (this.#verdict !== "wait") return this.#verdict;
     this.pieces.push(chunk);
     this.#bytes += chunk.length;
-    this.#held = this.#bytes > maxHoldBytes ? pass : (this.#hold?.push(chunk) ?? pass);
-    return this.#held;
+    this.#verdict =
+      this.#bytes > maxBufferBytes ? pass : (this.#overflowCheck?.push(chunk) ?? pass);
+    return this.#verdict;
   }
 
-  end(): Held {
-    if (this.#held === "wait") this.#held = this.#hold?.end() ?? pass;
-    return this.#held;
+  end(): OverflowVerdict {
+    if (this.#verdict === "wait") this.#verdict = this.#overflowCheck?.end() ?? pass;
+    return this.#verdict;
   }
 
   close(): void {
@@ -125,7 +126,7 @@ export class Opening {
   }
 }
 
-const pass: Held = { kind: "pass" };
+const pass: OverflowVerdict = { kind: "pass" };
 
 /** The end of a stream may come a little after its last event; then the next round need not connect anew. */
 const maxEndMs = 1000;

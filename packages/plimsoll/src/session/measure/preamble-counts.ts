@@ -5,18 +5,20 @@
  * guess of the session's correction. After the first report of usage nobody needs to ask.
  */
 
+import { BoundedMap } from "../../bounds/bounded-map.ts";
 import { isPlausible } from "../../budget/calibrate.ts";
 import { sha256 } from "../../store/body.ts";
 import type { BodySlices } from "../../wire/format/slices.ts";
 import type { WireRequest } from "../../wire/format/wire.ts";
+import { withTimeout } from "../../workers/with-timeout.ts";
 import type { Calibrations } from "./calibrations.ts";
-import type { Head } from "./preamble.ts";
+import type { Preamble } from "./preamble.ts";
 import type { Target } from "./target.ts";
 
 /** Sends a body to where its provider counts, with the client's own key; undefined when there is no count to be had. */
 export type CountTokens = (path: string, body: Uint8Array) => Promise<number | undefined>;
 
-export interface AskedHead {
+export interface AskedPreamble {
   readonly target: Target;
   readonly request: WireRequest;
   readonly body: Uint8Array;
@@ -24,36 +26,45 @@ export interface AskedHead {
   readonly count?: CountTokens | undefined;
 }
 
-export interface HeadCounts {
+export interface PreambleCounts {
   /**
    * The provider's count of a head divided by ours; 1 where the provider gives no count, or has reported usage already.
    * Contract: never rejects, and takes no longer than the request can wait.
    */
-  ratio(head: Head, asked: AskedHead): Promise<number>;
+  ratio(preamble: Preamble, asked: AskedPreamble): Promise<number>;
 }
 
 /** A smaller head decides nothing. */
 const askedFrom = 0.25;
 const waitMs = 2000;
-const maxHeads = 1000;
+const maxPreambles = 1000;
 
-export function createHeadCounts(calibrations: Pick<Calibrations, "isReportedFor">): HeadCounts {
-  const ratios = new Map<string, Promise<number>>();
+export function createPreambleCounts(
+  calibrations: Pick<Calibrations, "isReportedFor">,
+): PreambleCounts {
+  const ratios = new BoundedMap<string, Promise<number>>({ entries: maxPreambles });
   return {
-    ratio: async (head, asked) => {
+    ratio: async (preamble, asked) => {
       const { target, request, body, count } = asked;
-      const estimated = head.system.tokens + head.tools.tokens;
+      const estimated = preamble.system.tokens + preamble.tools.tokens;
       const isSmall = estimated < target.limit.limit * askedFrom;
-      const isExact = head.system.certainty === "exact" && head.tools.certainty === "exact";
+      const isExact = preamble.system.certainty === "exact" && preamble.tools.certainty === "exact";
       if (!target.countsTokens || isSmall || isExact || calibrations.isReportedFor(target))
         return 1;
       const key = `${target.tenant}\0${target.key}\0${toolsKey(request, body)}`;
       const known = ratios.get(key);
       if (known === undefined && count === undefined) return 1;
-      const ratio = known ?? inTime(ask(asked, estimated));
-      if (ratios.size >= maxHeads) ratios.clear();
-      ratios.set(key, ratio);
-      return ratio;
+      return (
+        known ??
+        ratios.set(
+          key,
+          withTimeout(
+            ask(asked, estimated).catch(() => 1),
+            waitMs,
+            () => 1,
+          ),
+        )
+      );
     },
   };
 }
@@ -63,7 +74,7 @@ function toolsKey({ tools }: WireRequest, body: Uint8Array): string {
 }
 
 async function ask(
-  { target: { wire }, request, body, slices, count }: AskedHead,
+  { target: { wire }, request, body, slices, count }: AskedPreamble,
   estimated: number,
 ): Promise<number> {
   const { counting } = wire.body;
@@ -71,11 +82,4 @@ async function ask(
   const tokens = await count(counting.path, counting.body(request, body, slices));
   // A count that cannot be meant is none: it would hold for every request with these tools.
   return tokens === undefined || !isPlausible(estimated, tokens) ? 1 : tokens / estimated;
-}
-
-function inTime(ratio: Promise<number>): Promise<number> {
-  const late = new Promise<number>((resolve) => {
-    setTimeout(() => resolve(1), waitMs).unref();
-  });
-  return Promise.race([ratio.catch(() => 1), late]);
 }

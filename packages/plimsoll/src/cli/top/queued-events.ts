@@ -3,28 +3,28 @@
 import type { PlimsollEvent } from "../../message/event.ts";
 import { gather, type Timing } from "../../watch/gather.ts";
 
-export interface HeldEvents {
+export interface QueuedEvents {
   readonly hear: (event: PlimsollEvent) => void;
   readonly close: () => void;
 }
 
 /** Of one session; with more the time has not to be waited for. */
-const mostHeld = 200;
+const mostQueued = 200;
 
 /** Contract: each event is shown once, those of a session in the order in which they came. */
-export function holdEvents(show: (event: PlimsollEvent) => void, timing: Timing): HeldEvents {
-  const held = new Map<string, PlimsollEvent[]>();
+export function queueEvents(show: (event: PlimsollEvent) => void, timing: Timing): QueuedEvents {
+  const queued = new Map<string, PlimsollEvent[]>();
   const gathering = gather((session) => {
-    const events = held.get(session) ?? [];
-    held.delete(session);
+    const events = queued.get(session) ?? [];
+    queued.delete(session);
     for (const event of events) show(event);
   }, timing);
   return {
     hear: (event) => {
       const { session, type } = event;
-      const events = [...(held.get(session) ?? []), event];
-      held.set(session, events);
-      const mayWait = type !== "context-breaking-update" && events.length < mostHeld;
+      const events = [...(queued.get(session) ?? []), event];
+      queued.set(session, events);
+      const mayWait = type !== "context-breaking-update" && events.length < mostQueued;
       if (mayWait) gathering.add(session);
       else gathering.flush(session);
     },

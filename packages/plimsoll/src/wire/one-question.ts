@@ -1,0 +1,114 @@
+/** One question to a model, without tools and without history: the request in its server's form, and the text of the answer. */
+
+import type { JsonValue } from "../message/json.ts";
+import type { Usage } from "../message/message.ts";
+import { anthropicWire } from "./anthropic/anthropic.ts";
+import type { Wire } from "./format/wire.ts";
+import { openaiChatWire } from "./openai-chat/openai-chat.ts";
+import { baseUrls } from "./vendors.ts";
+
+/** Who can be asked. compatible: any server that speaks like OpenAI's. */
+export type AskedServer = "anthropic" | "openai" | "compatible" | "ollama";
+
+export interface OneQuestion {
+  readonly model: string;
+  readonly system: string;
+  readonly prompt: string;
+  readonly maxTokens: number;
+}
+
+export interface OneAnswer {
+  readonly text: string;
+  /** What the server says went wrong, also where its status says that all is well. */
+  readonly error?: string;
+  /** Undefined when the server did not say. */
+  readonly usage?: Usage;
+}
+
+interface Server {
+  readonly wire: Wire;
+  /** Absent: only the user knows where it is. */
+  readonly baseUrl?: string;
+  /** Behind the base address. */
+  readonly path: string;
+  /** Servers on one's own machine often want no key. */
+  readonly needsKey: boolean;
+  /** The field that limits the answer, where the server does not know the wire's usual one. */
+  readonly outputField?: string;
+  headers(key: string): Readonly<Record<string, string>>;
+}
+
+const bearer = (key: string): Readonly<Record<string, string>> => ({
+  authorization: `Bearer ${key}`,
+});
+
+const likeOpenai = {
+  wire: openaiChatWire,
+  path: "/chat/completions",
+  headers: bearer,
+} as const;
+
+/** Servers that only speak like OpenAI's know the older name of the limit, and many of them only that. */
+const onlyLikeOpenai = { ...likeOpenai, needsKey: false, outputField: "max_tokens" } as const;
+
+const servers: Readonly<Record<AskedServer, Server>> = {
+  anthropic: {
+    wire: anthropicWire,
+    baseUrl: `${baseUrls.anthropic}/v1`,
+    path: "/messages",
+    needsKey: true,
+    headers: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
+  },
+  openai: { ...likeOpenai, baseUrl: baseUrls.openai, needsKey: true },
+  compatible: onlyLikeOpenai,
+  ollama: { ...onlyLikeOpenai, baseUrl: "http://127.0.0.1:11434/v1" },
+};
+
+export function needsKey(server: AskedServer): boolean {
+  return servers[server].needsKey;
+}
+
+/** Where the question goes; undefined when nobody said where the server is. */
+export function questionUrl(server: AskedServer, baseUrl: string | undefined): URL | undefined {
+  const base = baseUrl ?? servers[server].baseUrl;
+  if (base === undefined) return undefined;
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/+$/, "")}${servers[server].path}`;
+  return url;
+}
+
+export function questionHeaders(
+  server: AskedServer,
+  key: string | undefined,
+): Readonly<Record<string, string>> {
+  const json = { "content-type": "application/json", accept: "application/json" };
+  return key === undefined ? json : { ...json, ...servers[server].headers(key) };
+}
+
+export function questionBody(server: AskedServer, question: OneQuestion): string {
+  const { wire, outputField } = servers[server];
+  const { model, system, prompt, maxTokens } = question;
+  const body = wire.body.compose({
+    model,
+    system,
+    messages: wire.messages.encode([{ role: "user", parts: [{ kind: "text", text: prompt }] }]),
+    tools: [],
+    maxOutputTokens: maxTokens,
+    ...(outputField === undefined ? {} : { outputField }),
+  });
+  return JSON.stringify(body);
+}
+
+export function readAnswer(server: AskedServer, response: JsonValue): OneAnswer {
+  const { wire } = servers[server];
+  const { choices, usage, error } = wire.answer.read(response);
+  const text = (choices[0] ?? [])
+    .flatMap((message) => wire.messages.decode(message).parts)
+    .flatMap((part) => (part.kind === "text" ? [part.text] : []))
+    .join("");
+  return {
+    text,
+    ...(usage === undefined ? {} : { usage }),
+    ...(error === undefined ? {} : { error: error.message || error.type }),
+  };
+}

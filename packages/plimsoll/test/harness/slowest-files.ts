@@ -1,0 +1,32 @@
+/** Prints the slowest test files after a run, and fails it when one takes far more than its share of the eight minutes. */
+
+import { stdout } from "node:process";
+import type { Reporter, TestModule } from "vitest/node";
+import { isSoak } from "./effort.ts";
+
+const PRINTED = 10;
+/** A file that takes longer should be split or try less. */
+const BUDGET_MS = 20_000;
+/** These machines are noisy: a run fails only where a file takes several times its budget. */
+const FAILING_MS = 3 * BUDGET_MS;
+
+export class SlowestFiles implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    if (isSoak || modules.length < PRINTED) return;
+    const slowest = modules
+      .map((module) => ({ name: module.relativeModuleId, ms: module.diagnostic().duration }))
+      .sort((one, other) => other.ms - one.ms)
+      .slice(0, PRINTED);
+    stdout.write(`\nThe ${PRINTED} slowest files; the budget of one is ${BUDGET_MS / 1000} s:\n`);
+    for (const { name, ms } of slowest) {
+      const note = ms > BUDGET_MS ? "  over its budget: split it, or let it try less" : "";
+      stdout.write(`  ${(ms / 1000).toFixed(1).padStart(5)} s  ${name}${note}\n`);
+    }
+    const tooSlow = slowest.filter(({ ms }) => ms > FAILING_MS);
+    if (tooSlow.length === 0) return;
+    stdout.write(
+      `More than ${FAILING_MS / 1000} s: ${tooSlow.map(({ name }) => name).join(", ")}\n`,
+    );
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,212 @@
+// Writes docs/what-the-model-reads.md: every sentence of text/for-models.ts, with sample values. With --check it only says
+// whether the page is as it should be. A text without a sample here fails: nobody would have read it.
+import { readFileSync, writeFileSync } from "node:fs";
+import * as texts from "../packages/plimsoll/src/text/for-models.ts";
+
+const page = "docs/what-the-model-reads.md";
+const handle = "pl_0123456789ABCDEFGHIJKL";
+const title = `${handle}, result of bash`;
+const example = '{"query": "…"}';
+
+/** By the name of the export: when a model reads these, and the values of those that take some. */
+const chapters = {
+  ownToolTexts: [
+    "The descriptions of Plimsoll's own tools and of their fields",
+    { recall: [["read_result"]], toolSearch: [[""], ["[40 tools deferred …]"]] },
+  ],
+  deferredToolsNote: [
+    "With `tool_search`, where tools are deferred",
+    [
+      [
+        {
+          count: 40,
+          searchTool: "tool_search",
+          servers: ["github (25)", "jira (15)"],
+          moreServers: 0,
+        },
+      ],
+    ],
+  ],
+  toolSearchTexts: [
+    "What `tool_search` answers",
+    {
+      noRoom: [[["create_issue", "close_issue"], "compact_context"]],
+      found: [[["create_issue"]]],
+      loaded: [[["## create_issue\nCreates an issue.\n{…}"], ["close_issue", "list_issues"]]],
+    },
+  ],
+  argumentTexts: [
+    "When the arguments of a call are wrong",
+    {
+      notAnObject: [[example]],
+      recallQuery: [[example]],
+      toolQuery: [[example]],
+      refId: [['{"ref_id": "pl_…", "offset": 0}']],
+      notText: [["query"]],
+      notANumber: [["offset", 0]],
+      longPattern: [[1000]],
+      unknownTool: [["read_file"]],
+    },
+  ],
+  answerTexts: [
+    "What `read_result`, `recall` and `compact_context` answer",
+    {
+      unknownHandle: [["recall"]],
+      notText: [[handle, "image image/png, 1,204 bytes"]],
+      noRoom: [["compact_context"]],
+      failed: [["the store is closed."]],
+      tooManyCalls: [[16]],
+      compacted: [
+        [
+          {
+            tokensBefore: 90_000,
+            tokensAfter: 41_000,
+            messagesBefore: 120,
+            messagesAfter: 66,
+            strategies: ["excerpt"],
+          },
+        ],
+      ],
+      readOn: [[131]],
+    },
+  ],
+  pageTexts: [
+    "The first line of an answer of `read_result`",
+    {
+      whole: [[title, "8,710"]],
+      part: [
+        [title, "0–4,096", "8,710", 4096],
+        [title, "4,096–8,710", "8,710", undefined],
+      ],
+      empty: [[title]],
+      offsetPastEnd: [[title, 9000, "8,710"]],
+      linePastEnd: [[title, 400, "212"]],
+      noRoom: [[title]],
+      noMatch: [[title, "/Error/"]],
+      slowPattern: [[title, "/(a+)+$/"]],
+      searchFailed: [[title]],
+      noRoomForMatch: [[`${title}: 12 matches of /Error/`]],
+    },
+  ],
+  jsonPathTexts: [
+    "When `json` names a value that is not there, after the path",
+    { noMember: [["nam", ["name", "id"], 3]], noElement: [[11]] },
+  ],
+  passagesHead: [
+    "The first line of an answer of `recall`",
+    [
+      [{ count: 1, readResult: "read_result", number: 12 }],
+      [{ count: 4, readResult: "read_result", number: 12, since: 8 }],
+    ],
+  ],
+  followingTexts: ["What follows a reference, as the next text names it", {}],
+  movedResult: [
+    "In place of a result that moved out of the window",
+    [
+      [movedResult({ readResult: "read_result", shape: "{id: number, rows: 400 × {…}}" })],
+      [movedResult({ followedBy: "ends" })],
+      [movedResult({ followedBy: "highlights", readResult: "read_result" })],
+    ],
+  ],
+  mediaTexts: [
+    "In place of images and documents",
+    { tooLarge: [["image", "screenshot", handle]], earlier: [["image", 312, handle]] },
+  ],
+  shortenedNotice: ["After the head, when messages were removed", [[handle], [""]]],
+  excerptNotice: [
+    "After the head, when the excerpt cut lines",
+    [
+      [handle, false],
+      [handle, true],
+      ["", true],
+    ],
+  ],
+  truncationNotice: [
+    "In place of messages that truncation removed",
+    [[{ messages: 12, tokens: 3400, handle }], [{ messages: 1, tokens: 900, handle: "" }]],
+  ],
+  handoverOpening: ["How every handover begins", []],
+  handover: ["Before the summary that a fresh start begins with", [[undefined], ["Fix the login"]]],
+  markTexts: [
+    "Where messages or lines are missing",
+    {
+      messages: [
+        [1, 7, 7],
+        [12, 7, 18],
+      ],
+      messagesKept: [["[… 12 messages, #7–#18]", handle]],
+      sameLines: [[40, 31, false]],
+      leftOut: [["120 lines, 4,310 bytes"]],
+    },
+  ],
+  fillingNote: ["After the last message, when the window fills", [[82, "compact_context"], [82]]],
+  noteTexts: ["In the last turn, in the last round of lookups, and in place of a lookup", {}],
+  summaryTexts: [
+    "What the model that writes summaries reads",
+    {
+      instruction: [[["Goal", "Rules", "Decided"]]],
+      now: [[1000]],
+      messageFence: [[12, "the user"]],
+    },
+  ],
+  toolBudgetTexts: [
+    "In place of a tool's result, in the library",
+    { usedUp: [[120]], notAllowed: [["shell"]] },
+  ],
+  mcpTexts: ["Over MCP, beside the tools above", {}],
+};
+
+function movedResult(more) {
+  return {
+    tool: "bash",
+    bytes: "8,710",
+    lines: "212 lines",
+    shape: undefined,
+    followedBy: undefined,
+    beginning: "total 48 drwxr-xr-x",
+    handle,
+    readResult: undefined,
+    ...more,
+  };
+}
+
+/** The text, or each text with sample values. */
+function rendered(name, text, samples) {
+  if (typeof text === "string") return [text];
+  if (typeof text === "object")
+    return Object.entries(text).flatMap(([key, value]) =>
+      rendered(`${name}.${key}`, value, samples[key] ?? {}),
+    );
+  if (!Array.isArray(samples) || samples.length === 0)
+    throw new Error(`${name} has no sample in scripts/model-texts.mjs: give it one.`);
+  return samples.map((values) => text(...values));
+}
+
+const all = new Map(Object.entries(texts));
+const unknown = [...all.keys()].filter((name) => chapters[name] === undefined);
+if (unknown.length > 0)
+  throw new Error(`${unknown.join(", ")}: say in scripts/model-texts.mjs when a model reads it.`);
+
+const parts = Object.entries(chapters).map(([name, [when, samples]]) => {
+  const quoted = rendered(name, all.get(name), samples).map((text) =>
+    text
+      .split("\n")
+      .map((line) => `> ${line}`.trimEnd())
+      .join("\n"),
+  );
+  return `## ${when}\n\n${quoted.join("\n\n")}`;
+});
+const text = `# What the model reads
+
+Every sentence that Plimsoll writes for a model, with sample values: the texts are in
+\`packages/plimsoll/src/text/for-models.ts\`, and \`node scripts/model-texts.mjs\` writes this page. Marks inside a shortened
+text, such as \`… 12 lines …\`, are written where the text is shortened.
+
+${parts.join("\n\n")}
+`;
+if (process.argv.includes("--check")) {
+  if (readFileSync(page, "utf8") !== text) {
+    console.error(`${page} is not what the texts say: run node scripts/model-texts.mjs.`);
+    process.exit(1);
+  }
+} else writeFileSync(page, text);
