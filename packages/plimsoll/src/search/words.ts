@@ -67,8 +67,8 @@ export function plainWords(text: string): string[] {
 const longWord = /\p{L}{4,}/gu;
 
 /**
- * Shorter words stay as they are here: talk is told apart by words like "made", "mad" and "rose", and stems of them
- * find 4 % less of what is asked for later (LoCoMo, half of the tokens kept).
+ * Shorter words stay as they are: with their stems an excerpt keeps less of what is asked for later (LoCoMo, at half of
+ * the tokens: 66.7 % instead of 71.0 %).
  */
 const leastStemmed = 7;
 
