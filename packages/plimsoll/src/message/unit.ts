@@ -1,5 +1,6 @@
 /** Splits conversations into units and exchanges. A unit is the smallest piece that can be taken out of a conversation. */
 
+import { isLogLine, shareOfLines } from "../text/log-lines.ts";
 import { type Message, messageText, type Part } from "./message.ts";
 
 export type UnitType =
@@ -123,8 +124,6 @@ function resultIds(message: Message | undefined): readonly string[] {
 
 const codeLine =
   /^\s*(import |export |from \w+ import|def |class |function |const |let |var |#include|package |func |fn |pub |return |if \(|for \(|[{}]\s*$)|;\s*$/;
-const logLine =
-  /^\s*(\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|(ERROR|WARN|INFO|DEBUG|TRACE)\b|\s+at \S+ \(|npm (ERR|WARN)|\[\w+\] )/;
 const planText = /(^|\n)\s*[-*] \[[ xX]\] |\b(PLAN|TODO|tasks)\.md\b/;
 /** Every plan contains one of these strings, and few other texts do. Searching for them is much faster than the pattern. */
 const planSigns = ["] ", ".md"] as const;
@@ -137,10 +136,9 @@ export function detectType(text: string): UnitType {
     return "plan_ref";
   const lines = text.split("\n", sampleLines).filter((line) => line.trim() !== "");
   if (lines.length < 3) return "message";
-  const share = (pattern: RegExp): number =>
-    lines.filter((line) => pattern.test(line)).length / lines.length;
-  if (share(logLine) >= 0.4) return "log";
-  if (text.includes("```") || share(codeLine) >= 0.3) return "code";
+  if (shareOfLines(lines, isLogLine) >= 0.4) return "log";
+  const hasCode = text.includes("```") || shareOfLines(lines, (line) => codeLine.test(line)) >= 0.3;
+  if (hasCode) return "code";
   return "message";
 }
 

@@ -1,6 +1,17 @@
 /** Finds one value of a JSON text by its path. Works on the bytes, without parsing the whole text or copying it. */
 
 import { jsonPathTexts } from "../text/for-models.ts";
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  closingQuote,
+  comma,
+  isJsonSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from "../text/json-bytes.ts";
 
 export type JsonSelection =
   | { readonly kind: "found"; readonly start: number; readonly end: number }
@@ -54,14 +65,6 @@ function unquoted(text: string | undefined): string | undefined {
     return undefined;
   }
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 
 const noJson: JsonSelection = {
   kind: "absent",
@@ -167,7 +170,7 @@ function afterValue(bytes: Uint8Array, end: number, close: number): number {
 
 function afterSpace(bytes: Uint8Array, from: number): number {
   let at = from;
-  while (at < bytes.length && isSpace(bytes[at] ?? 0)) at++;
+  while (at < bytes.length && isJsonSpace(bytes[at] ?? 0)) at++;
   return at;
 }
 
@@ -188,12 +191,9 @@ function endOfValue(bytes: Uint8Array, from: number): number {
 }
 
 function endOfString(bytes: Uint8Array, from: number): number {
-  for (let at = from + 1; at < bytes.length; at++) {
-    if (bytes[at] === quote) return at + 1;
-    // An escaped character does not end the string.
-    if (bytes[at] === backslash) at++;
-  }
-  throw broken;
+  const end = closingQuote(bytes, from + 1);
+  if (end < 0) throw broken;
+  return end + 1;
 }
 
 const word = /^(?:true|false|null|-?\d[\d.eE+-]*)$/;
@@ -208,9 +208,5 @@ function endOfWord(bytes: Uint8Array, from: number): number {
 }
 
 function isOfWord(byte: number): boolean {
-  return !isSpace(byte) && byte !== comma && byte !== closeBrace && byte !== closeBracket;
-}
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+  return !isJsonSpace(byte) && byte !== comma && byte !== closeBrace && byte !== closeBracket;
 }

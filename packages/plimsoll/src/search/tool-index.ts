@@ -1,10 +1,9 @@
 /** Finds the tools that a query asks for among thousands, with BM25 and static word vectors but without a model. */
 
 import { aspectsOf } from "./aspects.ts";
-import { ranked } from "./bm25.ts";
+import { buildTermIndex, ranked, type TermIndex } from "./bm25.ts";
 import { meanVector } from "./embed.ts";
 import type { Synonyms } from "./expand.ts";
-import { buildFieldIndex, type FieldIndex } from "./field-index.ts";
 import { byLargest, fuseScores, largest } from "./fuse.ts";
 import { cosines, nearWords, rowsOf } from "./near-words.ts";
 import { type SearchedTool, type ToolText, toolTextOf } from "./tool-text.ts";
@@ -36,6 +35,11 @@ const fieldWeights = {
   serverDescription: 0.5,
 };
 const fields = Object.keys(fieldWeights) as readonly (keyof ToolText)[];
+/**
+ * Above the usual 1.2, since a frequency here is already weighted: a word in the name and in the description shall be
+ * worth more than one in the description only.
+ */
+const saturation = 2;
 
 /**
  * Maximum number of characters of the whole catalogue, so that 10,000 tools of several pages each take seconds and not minutes.
@@ -61,9 +65,9 @@ const label = /^\s*(?:servers?|tools?)\s*:/gimu;
 export function buildToolIndex(tools: readonly SearchedTool[], vectors?: WordVectors): ToolIndex {
   const charsMax = Math.floor(catalogueCharsMax / Math.max(1, tools.length));
   const texts = tools.map((tool) => toolTextOf(tool, charsMax));
-  const index = buildFieldIndex(
+  const index = buildTermIndex(
     texts.map((text) => fields.map((field) => text[field])),
-    fields.map((field) => fieldWeights[field]),
+    { weights: fields.map((field) => fieldWeights[field]), saturation },
   );
   const synonyms: Synonyms = vectors === undefined ? () => [] : nearWords(vectors, wordsOf(texts));
   const meaning = vectors === undefined ? undefined : meaningOf(vectors, texts);
@@ -95,8 +99,8 @@ function* wordsOf(texts: readonly ToolText[]): Generator<string> {
 /** A term that a query asks for. The values are the weights of its synonyms. */
 type TermWeights = Map<string, number>;
 
-/** BM25 in which each word of the query counts only once per tool: either the word itself or its best synonym there. */
-function scoresOf(index: FieldIndex, synonyms: Synonyms, text: string): Float64Array {
+/** BM25 where each word of the query counts once for a tool: by itself or by its best synonym there. */
+function scoresOf(index: TermIndex, synonyms: Synonyms, text: string): Float64Array {
   const scores = new Float64Array(index.size);
   const best = new Float64Array(index.size);
   for (const [term, { weights, times }] of wantedTermsOf(text, synonyms)) {

@@ -69,12 +69,19 @@ export function plainWords(text: string): string[] {
 
 const longWord = /\p{L}{4,}/gu;
 
-/** The distinct words, as stems, by which one turn of a conversation differs from another. */
+/**
+ * Shorter words stay as they are: with their stems an excerpt keeps less of what is asked for later (LoCoMo, at half of
+ * the tokens: 66.7 % instead of 71.0 %).
+ */
+const leastStemmed = 7;
+
+/** The distinct words by which one turn of a talk can be told from another, the longer ones as stems. */
 export function tellingWords(text: string): readonly string[] {
   const words = new Set<string>();
   for (const [match] of text.matchAll(longWord)) {
     const word = match.toLowerCase();
-    if (!stopWords.has(word) && !fillers.has(word)) words.add(stem(word));
+    if (!stopWords.has(word) && !fillers.has(word))
+      words.add(word.length < leastStemmed ? word : stem(word));
   }
   return [...words];
 }

@@ -4,6 +4,7 @@
  */
 
 import { BoundedMap } from "../../bounds/bounded-map.ts";
+import { alarmOf } from "../../text/trouble.ts";
 import { codeCompressor, namedCodeCompressor } from "./code/code.ts";
 import type {
   CompressInner,
@@ -13,7 +14,6 @@ import type {
   Sample,
 } from "./cut/compressor.ts";
 import { cutLines } from "./cut/lines.ts";
-import { alarmOf } from "./cut/signals.ts";
 import { jsonCompressor } from "./json/json.ts";
 import { base64Compressor } from "./kinds/base64.ts";
 import { diffCompressor } from "./kinds/diff.ts";

@@ -338,6 +338,11 @@ describe("pages", () => {
     expect(shorter).toContain("# Load lines");
   });
 
+  test("a tag that has a sign for its end in an attribute", () => {
+    const text = `<html><body>${"<div class='much markup'></div>".repeat(40)}<p title="a > b">one <a href='/x?a>b'>two</a></p><p class="unclosed>three</p></body></html>`;
+    expect(compress(text)).toBe("one [two](/x?a>b)\nthree");
+  });
+
   test("entities of any kind", () => {
     const text = `<html><body>${"<div class='much markup'></div>".repeat(40)}<p>a &lt; b &#38; c &#x26; d &nope; &#99999999;</p></body></html>`;
     expect(compress(text)).toBe("a < b & c & d &nope; &#99999999;");

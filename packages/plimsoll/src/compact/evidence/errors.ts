@@ -1,20 +1,8 @@
 /** Finds the lines in a text that say what went wrong. */
 
+import { isErrorLine } from "../../text/trouble.ts";
 import { clean, shortened } from "./safe-text.ts";
 
-const errorLines: readonly RegExp[] = [
-  // ValueError: …, the last line of a traceback
-  /^(?:E\s{1,8})?[\w.$]{0,100}(?:Error|Exception|Failure)(?:\s?\[[\w-]{1,40}\])?(?::|$)/,
-  // error: …, fatal: …, error[E0382]: …, error TS2304: …
-  /^(?:\S{1,60}\s)?(?:error|fatal|panic|fatal error)(?:\[\w{1,12}\]|\sTS\d{1,6})?:/i,
-  /^(?:[[\d:.,TZ\-\]]{1,40}\s){0,3}\[?(?:ERROR|FATAL|CRITICAL)\]?[\s:]/,
-  /^(?:FAILED|FAIL|not ok|✗|✘|--- FAIL:|npm ERR!)\s+\S/,
-  // a.c:3:5: error: …, a.ts(3,5): error …
-  /^\S{1,200}(?::\d{1,7}(?::\d{1,7})?:|\(\d{1,7},\d{1,7}\):)\s(?:fatal\s)?error\b/,
-];
-const trouble =
-  /\b(?:command not found|no such file or directory|permission denied|is not recognized as|cannot find module|segmentation fault|connection refused|timed out|out of memory)\b/i;
-const troubleChars = 240;
 const fragment = /"(?:error|message)":\s?"([^"\\]{3,200})"/;
 /** Says that there is an error, but not which. */
 const bareWord = /^\[?(?:error|fatal|failed|fail|exception|critical)\]?[:\s]*/i;
@@ -40,10 +28,7 @@ export function errorsIn(lines: readonly string[], isError: boolean): readonly s
 
 function errorIn(line: string): string | undefined {
   const start = line.slice(0, 600);
-  const isOne =
-    errorLines.some((pattern) => pattern.test(start)) ||
-    (line.length <= troubleChars && trouble.test(line));
-  if (isOne && /\p{L}{2}.*\p{L}{2}/u.test(start.replace(bareWord, "")))
+  if (isErrorLine(line) && /\p{L}{2}.*\p{L}{2}/u.test(start.replace(bareWord, "")))
     return shortened(clean(start.replace(/^E\s+/, "")), maxErrorChars);
   return start.includes('"error"') ? fragment.exec(start)?.[0] : undefined;
 }

@@ -5,6 +5,7 @@
 
 import { type MentionKind, mentionsIn, worthOfStanding } from "../../search/mentions.ts";
 import { tellingWords } from "../../search/words.ts";
+import { alarmOf, isErrorLine } from "../../text/trouble.ts";
 
 /** Who says it: a call of the agent, the agent's words, the user, a tool result, or anything else. */
 export type Voice = "call" | "agent" | "user" | "result" | "other";
@@ -109,21 +110,17 @@ interface Read {
   readonly headLength: number;
 }
 
-/** Lines that report an error or a decision are worth more than the names in them. */
-const errorLine =
-  /^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure)\b|FAILED\b|FAIL:|fatal:|panic:|error(?:\[\w+\])?:)/;
+/** What went wrong, and what was decided: worth its line beyond the names in it. */
 const decision =
   /\b(?:decided|we(?:'ll| will) (?:use|keep|go)|let's (?:use|go with)|the fix is|root cause|instead of|turns out|because the)\b/i;
 const longestNews = 120;
 
 function newsIn(text: string, voice: Voice): readonly string[] {
   const isNews =
-    (voice === "result" && errorLine.test(text)) ||
+    (voice === "result" && isErrorLine(text)) ||
     ((voice === "agent" || voice === "user") && decision.test(text));
   return isNews ? [`\u0001${text.trim().replaceAll(/\d+/g, "0").slice(0, longestNews)}`] : [];
 }
-
-const trouble = /\b(?:error|exception|traceback|failed|failure|fatal|panic|denied|not found)\b/i;
 
 function countMentions(
   utterances: readonly Utterance[],
@@ -133,7 +130,7 @@ function countMentions(
   const crowd = crowdOf(utterances, mentions, kinds);
   const mentionCounts: (MentionCount | undefined)[] = kinds.map(() => undefined);
   for (const [index, { message, voice, text }] of utterances.entries()) {
-    const isError = voice === "result" && trouble.test(text);
+    const isError = voice === "result" && alarmOf(text) === 3;
     for (const number of mentions[index] ?? []) {
       const mention = mentionCounts[number] ?? noMentions();
       mentionCounts[number] = mention;

@@ -5,7 +5,7 @@
 
 import { messageText } from "../../message/message.ts";
 import type { VisibleConversation } from "../../message/strategy.ts";
-import { createTermIndex } from "../../search/bm25.ts";
+import { buildTermIndex } from "../../search/bm25.ts";
 import { createStaticEmbedder, type Embedder } from "../../search/embed.ts";
 import { calibrate, fuseScores, type WeightedScores } from "../../search/fuse.ts";
 import { cosine, type WordVectors } from "../../search/vectors.ts";
@@ -66,8 +66,7 @@ export function unitText({ messages }: VisibleConversation, first: number, last:
 }
 
 function termScores(task: string, texts: readonly string[]): Float64Array {
-  const index = createTermIndex();
-  for (const text of texts) index.add([{ text }]);
+  const index = buildTermIndex(texts.map((text) => [text]));
   return index.scores(new Map(termsOf(task).map((term) => [term, 1])));
 }
 

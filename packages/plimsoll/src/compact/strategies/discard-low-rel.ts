@@ -15,14 +15,13 @@ import { movableUnits, rangesOfUnits, roomForText, takenForGoal } from "../units
 import {
   markTokens,
   namedGap,
-  namesRoom,
   noticeTokens,
   sharedNotice,
   summaryBody,
   tokensIn,
 } from "../units/notices.ts";
 import type { TruncationRange } from "../units/truncation-range.ts";
-import { withAntecedents } from "./antecedents.ts";
+import { noticeWithNames } from "./antecedents.ts";
 
 export interface DiscardLowRelSettings {
   /** Maximum share of all units to discard. Default: 0.3. */
@@ -128,12 +127,7 @@ function placeholders(
     };
   });
   if (!isBrief) return placed;
-  const body = summaryBody(conversation.summary);
-  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
-  return [
-    sharedNotice(conversation, reason, withAntecedents(conversation, worthwhile, names)),
-    ...placed,
-  ];
+  return [noticeWithNames(conversation, worthwhile, { reason, saved, room, count }), ...placed];
 }
 
 function summarised(

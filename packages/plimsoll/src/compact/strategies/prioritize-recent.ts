@@ -15,16 +15,8 @@ import {
   takenForGoal,
   unitTokens,
 } from "../units/movable-units.ts";
-import {
-  gapMark,
-  markTokens,
-  namesRoom,
-  noticeTokens,
-  sharedNotice,
-  summaryBody,
-  tokensIn,
-} from "../units/notices.ts";
-import { withAntecedents } from "./antecedents.ts";
+import { gapMark, markTokens, noticeTokens, tokensIn } from "../units/notices.ts";
+import { noticeWithNames } from "./antecedents.ts";
 
 export interface PrioritizeRecentSettings {
   /** Units with a lower relevance may be removed. */
@@ -92,10 +84,8 @@ function removals(
   const ranges = rangesOfUnits(conversation, taken);
   const saved = tokensIn(conversation, ranges) - noticeTokens - ranges.length * markTokens;
   if (saved <= 0) return [];
-  const body = summaryBody(conversation.summary);
-  const names = { body, tokens: namesRoom(saved, room - count(body ?? "")), count };
   return [
-    sharedNotice(conversation, reason, withAntecedents(conversation, ranges, names)),
+    noticeWithNames(conversation, ranges, { reason, saved, room, count }),
     ...ranges.map(
       (range): Proposal => ({
         kind: "remove",

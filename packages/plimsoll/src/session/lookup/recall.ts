@@ -7,7 +7,7 @@
  */
 
 import type { Message, Role } from "../../message/message.ts";
-import { createTermIndex, type TermIndex } from "../../search/bm25.ts";
+import { buildTermIndex, type TermIndex } from "../../search/bm25.ts";
 import { type Candidate, choosePassages } from "../../search/choose-passages.ts";
 import {
   createPassageCollector,
@@ -73,8 +73,7 @@ export function buildRecall(messages: readonly Message[], parts: RecallParts = {
     message,
     isOwn: roles[message] !== "tool",
   }));
-  const terms = createTermIndex();
-  for (const { text } of passages) terms.add([{ text }]);
+  const terms = buildTermIndex(passages.map(({ text }) => [text]));
   const items = itemsOf(passages, terms);
   const isAgents = roles.includes("tool");
   const headEnd = isAgents ? roles.indexOf("user") : -1;

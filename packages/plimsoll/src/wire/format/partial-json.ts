@@ -1,6 +1,7 @@
 /** Reads the tool arguments of an answer that was cut short, that is, an unfinished JSON text. */
 
 import type { JsonValue } from "../../message/json.ts";
+import { stringEnd } from "../../text/json-tree.ts";
 
 /**
  * The value of a JSON text, or of its finished part. Complete members and elements stay, and an unfinished last one is dropped.
@@ -36,9 +37,12 @@ function findFinishedPart(text: string): Finished | undefined {
   let finished: Finished | undefined;
   for (let index = 0; index < text.length; index++) {
     switch (text[index]) {
-      case '"':
-        index = endOfString(text, index);
+      case '"': {
+        const end = stringEnd(text, index);
+        if (end < 0) return finished;
+        index = end - 1;
         continue;
+      }
       case "{":
       case "[":
         closers = (text[index] === "{" ? "}" : "]") + closers;
@@ -54,10 +58,4 @@ function findFinishedPart(text: string): Finished | undefined {
     }
   }
   return finished;
-}
-
-function endOfString(text: string, start: number): number {
-  let index = start + 1;
-  while (index < text.length && text[index] !== '"') index += text[index] === "\\" ? 2 : 1;
-  return index;
 }

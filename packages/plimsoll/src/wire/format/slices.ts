@@ -8,6 +8,17 @@
 
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonValue } from "../../message/json.ts";
+import {
+  closeBrace,
+  closeBracket,
+  closingQuote,
+  colon,
+  comma,
+  isJsonSpace,
+  openBrace,
+  openBracket,
+  quote,
+} from "../../text/json-bytes.ts";
 
 /** Half-open range of bytes in the body. */
 export interface Slice {
@@ -25,19 +36,8 @@ export interface BodySlices {
 /** Maximum nesting depth. V8 parses far deeper, but its JSON.stringify overflows the stack at a few thousand levels. */
 export const maxDepth = 200;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const colon = 0x3a;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
 const inObject = 1;
 const inArray = 2;
-/** Most keys and short values end within this many bytes. For longer strings, a native search is faster. */
-const shortString = 24;
-
 const decoder = new TextDecoder();
 
 interface Scan {
@@ -126,7 +126,7 @@ function scanBytes(scan: Scan, bytes: Uint8Array): void {
       continue;
     }
     const byte = bytes[scan.position] as number;
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) readStructure(scan, byte);
+    if (!isJsonSpace(byte)) readStructure(scan, byte);
     scan.position++;
   }
 }
@@ -233,36 +233,12 @@ function close(scan: Scan, kind: number): void {
 }
 
 function skipString(scan: Scan, bytes: Uint8Array): void {
-  const end = findStringEnd(bytes, scan.stringStart + 1);
+  const end = closingQuote(bytes, scan.stringStart + 1);
   if (end < 0) throw malformed("a string does not end");
   if (scan.depth === 1 && !scan.isAfterColon) scan.key = parseKey(bytes, scan.stringStart, end + 1);
   scan.stringStart = -1;
   scan.significantEnd = end + 1;
   scan.position = end + 1;
-}
-
-function findStringEnd(bytes: Uint8Array, from: number): number {
-  const nearEnd = Math.min(bytes.length, from + shortString);
-  let position = from;
-  while (position < nearEnd) {
-    const byte = bytes[position];
-    if (byte === quote) return position;
-    position += byte === backslash ? 2 : 1;
-  }
-  while (position < bytes.length) {
-    const found = bytes.indexOf(quote, position);
-    if (found < 0) return -1;
-    if (backslashesBefore(bytes, found, position) % 2 === 0) return found;
-    position = found + 1;
-  }
-  return -1;
-}
-
-/** `from` is outside any escape, so only the backslashes after it count. */
-function backslashesBefore(bytes: Uint8Array, position: number, from: number): number {
-  let count = 0;
-  while (position - count > from && bytes[position - count - 1] === backslash) count++;
-  return count;
 }
 
 function parseKey(bytes: Uint8Array, start: number, end: number): string {

@@ -4,6 +4,7 @@
  * of tokens.
  */
 
+import { type JsonNode, readJson, readJsonLines } from "../../../text/json-tree.ts";
 import {
   attempt,
   type Compressor,
@@ -13,7 +14,6 @@ import {
   whole,
 } from "../cut/compressor.ts";
 import { weightsOf } from "../cut/lines.ts";
-import { type JsonNode, readJson, readJsonLines } from "./tree.ts";
 import { type Limits, type Memory, writeJson, writeJsonLines } from "./write.ts";
 
 export const jsonCompressor: Compressor = {
@@ -23,8 +23,8 @@ export const jsonCompressor: Compressor = {
     const root = readJson(text);
     const lines = root === undefined ? readJsonLines(text) : undefined;
     if (root === undefined && lines === undefined) return mistaken;
-    weighNodes(root === undefined ? (lines ?? []) : [root], text, options);
-    const memory: Memory = { scores: new Map(), texts: new Map() };
+    const weights = weighNodes(root === undefined ? (lines ?? []) : [root], text, options);
+    const memory: Memory = { scores: new Map(), texts: new Map(), weights };
     const write = (limits: Limits): string =>
       root === undefined
         ? writeJsonLines(text, lines ?? [], { limits, options, inner, memory })
@@ -50,9 +50,14 @@ function isLines({ lines, ending }: Sample): boolean {
 
 const weighedChars = 400;
 
-/** Weighs each value with its key as if it were a line. A container gets the highest weight of the values inside it. */
-function weighNodes(roots: readonly JsonNode[], text: string, options: CutOptions): void {
-  if (options.weigh === undefined) return;
+/** Each value with its key is a line; what is around it matters as much as the most of it. */
+function weighNodes(
+  roots: readonly JsonNode[],
+  text: string,
+  options: CutOptions,
+): Memory["weights"] {
+  const weights = new Map<JsonNode, number>();
+  if (options.weigh === undefined) return weights;
   const order: JsonNode[] = [];
   const parents: number[] = [];
   const pending = roots.map((node) => ({ node, parent: -1 }));
@@ -66,14 +71,18 @@ function weighNodes(roots: readonly JsonNode[], text: string, options: CutOption
     const value = isContainer ? "" : text.slice(start, Math.min(end, start + weighedChars));
     return key === undefined ? value : `${key}: ${value}`;
   });
-  const weights = weightsOf(texts, options);
+  const own = weightsOf(texts, options);
+  const raise = (node: JsonNode, weight: number): void => {
+    weights.set(node, Math.max(weights.get(node) ?? 0, weight));
+  };
   for (let index = order.length - 1; index >= 0; index--) {
     const node = order[index];
     if (node === undefined) continue;
-    node.weight = Math.max(node.weight, weights[index] ?? 0);
+    raise(node, own[index] ?? 0);
     const parent = order[parents[index] ?? -1];
-    if (parent !== undefined) parent.weight = Math.max(parent.weight, node.weight);
+    if (parent !== undefined) raise(parent, weights.get(node) ?? 0);
   }
+  return weights;
 }
 
 const steps = 8;

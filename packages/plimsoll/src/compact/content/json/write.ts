@@ -1,11 +1,11 @@
 /** Writes a JSON tree within limits. A string in place of the left-out elements says how many there were. */
 
 import { grouped } from "../../../text/digits.ts";
+import type { JsonNode } from "../../../text/json-tree.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import type { CompressInner, CutOptions } from "../cut/compressor.ts";
 import { outlierScores } from "../cut/outliers.ts";
-import { alarmOf } from "../cut/signals.ts";
 import { cutJsonString } from "./cut-string.ts";
-import type { JsonNode } from "./tree.ts";
 
 export interface Limits {
   readonly stringChars: number;
@@ -28,10 +28,16 @@ export interface Memory {
   readonly scores: Map<readonly JsonNode[], readonly number[]>;
   /** Shortened texts by position and ratio. */
   readonly texts: Map<string, string>;
+  /** How much the most liked value inside a node matters, 0 to 1; 0 where it says nothing. */
+  readonly weights: ReadonlyMap<JsonNode, number>;
 }
 
 interface Context extends Writing {
   readonly text: string;
+}
+
+function weightOf(node: JsonNode, { memory }: Context): number {
+  return memory.weights.get(node) ?? 0;
 }
 
 export function writeJson(text: string, root: JsonNode, writing: Writing): string {
@@ -48,7 +54,7 @@ function writeNode(node: JsonNode, depth: number, context: Context): string {
   const { limits, text } = context;
   if (node.kind === "scalar") return text.slice(node.start, node.end);
   if (node.kind === "string") return writeString(node, context);
-  const isTooDeep = depth > hardDepth || (depth > limits.depth && node.weight === 0);
+  const isTooDeep = depth > hardDepth || (depth > limits.depth && weightOf(node, context) === 0);
   const isSmall = node.end - node.start <= smallChars;
   if (isTooDeep && !isSmall) return `"${describe(node)}"`;
   if (node.kind === "object") return writeObject(node, depth, context);
@@ -85,7 +91,7 @@ const innerFactor = 3;
 
 function writeString(node: JsonNode, context: Context): string {
   const { text, limits } = context;
-  const liking = 1 + 3 * node.weight;
+  const liking = 1 + 3 * weightOf(node, context);
   const limit = limits.stringChars * liking;
   const length = node.end - node.start;
   if (length <= limit) return text.slice(node.start, node.end);
@@ -126,9 +132,12 @@ function writeObject(node: JsonNode, depth: number, context: Context): string {
   return `{${parts.join(",")}}`;
 }
 
-/** Short values say more per token, and the first keys often identify the object. */
-function memberScores(children: readonly JsonNode[], { text }: Context): readonly number[] {
-  return children.map(({ start, end, key, weight }, index) => {
+/** Short values tell more per token; the first keys are often the names of a thing. */
+function memberScores(children: readonly JsonNode[], context: Context): readonly number[] {
+  const { text } = context;
+  return children.map((child, index) => {
+    const { start, end, key } = child;
+    const weight = weightOf(child, context);
     const value = text.slice(start, Math.min(end, start + 200));
     const alarm = alarmOf(key ?? "") > 0 && !/^(?:null|false|0|""|\[\]|\{\})$/.test(value) ? 3 : 0;
     return weight * 20 + alarm + alarmOf(value) / 3 + 1 / (1 + index) + 20 / (20 + end - start);
@@ -181,11 +190,9 @@ function standsFor({ kind, start, end }: JsonNode, text: string): number {
   return earlier === undefined ? 1 : Number(earlier.replaceAll(",", ""));
 }
 
-/** Prefers elements that matter to the conversation, then the first and last ones, errors, rare shapes and outlying numbers. */
-function elementScores(
-  children: readonly JsonNode[],
-  { text, memory }: Context,
-): readonly number[] {
+/** The first and last, errors, rare shapes, numbers far from the usual; what matters to the conversation above all. */
+function elementScores(children: readonly JsonNode[], context: Context): readonly number[] {
+  const { text, memory } = context;
   const known = memory.scores.get(children);
   if (known !== undefined) return known;
   const shapes = children.map(({ kind, children: members }) =>
@@ -201,7 +208,7 @@ function elementScores(
       (counts.get(shapes[index] ?? "") ?? 0) <= rare && counts.size < children.length / 4;
     const alarm = alarmOf(text.slice(child.start, Math.min(child.end, child.start + 400)));
     return (
-      20 * child.weight +
+      20 * weightOf(child, context) +
       edge +
       (isRare ? 2 : 0) +
       (unlike[index] ?? 0) +

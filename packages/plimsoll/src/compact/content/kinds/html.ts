@@ -102,12 +102,29 @@ function skipTag(reader: Reader, text: string, lower: string, open: number): num
     addText(reader, "<");
     return open + 1;
   }
-  const end = after(lower, ">", open);
+  const end = tagEnd(text, open);
   const isClosing = lower[open + 1] === "/";
   if (hidden.has(name) && !isClosing && lower[end - 2] !== "/")
     return after(lower, ">", after(lower, `</${name}`, end) - 1);
   applyTag(reader, name, isClosing, text.slice(open, end));
   return end;
+}
+
+/** Longer ones are damaged: a quote that is not closed shall not swallow the page. */
+const maxTagChars = 10_000;
+
+/** A sign that closes a tag may also stand in the value of an attribute. */
+function tagEnd(text: string, open: number): number {
+  let quote: string | undefined;
+  const limit = Math.min(text.length, open + maxTagChars);
+  for (let at = open; at < limit; at++) {
+    const sign = text[at];
+    if (quote !== undefined) {
+      if (sign === quote) quote = undefined;
+    } else if (sign === ">") return at + 1;
+    else if ((sign === '"' || sign === "'") && text[at - 1] === "=") quote = sign;
+  }
+  return after(text, ">", open);
 }
 
 function after(text: string, what: string, from: number): number {
@@ -185,6 +202,21 @@ const entities: Readonly<Record<string, string>> = {
   ndash: "–",
   hellip: "…",
   copy: "©",
+  reg: "®",
+  trade: "™",
+  bull: "•",
+  middot: "·",
+  times: "×",
+  deg: "°",
+  euro: "€",
+  larr: "←",
+  rarr: "→",
+  lsquo: "‘",
+  rsquo: "’",
+  ldquo: "“",
+  rdquo: "”",
+  laquo: "«",
+  raquo: "»",
 };
 
 function decode(text: string): string {

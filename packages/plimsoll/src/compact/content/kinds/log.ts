@@ -1,34 +1,26 @@
 /** Logs: lines of the same form are folded. Rare lines, and lines that report a problem, stay. */
 
+import { isLogLine, shareOfLines } from "../../../text/log-lines.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor, type Sample } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
-
-const stamped =
-  /^[\s[(|]*(?:\d{4}[-/.]\d\d[-/.]\d\d[T ,]?|\d\d:\d\d:\d\d|\d{10,13}\b|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} )/;
-const levelled =
-  /^[\s[(<|]*(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL|npm (?:warn|error|notice|info))\b|\b(?:level|lvl|severity)=/i;
 
 export const logCompressor: Compressor = {
   kind: "log",
   detects: ({ lines, ending }) => {
     if (lines.length < 4) return false;
-    const looksLike = share(lines, (line) => stamped.test(line) || levelled.test(line));
+    const looksLike = shareOfLines(lines, isLogLine);
     return looksLike >= (ending === "log" ? 0.2 : 0.5) || hasFewForms(lines);
   },
   compress: (text, options) => attempt(cutLines(text, options, classifyLog)),
 };
 
-function share(lines: Sample["lines"], test: (line: string) => boolean): number {
-  return lines.filter(test).length / Math.max(1, lines.length);
-}
-
-/** True for the output of programs that print the same few messages again and again. */
+/** Output of programs that say the same again and again. */
 function hasFewForms(lines: Sample["lines"]): boolean {
   if (lines.length < 20) return false;
   const forms = new Set(lines.map(formOf));
-  return forms.size <= lines.length * 0.3 && share(lines, (line) => /\d/.test(line)) >= 0.5;
+  return forms.size <= lines.length * 0.3 && shareOfLines(lines, (line) => /\d/.test(line)) >= 0.5;
 }
 
 const formChars = 240;

@@ -2,6 +2,7 @@
 
 import { grouped } from "../../../text/digits.ts";
 import { sentencesIn } from "../../../text/sentences.ts";
+import { alarmOf } from "../../../text/trouble.ts";
 import {
   attempt,
   type CompressInner,
@@ -11,7 +12,6 @@ import {
 } from "../cut/compressor.ts";
 import { segmentsOf, weightFactor, weightsOf } from "../cut/lines.ts";
 import { cutPieces, type Gap, matters, type Piece } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 export const proseCompressor: Compressor = {
   kind: "prose",

@@ -1,9 +1,9 @@
 /** Tables: keeps the header, the first and last rows, and rows that are unlike the others. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { outlierScores } from "../cut/outliers.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const separators = ["\t", "|", ",", ";"] as const;
 const ruler = /^[\s|:+=-]{3,}$/;

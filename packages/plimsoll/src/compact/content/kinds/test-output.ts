@@ -1,9 +1,9 @@
 /** Output of test runs: failures and the summary stay, and passed tests are counted. */
 
+import { alarmOf } from "../../../text/trouble.ts";
 import { attempt, type Compressor } from "../cut/compressor.ts";
 import { cutLines, type LineVerdicts } from "../cut/lines.ts";
 import { type Gap, redundant } from "../cut/pieces.ts";
-import { alarmOf } from "../cut/signals.ts";
 
 const pass =
   /\bPASSED\b|\.\.\. ok$|^\s*[✓✔√]|^\s*--- PASS|^ok \d+|^=== (?:RUN|PAUSE|CONT|NAME)|^\s*PASS\b|^ok\s+\S+\s|^[\w/.-]*\s?[.sx]+(?:\s+\[\s*\d+%\])?$/;

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../../message/json.ts";
 import { headKeys, messagesKey, messagesOf } from "../rules/conversation.ts";
 import { cacheMarks, canonical, isGiven, listOf } from "../rules/fields.ts";
-import { elementTexts, memberTexts, withoutMarks } from "../rules/json-text.ts";
+import { bodyTexts, withoutMarks } from "../rules/json-text.ts";
 import type { Finding, RuleInput, Rules } from "../rules/rule.ts";
 
 /** X1: the unedited prefix has the same bytes as in the last request. Cache marks may move. */
@@ -128,7 +128,7 @@ function texts<T>(
 }
 
 function headTexts(body: JsonObject, text: string | undefined): ReadonlyMap<string, string> {
-  const members = text === undefined ? undefined : memberTexts(text);
+  const members = text === undefined ? undefined : bodyTexts(text).fields;
   return new Map(
     headKeys.map((key) => {
       const member = members === undefined ? JSON.stringify(body[key]) : members.get(key);
@@ -146,7 +146,7 @@ function sentMessages(
   const elements =
     text === undefined
       ? listOf(body[key]).map((item) => JSON.stringify(item))
-      : elementTexts(memberTexts(text).get(key));
+      : bodyTexts(text).elements(key);
   return elements.map(withoutMarks);
 }
 

@@ -7,13 +7,13 @@ export type JsonKind = "object" | "array" | "string" | "scalar";
 
 export interface JsonNode {
   readonly kind: JsonKind;
+  /** Where its key begins, if it has one; else where it begins itself. */
+  readonly from: number;
   readonly start: number;
   end: number;
   /** The key as written, with its quotes. */
   readonly key?: string;
   readonly children: JsonNode[];
-  /** Highest weight of any value inside, from 0 to 1. */
-  weight: number;
 }
 
 interface Cursor {
@@ -66,9 +66,10 @@ function readValue(cursor: Cursor): JsonNode | undefined {
 function readOne(cursor: Cursor, parent: JsonNode | undefined): JsonNode | undefined {
   skipSpace(cursor);
   if (parent?.kind !== "object") return readBare(cursor);
+  const from = cursor.at;
   const key = readKey(cursor);
   const value = key === undefined ? undefined : readBare(cursor);
-  return key === undefined || value === undefined ? undefined : { ...value, key };
+  return key === undefined || value === undefined ? undefined : { ...value, from, key };
 }
 
 /** Reads a key, and skips the colon and white space after it. */
@@ -91,7 +92,7 @@ function readBare(cursor: Cursor): JsonNode | undefined {
   const isString = first === '"';
   if (!(isString ? skipString(cursor) : skipScalar(cursor))) return undefined;
   const kind = isString ? "string" : "scalar";
-  return { kind, start, end: cursor.at, children: noChildren, weight: 0 };
+  return { kind, from: start, start, end: cursor.at, children: noChildren };
 }
 
 function openContainer(cursor: Cursor, kind: "object" | "array", close: string): JsonNode {
@@ -100,7 +101,7 @@ function openContainer(cursor: Cursor, kind: "object" | "array", close: string):
   skipSpace(cursor);
   const isEmpty = cursor.text[cursor.at] === close;
   if (isEmpty) cursor.at++;
-  return { kind, start, end: isEmpty ? cursor.at : -1, children: [], weight: 0 };
+  return { kind, from: start, start, end: isEmpty ? cursor.at : -1, children: [] };
 }
 
 /** After a value: reads a comma, or closes the containers that end here. */
@@ -130,22 +131,25 @@ function skipSpace(cursor: Cursor): void {
 
 const badEscape = /\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
-function skipString(cursor: Cursor): boolean {
-  const { text } = cursor;
-  for (let at = cursor.at + 1; at < text.length; at++) {
+/** One past the quote that closes the string which begins here; -1 when it is not closed, or no string. */
+export function stringEnd(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 34) {
-      cursor.at = at + 1;
-      return true;
-    }
-    if (code < 32) return false;
+    if (code === 34) return at + 1;
+    if (code < 32) return -1;
     if (code === 92) {
       badEscape.lastIndex = at;
-      if (badEscape.test(text)) return false;
+      if (badEscape.test(text)) return -1;
       at++;
     }
   }
-  return false;
+  return -1;
+}
+
+function skipString(cursor: Cursor): boolean {
+  const end = stringEnd(cursor.text, cursor.at);
+  if (end >= 0) cursor.at = end;
+  return end >= 0;
 }
 
 const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
