@@ -201,7 +201,7 @@ const measurement = {
 function framesBefore(session: string, tipSeq: number): readonly Write[] {
   const at = Date.now();
   const record = { id: session, tenant: "local", wire: "anthropic", createdAt: 1, updatedAt: at };
-  const counters = { current: 51_500, pending: 0, new: 0, schema: 1000, reasoning: 0 };
+  const counters = { current: 51_500, schema: 1000, reasoning: 0 };
   const place = { relation: "new", forkSeq: null, tipSeq } as const;
   const branch = { id: "main", ...place, counters, createdAt: 1 };
   return [

@@ -53,6 +53,16 @@ test("texts with too many lines to compare differ as a whole between what both b
   expect(textOf(hunks, "was")).toBe(lines("a"));
 });
 
+test("a long text in which two lines far apart have changed has only these marked", () => {
+  const was = Array.from({ length: 5000 }, (_, index) => `l${index}`);
+  const is = was.with(10, "one").with(4990, "other");
+  const hunks = diffLines(was.join("\n"), is.join("\n"));
+  expect(hunks.filter(({ kind }) => kind === "different")).toEqual([
+    { kind: "different", was: ["l10"], is: ["one"] },
+    { kind: "different", was: ["l4990"], is: ["other"] },
+  ]);
+});
+
 const thirty = Array.from({ length: 30 }, (_, index) => `l${index}`);
 
 test("what is the same is left out but for a few lines around what differs", () => {

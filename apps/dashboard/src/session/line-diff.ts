@@ -1,12 +1,14 @@
 /** Two texts by their lines: what both have, and what differs between. Bounded: what is too long to compare differs as a whole. */
 
+import { diffArrays } from "diff";
+
 /** Lines that stand together; in order, the lines of one side are its text. */
 export type Hunk =
   | { readonly kind: "same"; readonly lines: readonly string[] }
   | { readonly kind: "different"; readonly was: readonly string[]; readonly is: readonly string[] };
 
-/** Comparisons for one pair of texts: about a millisecond. */
-const cellsMost = 250_000;
+/** Lines that may be gone or new between two texts: to find more takes longer than some 10 ms. */
+const longestEdit = 400;
 
 export function diffLines(was: string, is: string): readonly Hunk[] {
   const [left, right] = [was.split("\n"), is.split("\n")];
@@ -27,53 +29,22 @@ export function diffLines(was: string, is: string): readonly Hunk[] {
 }
 
 function hunksBetween(left: readonly string[], right: readonly string[]): readonly Hunk[] {
-  const same = commonLines(left, right);
+  const changes = diffArrays([...left], [...right], { maxEditLength: longestEdit });
+  if (changes === undefined) return [{ kind: "different", was: left, is: right }];
   const hunks: Hunk[] = [];
-  let [i, j] = [0, 0];
-  while (i < left.length || j < right.length) {
-    const [was, is] = [runFrom(same.left, i, 0), runFrom(same.right, j, 0)];
-    if (was > i || is > j)
-      hunks.push({ kind: "different", was: left.slice(i, was), is: right.slice(j, is) });
-    // Both sides have as many lines in common; a run of them ends where either side has one of its own.
-    const run = Math.min(runFrom(same.left, was, 1) - was, runFrom(same.right, is, 1) - is);
-    if (run > 0) hunks.push({ kind: "same", lines: left.slice(was, was + run) });
-    i = was + run;
-    j = is + run;
+  for (const { value, added, removed } of changes) {
+    const last = hunks.at(-1);
+    const [was, is] = [removed ? value : [], added ? value : []];
+    if (!added && !removed) hunks.push({ kind: "same", lines: value });
+    else if (last?.kind === "different")
+      hunks[hunks.length - 1] = {
+        kind: "different",
+        was: [...last.was, ...was],
+        is: [...last.is, ...is],
+      };
+    else hunks.push({ kind: "different", was, is });
   }
   return hunks;
-}
-
-/** Where the lines of one kind that begin here end. */
-function runFrom(kinds: Uint8Array, from: number, kind: 0 | 1): number {
-  let end = from;
-  while (end < kinds.length && kinds[end] === kind) end++;
-  return end;
-}
-
-/** 1 for each line that both have, in the same order: a longest common subsequence. */
-function commonLines(
-  left: readonly string[],
-  right: readonly string[],
-): { readonly left: Uint8Array; readonly right: Uint8Array } {
-  const same = { left: new Uint8Array(left.length), right: new Uint8Array(right.length) };
-  if (left.length * right.length > cellsMost) return same;
-  const width = right.length + 1;
-  // Each cell: the longest that can be had from here on.
-  const longest = new Uint32Array((left.length + 1) * width);
-  const at = (i: number, j: number): number => longest[i * width + j] ?? 0;
-  for (let i = left.length - 1; i >= 0; i--)
-    for (let j = right.length - 1; j >= 0; j--)
-      longest[i * width + j] =
-        left[i] === right[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
-  let [i, j] = [0, 0];
-  while (i < left.length && j < right.length) {
-    if (left[i] === right[j]) {
-      same.left[i++] = 1;
-      same.right[j++] = 1;
-    } else if (at(i + 1, j) >= at(i, j + 1)) i++;
-    else j++;
-  }
-  return same;
 }
 
 /** What is shown of one side: the middle of much that is the same is left out. */

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addNew, commitTurn, noCounters, seedTurn } from "./counters.ts";
 import { assessAfter, assessBefore, effectiveLimit, type GuardTarget } from "./guard.ts";
 import { narrowLimit } from "./limit.ts";
 
@@ -189,30 +188,4 @@ test("a budget below the window keeps a quarter of itself free for the answer", 
   const target: GuardTarget = { name, limit: { ...limit, maxOutput: 600 } };
   expect(effectiveLimit(target)).toBe(750);
   expect(effectiveLimit(target, { contextBudget: 880 })).toBe(780);
-});
-
-test("counters only grow until a turn is committed, and reasoning never counts", () => {
-  const step = fc.oneof(fc.record({ seed: tokens, schema: tokens }), fc.record({ add: tokens }));
-  const sumOf = ({ current, pending, new: added }: typeof noCounters): number =>
-    current + pending + added;
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 10 }), tokens, (steps, reasoning) => {
-      let counters = { ...noCounters, reasoning };
-      let last = sumOf(counters);
-      for (const one of steps) {
-        counters =
-          "add" in one ? addNew(counters, one.add) : seedTurn(counters, one.seed, one.schema);
-        expect(sumOf(counters)).toBeGreaterThanOrEqual(last);
-        last = sumOf(counters);
-      }
-      const committed = commitTurn(counters);
-      expect(committed).toMatchObject({ current: last, pending: 0, new: 0 });
-    }),
-  );
-});
-
-test("reported usage replaces estimates", () => {
-  const turn = addNew(seedTurn(noCounters, 1000, 300), 200);
-  const committed = commitTurn(turn, { inputTokens: 1400, outputTokens: 90, reasoningTokens: 40 });
-  expect(committed).toEqual({ current: 1490, pending: 0, new: 0, schema: 300, reasoning: 40 });
 });

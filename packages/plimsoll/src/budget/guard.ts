@@ -3,9 +3,9 @@
  * last turn, or refuse it. Pure. It gives two verdicts, one before anything was taken out and one after.
  */
 
-import type { Projection } from "./counters.ts";
 import { type Limit, reserveOf } from "./limit.ts";
 import { answerTokensMin, outputTokensMin } from "./output-room.ts";
+import type { Projection } from "./projection.ts";
 import { type GuardThresholds, usualThresholds } from "./thresholds.ts";
 
 export interface GuardTarget {

@@ -1,8 +1,8 @@
 /** Decides how long an answer a request may ask for: as long as the client wants if there is room, otherwise as long as fits. */
 
 import type { OutputSize } from "../message/message.ts";
-import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
+import type { Projection } from "./projection.ts";
 
 /** Smallest thinking budget that providers accept (Anthropic, "Extended thinking", 2026-11). */
 const thinkingTokensMin = 1024;

@@ -5,9 +5,9 @@
 
 import { toolBudgetTexts } from "../text/for-models.ts";
 import { matchesWildcard } from "../text/wildcard.ts";
-import type { Projection } from "./counters.ts";
 import type { Limit } from "./limit.ts";
 import { answerTokensMin } from "./output-room.ts";
+import type { Projection } from "./projection.ts";
 
 /** Which tools may run at all, by name. `*` matches any characters. */
 export interface ToolRules {

@@ -1,6 +1,5 @@
 /** Reads rows of the SQL tables as records. */
 
-import type { Counters } from "../message/counters.ts";
 import type { Edit } from "../message/edit.ts";
 import type { Relation } from "../message/event.ts";
 import type { Role } from "../message/message.ts";
@@ -11,6 +10,7 @@ import type {
   ArchiveRecord,
   ArchiveSource,
   BranchRecord,
+  Counters,
   NodeRecord,
   SessionRecord,
   StoredBody,

@@ -181,7 +181,7 @@ for (const [name, opener] of Object.entries(openers)) {
             relation: "new",
             forkSeq: null,
             tipSeq: 2,
-            counters: { current: 1, pending: 2, new: 3, schema: 4, reasoning: 5 },
+            counters: { current: 1, schema: 4, reasoning: 5 },
             createdAt: 1,
           },
         },

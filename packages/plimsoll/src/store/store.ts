@@ -1,6 +1,5 @@
 /** The records that Plimsoll stores, and the one interface to store them. Every store passes store.test.ts. */
 
-import type { Counters } from "../message/counters.ts";
 import type { Edit } from "../message/edit.ts";
 import type { ErrorCode } from "../message/error.ts";
 import type {
@@ -21,6 +20,32 @@ export interface SessionRecord {
   readonly clientKey?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
+}
+
+/** How large a conversation was after its last turn, and how its provider counts. Earlier versions stored more. */
+export interface Counters {
+  /** The conversation, with its tool schemas once usage was reported. */
+  readonly current: number;
+  /** Tool schemas. */
+  readonly schema: number;
+  /** For display: reasoning lies inside the answer and is never added. */
+  readonly reasoning: number;
+  /** Only in what earlier versions stored: what compactions for money's sake have cost and not yet saved, in US dollars. */
+  readonly debtUsd?: number;
+  /** How the provider's count compares with ours, for the target that was asked last. */
+  readonly calibration?: {
+    readonly target: string;
+    readonly factor: number;
+    readonly samples: number;
+    /** The same for each part of a request; absent in what older versions stored. */
+    readonly factors?: {
+      readonly system: number;
+      readonly tools: number;
+      readonly conversation: number;
+    };
+    /** The highest factor that was seen of words added to a conversation. */
+    readonly steepest?: number;
+  };
 }
 
 /** A pointer into the session's tree of messages, like a branch in git. */

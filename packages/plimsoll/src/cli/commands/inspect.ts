@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { effectiveLimit } from "../../budget/guard.ts";
+import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import { type Flags, loadSettings } from "../../config/config.ts";
 import { ownLimitsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";
@@ -9,27 +10,21 @@ import { errorMessage, PlimsollError } from "../../message/error.ts";
 import { isObject, type JsonObject } from "../../message/json.ts";
 import { type Message, messageText } from "../../message/message.ts";
 import { splitUnits } from "../../message/unit.ts";
-import { decodeMessage } from "../../session/draft/encode.ts";
 import { asGuarded } from "../../session/draft/projection.ts";
-import { patchList, renderView } from "../../session/draft/render.ts";
-import { loadInner } from "../../session/log/inner-messages.ts";
-import { pathTo, restoreLog } from "../../session/log/log.ts";
-import { indexOn, pathOfNodes } from "../../session/log/path.ts";
-import { foldView } from "../../session/log/view.ts";
+import { requestAsSeen } from "../../session/inspect/request-as-seen.ts";
+import { placeOf } from "../../session/inspect/window-at.ts";
 import { createFactsReader, type FactsReader } from "../../session/measure/message-facts.ts";
-import { createPreambleReader, preambleInBody } from "../../session/measure/preamble.ts";
-import { scaleOf, told } from "../../session/measure/provider-tokens.ts";
+import { createPreambleReader } from "../../session/measure/preamble.ts";
 import { createTargets } from "../../session/measure/target.ts";
 import { createTokenCounter } from "../../session/measure/token-counter.ts";
 import { measureRequest } from "../../session/turn/draft-from-request.ts";
 import { type ReadRequest, readAlone } from "../../session/turn/read-request.ts";
-import type { SessionSnapshot, Store, TurnRecord } from "../../store/store.ts";
+import type { TurnRecord } from "../../store/store.ts";
 import { grouped } from "../../text/digits.ts";
 import { harmlessJson } from "../../text/unseen.ts";
 import { windowWords } from "../../watch/figures.ts";
 import { bodyOfMessages, wireOfBody } from "../../wire/detect.ts";
 import { parseJson } from "../../wire/format/slices.ts";
-import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { chooseSession, withStore } from "../console/open-store.ts";
 import { withProgress } from "../console/progress.ts";
@@ -73,14 +68,11 @@ export async function runInspect(
     const { config } = loadSettings(flags, process.env);
     if (isFile) return inspectBody(readRequestFile(what), config);
     return withStore(flags, async (store) => {
-      const id = await chooseSession(store, what);
-      const inspection = await inspectBody(await requestOfSession(store, id), config);
-      const [turn] = await store.turns(id, 1);
-      const branches = (await store.snapshot(id))?.branches ?? [];
-      const branch = branches.find((one) => one.id === turn?.branch);
-      return turn === undefined || branch === undefined
+      const place = await placeOf({ store }, await chooseSession(store, what), {});
+      const inspection = await inspectBody(await requestAsSeen(store, place), config);
+      return place.lastTurn === undefined
         ? inspection
-        : asSent(inspection, turn, scaleOf(branch));
+        : asSent(inspection, place.lastTurn, place.scale);
     });
   });
   console.log(flags.json === true ? harmlessJson(inspection) : render(inspection));
@@ -93,7 +85,7 @@ export async function runInspect(
 function asSent(
   inspection: Inspection,
   { limit, window, isWindowGuess }: TurnRecord,
-  scale: number,
+  scale: TokenScale,
 ): Inspection {
   const { components, units, isWindowGuess: _ofNow, ...others } = inspection;
   return {
@@ -101,11 +93,11 @@ function asSent(
     limit,
     window,
     ...(isWindowGuess === true ? { isWindowGuess } : {}),
-    used: told(inspection.used, scale),
+    used: shownTokens(inspection.used, scale),
     components: Object.fromEntries(
-      Object.entries(components).map(([name, tokens]) => [name, told(tokens, scale)]),
+      Object.entries(components).map(([name, tokens]) => [name, shownTokens(tokens, scale)]),
     ),
-    units: units.map((unit) => ({ ...unit, tokens: told(unit.tokens, scale) })),
+    units: units.map((unit) => ({ ...unit, tokens: shownTokens(unit.tokens, scale) })),
   };
 }
 
@@ -127,44 +119,6 @@ function readRequestFile(file: string): JsonObject {
     "USAGE",
     `${file} holds no request: give a JSON object with \`messages\`.`,
   );
-}
-
-/** Puts the newest request of a session together again as the model sees it: its head, and the view up to its tip. */
-async function requestOfSession(store: Store, id: string): Promise<JsonObject> {
-  const snapshot = await store.snapshot(id);
-  const [turn] = await store.turns(id, 1);
-  const head = turn?.head === undefined ? undefined : await store.head(id, turn.head);
-  const wire = Object.values(wires).find(({ name }) => name === snapshot?.session.wire);
-  const spoken = wire ?? wires.anthropic;
-  const { fields, leadingMessages } = preambleInBody(spoken, head);
-  const view =
-    snapshot === undefined || wire === undefined
-      ? []
-      : await viewOfSnapshot(store, snapshot, { wire, branch: turn?.branch ?? "main" });
-  return {
-    ...fields,
-    [spoken.fields.model]: turn?.model ?? "",
-    [spoken.fields.messages]: [...leadingMessages, ...view],
-  };
-}
-
-async function viewOfSnapshot(
-  store: Store,
-  snapshot: SessionSnapshot,
-  { wire, branch }: { readonly wire: Wire; readonly branch: string },
-): Promise<readonly JsonObject[]> {
-  const log = restoreLog(snapshot);
-  const nodes = pathTo(log, log.branches.get(branch)?.record.tipSeq ?? null);
-  const bodies = await store.bodies(
-    log.record.id,
-    nodes.map(({ seq }) => seq),
-  );
-  await loadInner(store, log);
-  const path = { ...pathOfNodes(log, nodes, bodies), branch };
-  const view = foldView(indexOn(path, log), log.edits);
-  const patches = renderView(view, path, { wire, ownTextPlacement: wire.edit.ownTextPlacement });
-  const recorded = nodes.map(({ seq }) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
-  return patchList(recorded, patches, decodeMessage);
 }
 
 async function inspectBody(given: JsonObject, config: Config): Promise<Inspection> {

@@ -9,7 +9,7 @@ import { recordingOf } from "../../replay/recording.ts";
 import type { Recording } from "../../replay/turns.ts";
 import { decodeMessage } from "../../session/draft/encode.ts";
 import { pathInSnapshot } from "../../session/log/log.ts";
-import { preambleInBody } from "../../session/measure/preamble.ts";
+import { bodyWithHead } from "../../session/measure/preamble.ts";
 import type { Store } from "../../store/store.ts";
 import { wires } from "../../wire/wires.ts";
 import { jsonLines } from "../console/json-lines.ts";
@@ -94,12 +94,7 @@ async function ofSession(store: Store, id: string): Promise<Recording> {
   const seqs = nodes.filter(({ source }) => source !== "inner").map(({ seq }) => seq);
   const bodies = await store.bodies(id, seqs);
   const head = turn.head === undefined ? undefined : await store.head(id, turn.head);
-  const { fields, leadingMessages } = preambleInBody(wire, head);
   const messages = seqs.map((seq) => decodeMessage(bodies.get(seq) ?? new Uint8Array()));
-  const body = {
-    ...fields,
-    [wire.fields.model]: turn.model,
-    [wire.fields.messages]: [...leadingMessages, ...messages],
-  };
+  const body = bodyWithHead(wire, head, { model: turn.model, messages });
   return { ...recordingOf(body, id), wire: wire.name };
 }

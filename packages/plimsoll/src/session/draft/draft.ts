@@ -1,8 +1,8 @@
 /** A request that has been recorded and measured, and not yet been sent: what the guard and the strategies work on. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Projection } from "../../budget/counters.ts";
 import { addCounts, type Measurement, measurement } from "../../budget/measure.ts";
+import type { Projection } from "../../budget/projection.ts";
 import type { WhoAsks } from "../../config/limits.ts";
 import type { OutputSize } from "../../message/message.ts";
 import type { Wire, WireEdit } from "../../wire/format/wire.ts";

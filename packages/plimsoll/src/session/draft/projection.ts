@@ -1,7 +1,6 @@
 /** What a request would come to as its provider counts, and what the guard says to that. */
 
 import type { ByComponent } from "../../budget/calibrate.ts";
-import type { Projection } from "../../budget/counters.ts";
 import {
   assessBefore,
   effectiveLimit,
@@ -11,6 +10,7 @@ import {
   type Verdict,
 } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
+import type { Projection } from "../../budget/projection.ts";
 import type { GuardThresholds } from "../../budget/thresholds.ts";
 import { ownLimitsOf, thresholdsOf } from "../../config/limits.ts";
 import type { Config } from "../../config/schema.ts";

@@ -4,9 +4,16 @@
  */
 
 import type { Edit, NewEdit } from "../../message/edit.ts";
-import { commitEdits, type EditStore, numbered, type StoredWith } from "../log/edits.ts";
+import {
+  commitEdits,
+  type EditMade,
+  type EditStore,
+  newEdit,
+  numbered,
+  type StoredWith,
+} from "../log/edits.ts";
 import { remember } from "../log/log.ts";
-import { viewOf, viewWith } from "../log/path.ts";
+import { anchorOf, viewOf, viewWith } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
 import { markOf } from "../log/view.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
@@ -37,6 +44,16 @@ export interface UnvalidatedCandidate extends Candidate {
 
 export interface ProposalWorld extends Validator {
   readonly facts: FactsReader;
+}
+
+/** An edit on what the draft shows, made with its turn; `step` is of the turn unless it is told. */
+export function editOn(
+  { log, branch, path, turn }: Draft,
+  made: Omit<EditMade, "anchor">,
+  step: string = turn.id,
+): NewEdit {
+  const anchor = anchorOf(log, path, branch);
+  return newEdit({ branch: branch.record.id, step, at: turn.at }, { anchor, ...made });
 }
 
 /** Contract: changes nothing. The validator, which costs most, is asked last. */

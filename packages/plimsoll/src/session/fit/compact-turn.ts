@@ -1,6 +1,7 @@
 /** A turn that must become smaller: it is made so, stored before it is sent, and told to whoever watches. */
 
 import { assessAfter } from "../../budget/guard.ts";
+import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { assessView, type CalibrationWorld } from "../draft/projection.ts";
 import { announce } from "../log/append.ts";
@@ -8,7 +9,6 @@ import { remember } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError, reportDegraded } from "../log/report.ts";
 import { markOf } from "../log/view.ts";
-import { told } from "../measure/provider-tokens.ts";
 import type { Compaction } from "./compaction.ts";
 import { reselectTools } from "./defer-tools.ts";
 import {
@@ -106,7 +106,7 @@ async function recordMade(
   const isAfresh = tried.outcome === "recovered";
   await world.watch?.(draft, {
     phase: isAfresh ? "handover" : "success",
-    tokens: told(compaction.sized.measured.total, scale),
+    tokens: shownTokens(compaction.sized.measured.total, scale),
     limit,
   });
   const milliseconds = world.now() - startedAt;
@@ -148,7 +148,7 @@ function reportRecovery(
   draft: Draft,
   { compaction, reason = "" }: Tried,
   start: Sized,
-  scale: number,
+  scale: TokenScale,
 ): void {
   const { log, turn } = draft;
   announce(log, {
@@ -157,8 +157,8 @@ function reportRecovery(
     at: turn.at,
     turn: turn.id,
     reason,
-    tokensBefore: told(start.measured.total, scale),
-    tokensAfter: told(compaction.sized.measured.total, scale),
+    tokensBefore: shownTokens(start.measured.total, scale),
+    tokensAfter: shownTokens(compaction.sized.measured.total, scale),
   });
   recordError(draft, "RECOVERY_TRIGGERED", reason);
 }

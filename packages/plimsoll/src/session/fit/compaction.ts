@@ -1,5 +1,6 @@
 /** A compaction: what it is to reach, and what comes of it. */
 
+import type { TokenScale } from "../../budget/token-scale.ts";
 import type { ReceiptWork } from "../../compact/evidence/receipt-work.ts";
 import type { Edit } from "../../message/edit.ts";
 import type { Sign } from "../../message/handle.ts";
@@ -45,11 +46,11 @@ export interface CompactionTask {
   readonly strategies: readonly Strategy[];
   /** In tokens as we count them, before correction. */
   readonly goal: Goal;
-  /** For progress events: the limit, and how many tokens the provider counts for each that Plimsoll counts. */
+  /** For progress events, which are in the provider's tokens. */
   readonly progressScale?: ProgressScale;
 }
 
 export interface ProgressScale {
   readonly limit: number;
-  readonly scale: number;
+  readonly scale: TokenScale;
 }

@@ -1,9 +1,9 @@
 /** What the guard thinks, topic by topic, for whoever asks with CONTEXT_DEBUG=true. */
 
 import { inspect } from "node:util";
-import type { Projection } from "../../budget/counters.ts";
 import { effectiveLimit, type OwnLimits, type Verdict } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
+import type { Projection } from "../../budget/projection.ts";
 import type { Draft } from "../draft/draft.ts";
 import type { Target } from "../measure/target.ts";
 
@@ -64,7 +64,7 @@ export function debugGuard(
     projectedTokens: projection.tokens,
     currentCtxTokens: counters?.current ?? 0,
     pendingCtxTokens: projection.tokens - (counters?.current ?? 0),
-    newCtxTokens: counters?.new ?? 0,
+    newCtxTokens: 0,
     schemaCtxTokens: measurement.tools,
     extraTokens: 0,
     currentReasoningTokens: counters?.reasoning ?? 0,

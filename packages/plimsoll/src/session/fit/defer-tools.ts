@@ -18,11 +18,11 @@ import type { WireRequest } from "../../wire/format/wire.ts";
 import { decoded } from "../draft/conversation-for-strategies.ts";
 import { type Draft, offerIn, withOffer } from "../draft/draft.ts";
 import { type CalibrationWorld, guardOf } from "../draft/projection.ts";
-import { commit, type ProposalWorld, propose } from "../draft/propose-edits.ts";
+import { commit, editOn, type ProposalWorld, propose } from "../draft/propose-edits.ts";
 import { announce } from "../log/append.ts";
 import type { EditStore } from "../log/edits.ts";
 import { remember } from "../log/log.ts";
-import { anchorOf, indexOn, viewOf } from "../log/path.ts";
+import { indexOn, viewOf } from "../log/path.ts";
 import { reportDegraded } from "../log/report.ts";
 import { isAnchoredOn } from "../log/view.ts";
 import type { Catalogue } from "../tools/catalogue.ts";
@@ -323,22 +323,18 @@ export interface ToolsReason {
 }
 
 export function toolsEdit(
-  { log, branch, path, turn }: Draft,
+  draft: Draft,
   selection: ToolSelection,
   { reason, before, after }: ToolsReason,
 ): NewEdit {
-  return {
-    branch: branch.record.id,
-    step: `${turn.id}+tools`,
-    anchor: anchorOf(log, path, branch),
-    at: turn.at,
-    action: { kind: "tools", ...selection },
-    place: "undefined",
+  const made = {
+    action: { kind: "tools" as const, ...selection },
     strategy: "defer_tools",
     reason,
     tokensBefore: before,
     tokensAfter: after,
   };
+  return editOn(draft, made, `${draft.turn.id}+tools`);
 }
 
 /**

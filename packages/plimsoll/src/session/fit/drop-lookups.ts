@@ -1,9 +1,8 @@
 /** What the model looked up leaves the view with the first compaction after it. */
 
-import { type NewEdit, ownTools } from "../../message/edit.ts";
+import { ownTools } from "../../message/edit.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { propose } from "../draft/propose-edits.ts";
-import { anchorOf } from "../log/path.ts";
+import { editOn, propose } from "../draft/propose-edits.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
@@ -15,23 +14,12 @@ export async function withoutLookups(
   { draft, start }: CompactionTask,
   state: Compaction,
 ): Promise<Compaction> {
-  const { log, branch, path, turn } = draft;
   const newest = newestAnswer(draft);
   const over = start.view.expansions.filter(({ last }) => last < newest);
   if (over.length === 0) return state;
-  const edits = over.map(
-    ({ edit }): NewEdit => ({
-      branch: branch.record.id,
-      step: turn.id,
-      anchor: anchorOf(log, path, branch),
-      at: turn.at,
-      action: { kind: "revert", edit },
-      place: "undefined",
-      strategy: ownTools,
-      reason: "What was looked up is in the archive.",
-      tokensBefore: 0,
-      tokensAfter: 0,
-    }),
+  const reason = "What was looked up is in the archive.";
+  const edits = over.map(({ edit }) =>
+    editOn(draft, { action: { kind: "revert", edit }, strategy: ownTools, reason }),
   );
   const isSmaller = ({ measured }: Sized): boolean => measured.total < start.measured.total;
   const proposed = await propose(world, draft, edits, isSmaller);

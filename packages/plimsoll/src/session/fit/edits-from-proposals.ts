@@ -15,6 +15,7 @@ import type {
 import type { PartPlace, Wire } from "../../wire/format/wire.ts";
 import type { Draft } from "../draft/draft.ts";
 import { partContent } from "../log/archive.ts";
+import { newEdit } from "../log/edits.ts";
 import type { SessionLog } from "../log/log.ts";
 import { lastTouched, type Path } from "../log/path.ts";
 import type { Range, View } from "../log/view.ts";
@@ -75,18 +76,16 @@ export async function makeEdits(
     if (made === undefined) continue;
     if (made.entry !== undefined) archive.push(made.entry);
     clientSpellings.push(...(made.clientSpellings ?? []));
-    edits.push({
-      branch: making.branch,
-      step: making.step,
-      anchor: lastTouched(made.action) ?? "",
-      at: making.at,
-      action: made.action,
-      place: proposal.kind === "replace" ? proposal.place : "undefined",
-      strategy: making.strategy,
-      reason: proposal.reason,
-      tokensBefore: made.tokens,
-      tokensAfter: 0,
-    });
+    edits.push(
+      newEdit(making, {
+        anchor: lastTouched(made.action) ?? "",
+        action: made.action,
+        ...(proposal.kind === "replace" ? { place: proposal.place } : {}),
+        strategy: making.strategy,
+        reason: proposal.reason,
+        tokensBefore: made.tokens,
+      }),
+    );
   }
   return { edits, archive, clientSpellings };
 }

@@ -8,6 +8,7 @@
  */
 
 import { assessAfter, effectiveLimit } from "../../budget/guard.ts";
+import { inOwnTokens, scaleBetween } from "../../budget/token-scale.ts";
 import { type Draft, offerIn, type Sized, sizeView } from "../draft/draft.ts";
 import {
   type AssessedView,
@@ -270,7 +271,8 @@ const smallerShare = 0.9;
 
 /** Of what can be taken out. */
 function smallerThan({ measured, projection }: Fitted): number {
-  const head = Math.min(1, projection.head / Math.max(1, projection.tokens)) * measured.total;
+  const scale = scaleBetween(measured.total, projection.tokens);
+  const head = inOwnTokens(Math.min(projection.head, projection.tokens), scale);
   return Math.floor(head + (measured.total - head) * smallerShare);
 }
 

@@ -1,9 +1,15 @@
 /** What is sent in the end: a view that fits, the last turn, the client's original, or nothing at all. */
 
-import type { Projection } from "../../budget/counters.ts";
 import { assessAfter } from "../../budget/guard.ts";
 import type { Measurement } from "../../budget/measure.ts";
 import { fitOutput, outputTokensMin } from "../../budget/output-room.ts";
+import type { Projection } from "../../budget/projection.ts";
+import {
+  inProviderTokens,
+  notBelowOwn,
+  scaleBetween,
+  shownTokens,
+} from "../../budget/token-scale.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Outcome } from "../../message/event.ts";
 import type { OutputSize } from "../../message/message.ts";
@@ -119,8 +125,8 @@ export function addedTokens(
   { measured: before }: Sized,
   { measured: after }: Sized,
 ): number {
-  const scale = Math.max(1, projection.tokens / Math.max(1, before.total));
-  return Math.ceil((after.total - before.total) * scale);
+  const scale = notBelowOwn(scaleBetween(before.total, projection.tokens));
+  return Math.ceil(inProviderTokens(after.total - before.total, scale));
 }
 
 /** Of the room that is left: the rest is for the answer. */
@@ -181,7 +187,7 @@ export interface Settled extends Omit<AssessedView, "verdict"> {
 export function fitted({ measured, request }: Draft, settled: Settled): Fitted {
   const { sized, target, measurement, projection, limit } = settled;
   const mustEnd = settled.outcome !== "refused" && request.isLast?.(settled) === true;
-  const scale = sized.measured.total === 0 ? 1 : projection.tokens / sized.measured.total;
+  const scale = scaleBetween(sized.measured.total, projection.tokens);
   return {
     outcome: mustEnd ? "final" : settled.outcome,
     target,
@@ -190,7 +196,7 @@ export function fitted({ measured, request }: Draft, settled: Settled): Fitted {
     isFinal: false,
     measured: sized.measured,
     measurement,
-    tokensBefore: Math.max(projection.tokens, Math.round(measured.total * scale)),
+    tokensBefore: Math.max(projection.tokens, shownTokens(measured.total, scale)),
     tokensAfter: projection.tokens,
     projection,
     limit,

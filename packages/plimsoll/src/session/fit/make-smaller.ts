@@ -6,6 +6,12 @@
 
 import { assessAfter } from "../../budget/guard.ts";
 import { answerTokensMin } from "../../budget/output-room.ts";
+import {
+  inOwnTokens,
+  inProviderTokens,
+  scaleBetween,
+  type TokenScale,
+} from "../../budget/token-scale.ts";
 import { freshStart } from "../../compact/strategies/fresh-start.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Outcome } from "../../message/event.ts";
@@ -129,9 +135,9 @@ async function orWithoutFresh(
   const { guard, mostTokens = Number.POSITIVE_INFINITY } = compacting;
   const { sized } = tried.compaction;
   const { projection } = assessView(world, draft, sized, guard);
-  const scale = projection.tokens / Math.max(1, sized.measured.total);
+  const scale = scaleBetween(sized.measured.total, projection.tokens);
   const { named, reserve } = draft.targets[0].limit;
-  const most = Math.min(named - Math.min(reserve, answerRoom), mostTokens * scale);
+  const most = Math.min(named - Math.min(reserve, answerRoom), inProviderTokens(mostTokens, scale));
   const smaller = await offloadLast(world, draft, start, projection.tokens - most);
   if (smaller === start) return tried;
   const before = assessView(world, draft, smaller, guard);
@@ -241,19 +247,18 @@ export function recoveryStrategies(
   }
 }
 
-/** How many tokens Plimsoll counts for each that the provider counts. */
-function scaleOf({ measured }: Sized, { projection }: AssessedView): number {
-  return measured.total / Math.max(1, projection.tokens);
+function scaleOf({ measured }: Sized, { projection }: AssessedView): TokenScale {
+  return scaleBetween(measured.total, projection.tokens);
 }
 
 /** What no compaction takes out, in Plimsoll's own tokens. */
 function headOf(start: Sized, before: AssessedView): number {
-  return before.projection.head * scaleOf(start, before);
+  return inOwnTokens(before.projection.head, scaleOf(start, before));
 }
 
 /** For whoever watches: figures in the provider's tokens. */
 export function progressScaleOf(start: Sized, { before }: Compacting): ProgressScale {
-  return { limit: before.limit, scale: 1 / scaleOf(start, before) };
+  return { limit: before.limit, scale: scaleOf(start, before) };
 }
 
 /** In Plimsoll's own tokens: the guard counts as the provider does. */
@@ -264,7 +269,7 @@ function goalOf(
   level: number,
 ): Goal {
   const { before, mostTokens = Number.POSITIVE_INFINITY } = compacting;
-  const limit = Math.floor(before.limit * scaleOf(start, before));
+  const limit = Math.floor(inOwnTokens(before.limit, scaleOf(start, before)));
   const head = headOf(start, before);
   const usual = Math.min(mostTokens, usualGoal(limit, head));
   const rest = Math.max(0, usual - head) * deeper ** level;

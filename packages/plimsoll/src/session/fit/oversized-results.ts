@@ -1,5 +1,6 @@
 /** Results that the model has not answered to yet: which are too large to be seen even once, and which give way last. */
 
+import { inProviderTokens, scaleBy, type TokenScale } from "../../budget/token-scale.ts";
 import type { Message, Part } from "../../message/message.ts";
 import { utf8Bytes } from "../../offload/reference-text.ts";
 import { parseJson } from "../../wire/format/slices.ts";
@@ -70,7 +71,7 @@ export async function oversizedResults(
   if (fresh.length === 0) return [];
   const { limit, scale } = roomOf(world, draft);
   const isLarge = ({ bytes, tokens }: FreshResult): boolean =>
-    isTooLarge({ bytes, tokens: () => tokens * scale }, { limit, maxBytes });
+    isTooLarge({ bytes, tokens: () => inProviderTokens(tokens, scale) }, { limit, maxBytes });
   return fresh.filter(isLarge).map((result) => ({
     ...result,
     reason: `A result of ${result.bytes} bytes, over ${maxBytes ?? large.bytes}, before the model has seen it.`,
@@ -90,7 +91,7 @@ export async function resultsInTheWay(
   const taken: OversizedResult[] = [];
   let saved = 0;
   for (const result of fresh.toSorted((one, other) => other.tokens - one.tokens)) {
-    const saves = result.tokens * scale - referenceTokens;
+    const saves = inProviderTokens(result.tokens, scale) - referenceTokens;
     if (saved >= overTokens || saves <= 0) break;
     saved += saves;
     const reason = `A result of ${result.bytes} bytes: with it the window of ${window} tokens has no room for an answer, and nothing older can be taken out.`;
@@ -105,13 +106,12 @@ function leastBytes({ config }: Pick<RoomWorld, "config">): number {
 
 interface Room {
   readonly limit: number;
-  /** The provider's tokens for each that Plimsoll counts. */
-  readonly scale: number;
+  readonly scale: TokenScale;
 }
 
 function roomOf(world: RoomWorld, draft: Draft): Room {
   const { conversation } = world.calibrations.factors(draft.log, draft.targets[0]);
-  return { limit: guardOf(world, draft).limit, scale: conversation };
+  return { limit: guardOf(world, draft).limit, scale: scaleBy(conversation) };
 }
 
 /** Texts of results behind the model's last word. */

@@ -1,5 +1,6 @@
 /** A provider said that a turn is too long: what is learned from it, and what is sent instead. */
 
+import { inProviderTokens, scaleBy } from "../../budget/token-scale.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { Overflow } from "../../wire/overflow.ts";
 import type { Draft } from "../draft/draft.ts";
@@ -132,7 +133,10 @@ function learnCount(
 ): void {
   const { target, measured } = fitted;
   const { conversation } = calibrations.factors(log, target);
-  const ofView = Math.max(1, input - Math.ceil(lookedUpTokens * conversation));
+  const ofView = Math.max(
+    1,
+    input - Math.ceil(inProviderTokens(lookedUpTokens, scaleBy(conversation))),
+  );
   if (lookedUpTokens === 0) calibrations.observe(log, target, measured, input);
   takeBasis(branch, fitted, ofView);
 }

@@ -1,5 +1,6 @@
 /** What a compaction did, said afterwards: the event with its receipt. Made while the request is already on its way. */
 
+import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { VisibleText } from "../../compact/evidence/coherence.ts";
 import { type ReceiptWork, receiptFrom } from "../../compact/evidence/receipt-work.ts";
 import { type Message, messageText } from "../../message/message.ts";
@@ -10,7 +11,6 @@ import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
 import { announce } from "../log/append.ts";
 import type { LogSaver } from "../log/save.ts";
-import { told } from "../measure/provider-tokens.ts";
 import type { Background } from "./background.ts";
 import type { Compaction, CompactionWorld } from "./compaction.ts";
 
@@ -26,7 +26,7 @@ export interface CompactionReport {
   readonly milliseconds: number;
   readonly worth?: Worth;
   /** The provider's tokens for one of ours: figures are told in its. */
-  readonly scale: number;
+  readonly scale: TokenScale;
 }
 
 export function reportCompaction(
@@ -48,8 +48,8 @@ export function reportCompaction(
       strategies,
       edits: edits.map(({ seq }) => seq),
       handles: archive.map(({ handle }) => handle),
-      tokensBefore: told(report.start.measured.total, report.scale),
-      tokensAfter: told(sized.measured.total, report.scale),
+      tokensBefore: shownTokens(report.start.measured.total, report.scale),
+      tokensAfter: shownTokens(sized.measured.total, report.scale),
       messagesTakenOut: sized.view.gaps.reduce((sum, { first, last }) => sum + last - first + 1, 0),
       ...(report.worth === undefined ? {} : { worth: report.worth }),
       receipt: await receiptOf(world, draft, compaction, report),
@@ -72,8 +72,8 @@ export async function receiptOf(
     visibleBefore: visibleTexts(before),
     visibleAfter: [...visibleTexts(after), ...ownTexts(draft, sized)],
     figures: {
-      tokensBefore: told(start.measured.total, scale),
-      tokensAfter: told(sized.measured.total, scale),
+      tokensBefore: shownTokens(start.measured.total, scale),
+      tokensAfter: shownTokens(sized.measured.total, scale),
       milliseconds,
       strategies,
       handles: archive.map(({ handle }) => handle),

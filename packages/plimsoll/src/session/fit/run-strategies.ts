@@ -3,6 +3,7 @@
  * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
  */
 
+import { sameScale, shownTokens } from "../../budget/token-scale.ts";
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
 import { type NewEdit, warning } from "../../message/edit.ts";
 import { errorMessage } from "../../message/error.ts";
@@ -11,9 +12,9 @@ import type { PriorityArea } from "../../message/unit.ts";
 import { withTimeout } from "../../workers/with-timeout.ts";
 import { readVisible } from "../draft/conversation-for-strategies.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
-import { type Candidate, propose } from "../draft/propose-edits.ts";
+import { type Candidate, editOn, propose } from "../draft/propose-edits.ts";
 import { commitEdits, type EditStore } from "../log/edits.ts";
-import { anchoredTogether, anchorOf } from "../log/path.ts";
+import { anchoredTogether } from "../log/path.ts";
 import type { Saved } from "../log/save.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 import { withoutLookups } from "./drop-lookups.ts";
@@ -97,7 +98,7 @@ type Announce = (
 /** The area is looked for once: it takes as long as all words of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
-  { draft, goal, progressScale = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
+  { draft, goal, progressScale = { limit: goal.limitTokens, scale: sameScale } }: CompactionTask,
 ): Announce {
   let named: Pick<PhaseReport, "priority"> | undefined;
   return async (strategy, { sized }, conversation) => {
@@ -106,9 +107,9 @@ function announcer(
     named ??= namedArea(conversation, areas);
     await watch(draft, {
       phase,
-      tokens: Math.round(sized.measured.total * progressScale.scale),
+      tokens: shownTokens(sized.measured.total, progressScale.scale),
       limit: progressScale.limit,
-      goal: Math.round(goal.tokens * progressScale.scale),
+      goal: shownTokens(goal.tokens, progressScale.scale),
       strategy: strategy.name,
       ...named,
     });
@@ -138,7 +139,7 @@ function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
 
 /** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
 function spentTexts(
-  { log, branch, path, turn }: Draft,
+  draft: Draft,
   { view }: Sized,
   proposals: readonly Proposal[],
 ): readonly NewEdit[] {
@@ -148,19 +149,14 @@ function spentTexts(
       if (action.kind !== "insert") return false;
       return strategy === warning || (isReplaced && action.handle !== undefined);
     })
-    .map(({ seq, strategy }) => ({
-      branch: branch.record.id,
-      step: turn.id,
-      anchor: anchorOf(log, path, branch),
-      at: turn.at,
-      action: { kind: "revert", edit: seq },
-      place: "undefined",
-      strategy,
-      reason:
-        strategy === warning ? "What the note announced has come." : "A newer summary says it.",
-      tokensBefore: 0,
-      tokensAfter: 0,
-    }));
+    .map(({ seq, strategy }) =>
+      editOn(draft, {
+        action: { kind: "revert", edit: seq },
+        strategy,
+        reason:
+          strategy === warning ? "What the note announced has come." : "A newer summary says it.",
+      }),
+    );
 }
 
 interface FromStrategy {

@@ -1,5 +1,6 @@
 /** When a compaction is made: when it must be, and before that only when it pays. */
 
+import { inOwnTokens, inProviderTokens, scaleBetween } from "../../budget/token-scale.ts";
 import type { Config } from "../../config/schema.ts";
 import type { Usage } from "../../message/message.ts";
 import {
@@ -108,7 +109,9 @@ function earlyTiming(
     reason: cold ? "cold" : "pays",
     isVoluntary: true,
     worth,
-    mostTokens: Math.floor((goal * start.measured.total) / Math.max(1, before.projection.tokens)),
+    mostTokens: Math.floor(
+      inOwnTokens(goal, scaleBetween(start.measured.total, before.projection.tokens)),
+    ),
     priceOf: (afterTokens) =>
       priceAt(world, draft, { before, afterTokens, prefixTokens: prefixOf(start, before) }),
   };
@@ -130,7 +133,8 @@ function forcedFrom(
 
 /** System prompt and tools: what stands before every edit. */
 function prefixOf({ measured }: Sized, { projection }: AssessedView): number {
-  return ((measured.system + measured.tools) * projection.tokens) / Math.max(1, measured.total);
+  const scale = scaleBetween(measured.total, projection.tokens);
+  return inProviderTokens(measured.system + measured.tools, scale);
 }
 
 interface Pricing {

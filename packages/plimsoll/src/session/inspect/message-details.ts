@@ -1,5 +1,6 @@
 /** Shows messages of a session as they were said, next to what the model sees, with the edits between the two. */
 
+import { shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { MessageDetails } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -11,7 +12,7 @@ import { replaceParts } from "../draft/render.ts";
 import { looseChainOf, pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
 import { foldView, type IndexOf, type View } from "../log/view.ts";
-import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { scaleOf } from "../measure/branch-counters.ts";
 import { readableMessage } from "./readable-parts.ts";
 
 export interface Range {
@@ -78,8 +79,7 @@ interface Seeing {
   readonly wire: Wire;
   readonly view: View;
   readonly indexOf: IndexOf;
-  /** The provider's tokens for each token that Plimsoll counts. */
-  readonly scale: number;
+  readonly scale: TokenScale;
 }
 
 type Item = MessageDetails["items"][number];
@@ -89,7 +89,7 @@ function itemOf(node: NodeRecord, body: Uint8Array, { wire, view, indexOf, scale
   return {
     seq: node.seq,
     at: node.at,
-    tokens: told(node.tokens, scale),
+    tokens: shownTokens(node.tokens, scale),
     ...readableMessage(wire.messages.decode(decodeMessage(body))),
     ...(seen === undefined ? {} : { seen }),
   };

@@ -1,5 +1,6 @@
 /** The place of a picture: a branch of a stored session, its view at some point, and its last turn. */
 
+import type { TokenScale } from "../../budget/token-scale.ts";
 import type { Edit } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { BranchRecord, NodeRecord, Store, TurnRecord } from "../../store/store.ts";
@@ -9,7 +10,7 @@ import { numberOf, type RestorePoint, seqOf } from "../log/checkpoints.ts";
 import { pathTo, restoreLog, type SessionLog } from "../log/log.ts";
 import { indexOn, pathOfBranch } from "../log/path.ts";
 import { foldView, type IndexOf, isAnchoredOn, type View } from "../log/view.ts";
-import { scaleOf } from "../measure/provider-tokens.ts";
+import { scaleOf } from "../measure/branch-counters.ts";
 
 export interface PictureOptions {
   readonly branch?: string;
@@ -45,8 +46,7 @@ export interface Place {
   readonly replacing: ReadonlyMap<string, readonly Edit[]>;
   readonly indexOf: IndexOf;
   readonly lastTurn: TurnRecord | undefined;
-  /** The provider's tokens for each token that Plimsoll counts. */
-  readonly scale: number;
+  readonly scale: TokenScale;
 }
 
 export async function placeOf(

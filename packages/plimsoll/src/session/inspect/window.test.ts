@@ -10,6 +10,8 @@ import type { Wire } from "../../../test/harness/json.ts";
 import type { Engine } from "../../engine.ts";
 import type { WindowPicture } from "../../message/api.ts";
 import { detailsOf } from "./message-details.ts";
+import { requestAsSeen } from "./request-as-seen.ts";
+import { placeOf } from "./window-at.ts";
 
 const LIMIT = 1500;
 const seed = 20261116;
@@ -79,6 +81,15 @@ describe.each(WIRES)("%s", (wire) => {
       const spoken = tokens - head.reduce((sum, unit) => sum + unit.tokens, 0);
       // Plimsoll's texts cost a little less inside a message than as messages of their own.
       expect(Math.abs(spoken - view.tokens)).toBeLessThanOrEqual(0.05 * view.tokens + 30);
+    }));
+
+  test("the request that is put together again says what the model sees", () =>
+    afterCuts(wire, async ({ plimsoll: { store, steering }, session }) => {
+      const place = await placeOf({ store }, session, {});
+      const { fields } = place.wire;
+      const body = await requestAsSeen(store, place);
+      expect(body[fields.messages]).toEqual((await steering.view(session)).messages);
+      expect(body[fields.model]).toBe(place.lastTurn?.model);
     }));
 
   test("what was taken out says by which edit, what it was, and under which handle it is", () =>

@@ -4,13 +4,13 @@
  * show the same.
  */
 
+import { shownTokens } from "../../budget/token-scale.ts";
 import type { Segment, WindowPicture, WindowUnit } from "../../message/api.ts";
 import type { Edit } from "../../message/edit.ts";
 import { splitUnits } from "../../message/unit.ts";
 import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
 import { looseChainOf } from "../log/log.ts";
 import type { Gap, Range } from "../log/view.ts";
-import { told } from "../measure/provider-tokens.ts";
 import {
   type LearningWorld,
   learnReplaced,
@@ -112,7 +112,7 @@ function headUnits(
   const among = (kind: "system" | "tools"): number =>
     nodes
       .filter((node) => node.role === "system" && sketch(node).shares[0]?.kind === kind)
-      .reduce((sum, node) => sum + told(node.tokens, scale), 0);
+      .reduce((sum, node) => sum + shownTokens(node.tokens, scale), 0);
   const head = [
     { kind: "system", tokens: system - among("system"), begins: "System prompt" },
     { kind: "skills", tokens: skills, begins: "Skills" },
@@ -161,7 +161,7 @@ function unitOf(place: Place, learned: Learned, range: Range): WindowUnit {
   const sketches = learned.sketches.slice(first, last + 1);
   const segments = [...ownSegments(place, learned, range), ...innerSegments(place, learned, range)];
   const edits = editsTouching(place, range);
-  const originalTokens = own.reduce((sum, node) => sum + told(node.tokens, place.scale), 0);
+  const originalTokens = own.reduce((sum, node) => sum + shownTokens(node.tokens, place.scale), 0);
   const priorities = sketches.flatMap(({ priority }) => priority ?? []);
   const handle = handleIn(edits);
   const isPinned = place.view.pins.some((pin) => pin.first <= last && first <= pin.last);
@@ -193,7 +193,7 @@ function ownSegments(
 ): readonly Segment[] {
   return nodes.slice(first, last + 1).flatMap((node, offset) => {
     const index = first + offset;
-    const tokens = told(replacedAt(index)?.tokens ?? node.tokens, scale);
+    const tokens = shownTokens(replacedAt(index)?.tokens ?? node.tokens, scale);
     return segmentsOf(sketches[index] ?? unknownSketch, tokens);
   });
 }
@@ -217,14 +217,14 @@ function innerSegments(
     return inner.flatMap((node) => {
       const tokens = Math.min(more, node.tokens);
       more -= tokens;
-      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), told(tokens, scale));
+      return tokens === 0 ? [] : segmentsOf(learned.sketchOf(node), shownTokens(tokens, scale));
     });
   });
 }
 
 function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): WindowUnit {
   const own = nodes.slice(first, last + 1);
-  const tokens = told(edit.tokensAfter, scale);
+  const tokens = shownTokens(edit.tokensAfter, scale);
   const handle = handleIn([edit]);
   return {
     id: `e${edit.seq}`,
@@ -233,7 +233,7 @@ function gapUnit({ nodes, scale }: Place, { first, last, text, edit }: Gap): Win
     first: own[0]?.seq ?? 0,
     last: own.at(-1)?.seq ?? 0,
     edits: [edit.seq],
-    originalTokens: own.reduce((sum, node) => sum + told(node.tokens, scale), 0),
+    originalTokens: own.reduce((sum, node) => sum + shownTokens(node.tokens, scale), 0),
     ...(handle === undefined ? {} : { handle }),
     begins: beginningOf(text),
   };
@@ -247,7 +247,7 @@ function insertsByIndex(place: Place): ReadonlyMap<number, readonly WindowUnit[]
     const { action, seq } = edit;
     const index = action.kind === "insert" ? indexOf(action.after) : undefined;
     if (action.kind !== "insert" || index === undefined || action.text === "") continue;
-    const tokens = told(edit.tokensAfter, scale);
+    const tokens = shownTokens(edit.tokensAfter, scale);
     const unit: WindowUnit = {
       id: `e${seq}`,
       segments: [{ kind: "summary", tokens }],

@@ -1,6 +1,6 @@
 /** A list of messages compacted once, outside of any session: Plimsoll records nothing, and gives out no handles. */
 
-import { measurement as measure } from "../../budget/measure.ts";
+import { sameScale } from "../../budget/token-scale.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { JsonObject } from "../../message/json.ts";
@@ -11,13 +11,14 @@ import type { Wire } from "../../wire/format/wire.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
 import { decodeMessage, encodeMessage } from "../draft/encode.ts";
 import { patchList } from "../draft/render.ts";
+import { unsentDraft } from "../draft/unsent-draft.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "../fit/compaction.ts";
 import { receiptOf } from "../fit/report-compaction.ts";
 import { compact } from "../fit/run-strategies.ts";
 import { appendMessages } from "../log/append.ts";
 import { newId } from "../log/ids.ts";
 import { emptyLog, type LogMessage, moveTip, pathTo, rootLink, startBranch } from "../log/log.ts";
-import { addMessage, nothing, pathOfNodes } from "../log/path.ts";
+import { pathOfNodes } from "../log/path.ts";
 import { wholeView } from "../log/view.ts";
 import type { Target, Targets } from "../measure/target.ts";
 
@@ -74,7 +75,7 @@ export async function compactOnce(world: OneOffWorld, task: OneOffTask): Promise
     strategies: compaction.strategies,
     failures: compaction.failures,
     receipt: async () => {
-      const report = { reason: "by hand", start, milliseconds, scale: 1 };
+      const report = { reason: "by hand", start, milliseconds, scale: sameScale };
       return { ...(await receiptOf(without, draft, compaction, report)), handles: [] };
     },
   };
@@ -114,35 +115,18 @@ async function draftOf(
   const target = withCount(world.targets.resolve(wire.name, wire, { model }), task.count);
   const bodies = messages.map(encodeMessage);
   const learned = await world.facts.learn(wire, bodies, target.ruler);
-  const sum = learned.reduce(addMessage, nothing);
-  return {
+  return unsentDraft({
     turn,
     ...recordApart(wire, turn, learned, bodies),
     wire,
     head: { bytes: new Uint8Array(), system: noTokens, tools: noTokens },
-    targets: [target],
-    who: { provider: wire.name, model },
-    measured: measure({
-      system: noTokens,
-      skills: noTokens,
-      tools: noTokens,
-      conversation: { tokens: sum.tokens, certainty: "exact" },
-    }),
-    sum,
     origin: "one-off",
-    tools: { kind: "unseen" },
-    request: {
-      compose: ({ patches }) =>
-        encodeMessage(
-          wire.body.compose({
-            model,
-            tools: [],
-            maxOutputTokens: target.limit.maxOutput,
-            messages: patchList(messages, patches, decodeMessage),
-          }),
-        ),
-    },
-  };
+    target,
+    provider: wire.name,
+    model,
+    learned,
+    certainty: "exact",
+  });
 }
 
 /** Messages in a log of their own, which nobody stores. */

@@ -1,6 +1,12 @@
 /** The tool budget of a session: results on their way into the conversation, counted before they are in it. */
 
 import {
+  inProviderTokens,
+  notBelowOwn,
+  sameScale,
+  scaleBetween,
+} from "../../budget/token-scale.ts";
+import {
   type BudgetOptions,
   type Grant,
   openToolBudget,
@@ -105,8 +111,8 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
   const { budget } = state;
   const handles = new Map<string, string>();
   let arrival: ArrivalRules | undefined;
-  let factor = 1;
-  let scales: Scales = createScales(counter, { tokenizers, targets: [], factor });
+  let scale = sameScale;
+  let scales: Scales = createScales(counter, { tokenizers, targets: [], scale });
   let lastTool: string | undefined;
 
   const decide = (take: typeof budget.reserve, call: CallOf, given: unknown): ToolGrant => {
@@ -141,17 +147,20 @@ export function createTurnBudget({ config, counter, tokenizers }: BudgetWorld): 
     begin: async (turn) => {
       const { fitted, targets, rules } = turn;
       const { measured, measurement, limit } = fitted;
-      factor = Math.max(1, measurement.total / Math.max(1, measured.total));
-      scales = createScales(counter, { tokenizers, targets, factor });
+      scale = notBelowOwn(scaleBetween(measured.total, measurement.total));
+      scales = createScales(counter, { tokenizers, targets, scale });
       await scales.ready();
       lastTool = turn.lastTool;
       arrival = { limit, maxBytes: config.defaults?.toolResponseMaxBytes };
       handles.clear();
-      const entryTokens = Math.ceil(turn.toolsToCome * factor);
+      const entryTokens = Math.ceil(inProviderTokens(turn.toolsToCome, scale));
       state.open(lastTool === undefined ? fitted : undefined, { rules, entryTokens });
     },
-    answered: (answer) => state.answered({ ...answer, tokens: Math.ceil(answer.tokens * factor) }),
-    freed: (tokens) => state.take(-Math.floor(tokens * factor)),
+    answered: (answer) => {
+      const tokens = Math.ceil(inProviderTokens(answer.tokens, scale));
+      state.answered({ ...answer, tokens });
+    },
+    freed: (tokens) => state.take(-Math.floor(inProviderTokens(tokens, scale))),
     weigh: (message) => scales.weigh(message),
     spend: (tokens) => {
       state.take(tokens);

@@ -25,6 +25,30 @@ export function whileEditing<T>(log: SessionLog, work: () => Promise<T>): Promis
   return log.editing.run(work);
 }
 
+/** What an edit does, and why. Default: no known place, and no tokens. */
+export type EditMade = Pick<Edit, "anchor" | "action" | "strategy" | "reason"> &
+  Partial<Pick<Edit, "place" | "tokensBefore" | "tokensAfter">>;
+
+/** Makes every edit. The store keeps the fields in this order. */
+export function newEdit(
+  { branch, step, at }: Pick<Edit, "branch" | "step" | "at">,
+  { anchor, action, place = "undefined", strategy, reason, ...tokens }: EditMade,
+): NewEdit {
+  const { tokensBefore = 0, tokensAfter = 0 } = tokens;
+  return {
+    branch,
+    step,
+    anchor,
+    at,
+    action,
+    place,
+    strategy,
+    reason,
+    tokensBefore,
+    tokensAfter,
+  };
+}
+
 /** No number is given twice: an edit that was given up because the disk hung may still be stored later. */
 export function numbered(log: SessionLog, edits: readonly NewEdit[]): readonly Edit[] {
   const from = Math.max(log.edits.at(-1)?.seq ?? 0, log.lastEdit) + 1;

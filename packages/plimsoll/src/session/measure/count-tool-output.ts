@@ -2,6 +2,7 @@
 
 import { findModel } from "../../budget/catalogue.ts";
 import { countables } from "../../budget/measure.ts";
+import { inProviderTokens, type TokenScale } from "../../budget/token-scale.ts";
 import type { Message } from "../../message/message.ts";
 import type { Target } from "./target.ts";
 import type { SessionTokenCounter } from "./token-counter.ts";
@@ -19,8 +20,7 @@ export interface Weighing {
   /** Configured tokenizers, in addition to those of the targets. */
   readonly tokenizers: ReadonlySet<string>;
   readonly targets: readonly Target[];
-  /** The provider's tokens for each token that Plimsoll counts. */
-  readonly factor: number;
+  readonly scale: TokenScale;
 }
 
 /** Longer texts are counted in pieces of this many characters. Each piece adds at most one token. */
@@ -31,7 +31,7 @@ const usualTokenizer = "tiktoken:o200k_base";
 
 export function createScales(
   counter: NowCounter,
-  { tokenizers, targets, factor }: Weighing,
+  { tokenizers, targets, scale }: Weighing,
 ): Scales {
   const ids = new Set([...tokenizers, ...targets.map(({ ruler }) => ruler.tokenizer)]);
   if (ids.size === 0) ids.add(usualTokenizer);
@@ -42,7 +42,7 @@ export function createScales(
     Math.max(
       ...[...ids].map((id) => texts.reduce((sum, text) => sum + countWith(counter, id, text), 0)),
     );
-  const corrected = (tokens: number): number => Math.ceil(tokens * factor);
+  const corrected = (tokens: number): number => Math.ceil(inProviderTokens(tokens, scale));
   return {
     ready: async () => {
       // A loaded tokenizer also counts the empty text.

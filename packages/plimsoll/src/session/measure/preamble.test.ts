@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { wires } from "../../wire/wires.ts";
-import { preambleInBody } from "./preamble.ts";
+import { bodyWithHead } from "./preamble.ts";
 
 const tools = [{ name: "read" }];
+const spoken = { model: "m", messages: [{ role: "user", content: "Hello." }] };
 const stored = new TextEncoder().encode(JSON.stringify({ system: "Be brief.", tools }));
 
 test.each([
@@ -12,11 +13,19 @@ test.each([
 ] as const)(
   "a stored head goes back to where a body of its wire has it: %s",
   (wire, fields, leadingMessages) => {
-    expect(preambleInBody(wires[wire], stored)).toEqual({ fields, leadingMessages });
+    const { messages } = wires[wire].fields;
+    expect(bodyWithHead(wires[wire], stored, spoken)).toEqual({
+      ...fields,
+      model: "m",
+      [messages]: [...leadingMessages, ...spoken.messages],
+    });
   },
 );
 
 test("a turn without a head brings nothing", () => {
   for (const wire of Object.values(wires))
-    expect(preambleInBody(wire, undefined)).toEqual({ fields: {}, leadingMessages: [] });
+    expect(bodyWithHead(wire, undefined, spoken)).toEqual({
+      model: "m",
+      [wire.fields.messages]: spoken.messages,
+    });
 });

@@ -117,14 +117,34 @@ export function storedPreamble(
   return { hash: sha256(bytes), bytes };
 }
 
-export interface PreambleInBody {
+/** What a body says beside its head. */
+export interface Spoken {
+  readonly model: string;
+  readonly messages: readonly JsonObject[];
+}
+
+/** A body of the wire with a head that was stored. */
+export function bodyWithHead(
+  wire: Wire,
+  preamble: Uint8Array | undefined,
+  { model, messages }: Spoken,
+): JsonObject {
+  const { fields, leadingMessages } = preambleInBody(wire, preamble);
+  return {
+    ...fields,
+    [wire.fields.model]: model,
+    [wire.fields.messages]: [...leadingMessages, ...messages],
+  };
+}
+
+interface PreambleInBody {
   readonly fields: JsonObject;
   /** The system prompt, if the wire has it among the messages and the log does not have it. */
   readonly leadingMessages: readonly JsonObject[];
 }
 
 /** A stored preamble, in the form that a request body of its wire needs. */
-export function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): PreambleInBody {
+function preambleInBody(wire: Wire, preamble: Uint8Array | undefined): PreambleInBody {
   const { fields } = wire;
   const stored = preamble === undefined ? undefined : parseObject(decoder.decode(preamble));
   const { system, tools } = stored ?? {};

@@ -1,5 +1,6 @@
 /** Compaction and fresh starts by hand, on a conversation in the store. */
 
+import { inOwnTokens, shownTokens, type TokenScale } from "../../budget/token-scale.ts";
 import { truncateKeeping } from "../../compact/strategies/truncate.ts";
 import type { Keep } from "../../compact/units/truncation-range.ts";
 import { PlimsollError } from "../../message/error.ts";
@@ -17,7 +18,7 @@ import type { EditStore } from "../log/edits.ts";
 import { remember, rememberInSession } from "../log/log.ts";
 import { viewOf } from "../log/path.ts";
 import { recordError } from "../log/report.ts";
-import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { scaleOf } from "../measure/branch-counters.ts";
 import type { TurnContext } from "../turn/context.ts";
 import { type DraftWorld, type StoredPlace, storedDraft } from "./draft-from-store.ts";
 
@@ -49,7 +50,9 @@ export function compactNow(
     begins: "detection",
     goalFor: ({ limit, head, scale }) => {
       if (keep !== undefined) return { limitTokens: limit, tokens: 0, floorTokens: 0 };
-      const tokens = Math.floor(budget === undefined ? usualGoal(limit, head) : budget / scale);
+      const tokens = Math.floor(
+        budget === undefined ? usualGoal(limit, head) : inOwnTokens(budget, scale),
+      );
       const limitTokens = Math.min(limit, tokens);
       return { limitTokens, tokens, floorTokens: Math.floor(tokens * 0.8) };
     },
@@ -117,12 +120,12 @@ interface Applying {
   readonly goalFor: (room: Room) => Goal;
 }
 
-/** In Plimsoll's own tokens. `scale`: the provider's tokens for each of them. */
+/** In Plimsoll's own tokens. */
 interface Room {
   readonly limit: number;
   /** Tokens that no compaction takes out. */
   readonly head: number;
-  readonly scale: number;
+  readonly scale: TokenScale;
 }
 
 async function applyNow(
@@ -134,9 +137,9 @@ async function applyNow(
   const start = await sizeView(context.facts, draft, viewOf(place.log, place.branch, draft.path));
   const limit = place.lastTurn?.limit ?? draft.targets[0].limit.limit;
   const scale = scaleOf(place.branch.record);
-  const room = { limit: Math.floor(limit / scale), head: headOf(draft, start), scale };
+  const room = { limit: Math.floor(inOwnTokens(limit, scale)), head: headOf(draft, start), scale };
   const figuresOf = ({ measured }: Sized): Pick<PhaseReport, "tokens" | "limit"> => ({
-    tokens: told(measured.total, scale),
+    tokens: shownTokens(measured.total, scale),
     limit,
   });
   const startedAt = context.now();
@@ -196,15 +199,15 @@ function doneWith(
   { path }: Draft,
   start: Sized,
   { edits, strategies, sized }: Compaction,
-  scale: number,
+  scale: TokenScale,
 ): CompactionDone {
   const visibleCount = ({ view }: Sized): number =>
     view.gaps.reduce((left, { first, last }) => left - (last - first + 1), path.length);
   return {
     edits: edits.map(({ seq }) => seq),
     strategies,
-    tokensBefore: told(start.measured.total, scale),
-    tokensAfter: told(sized.measured.total, scale),
+    tokensBefore: shownTokens(start.measured.total, scale),
+    tokensAfter: shownTokens(sized.measured.total, scale),
     messagesBefore: visibleCount(start),
     messagesAfter: visibleCount(sized),
   };

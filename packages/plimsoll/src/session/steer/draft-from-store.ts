@@ -1,23 +1,25 @@
 /** A draft from the store, as if the conversation were sent now. For looking at a conversation, and for steering it. */
 
-import { measurement as measure } from "../../budget/measure.ts";
+import { inOwnTokens } from "../../budget/token-scale.ts";
 import type { Count } from "../../budget/tokenizer.ts";
 import { PlimsollError } from "../../message/error.ts";
-import type { JsonObject, JsonValue } from "../../message/json.ts";
-import type { NodeRecord, TurnRecord } from "../../store/store.ts";
+import type { JsonValue } from "../../message/json.ts";
+import type { TurnRecord } from "../../store/store.ts";
 import type { Wire } from "../../wire/format/wire.ts";
 import { wires } from "../../wire/wires.ts";
 import { type Draft, sizeView } from "../draft/draft.ts";
-import { decodeMessage, encodeMessage } from "../draft/encode.ts";
+import { decodeMessage } from "../draft/encode.ts";
 import { patchList } from "../draft/render.ts";
+import { storedBodies, storedPath } from "../draft/stored-path.ts";
+import { messagesOf, unsentDraft } from "../draft/unsent-draft.ts";
 import type { Pictures } from "../inspect/window.ts";
 import { newId } from "../log/ids.ts";
 import { loadInner } from "../log/inner-messages.ts";
 import { type BranchState, type LogMessage, pathTo, type SessionLog } from "../log/log.ts";
-import { addMessage, nothing, type Path, pathOfNodes } from "../log/path.ts";
+import { addMessage, nothing } from "../log/path.ts";
 import type { View } from "../log/view.ts";
-import { type Preamble, storedLeadingMessages } from "../measure/preamble.ts";
-import { scaleOf } from "../measure/provider-tokens.ts";
+import { scaleOf } from "../measure/branch-counters.ts";
+import type { Preamble } from "../measure/preamble.ts";
 import type { TurnContext } from "../turn/context.ts";
 
 /** The services that steering needs. */
@@ -49,7 +51,7 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
   const wire = wireOf(log);
   const nodes = pathTo(log, branch.record.tipSeq);
   await context.saver.save(log);
-  const bodies = await storedBodies(context, place, nodes);
+  const bodies = await storedBodies(context.store, log.record.id, nodes, lastTurn);
   await loadInner(context.store, log);
   const { provider = wire.name, model = "" } = lastTurn ?? {};
   const target = context.targets.resolve(provider, wire, { model });
@@ -58,59 +60,20 @@ export async function storedDraft(context: DraftWorld, place: StoredPlace): Prom
     nodes.map(({ seq }) => bodies.get(seq) ?? new Uint8Array()),
     target.ruler,
   );
-  // A stored message has the cache mark that it was first sent with. The client has moved the mark on with every turn since.
-  const path: Path = {
-    ...pathOfNodes(log, nodes, bodies, learned),
-    branch: branch.record.id,
-    mayCarryMark: () => false,
-  };
-  const sum = learned.reduce(addMessage, nothing);
-  const head = headOf(place, learned);
-  return {
+  return unsentDraft({
     turn: { id: newId("step"), at: context.now() },
     log,
     branch,
     wire,
-    path,
-    head,
-    targets: [target],
-    who: { provider, model },
-    measured: measure({
-      system: head.system,
-      skills: estimate(0),
-      tools: head.tools,
-      conversation: estimate(sum.tokens),
-    }),
-    sum,
+    path: storedPath({ log, branch: branch.record.id, nodes, bodies }, learned),
+    head: headOf(place, learned),
     origin: "store",
-    tools: { kind: "unseen" },
-    request: {
-      compose: ({ patches }) =>
-        encodeMessage(
-          wire.body.compose({
-            model,
-            tools: [],
-            maxOutputTokens: target.limit.maxOutput,
-            messages: patchList(messagesOf(path), patches, decodeMessage),
-          }),
-        ),
-    },
-  };
-}
-
-/** By number. A system prompt among the messages is the one that the client sent last. */
-async function storedBodies(
-  { store }: Pick<DraftWorld, "store">,
-  { log, lastTurn }: StoredPlace,
-  nodes: readonly NodeRecord[],
-): Promise<ReadonlyMap<number, Uint8Array>> {
-  const { id: session } = log.record;
-  const seqs = nodes.map(({ seq }) => seq);
-  const bodies = new Map(await store.bodies(session, seqs));
-  const head = lastTurn?.head && (await store.head(session, lastTurn.head));
-  for (const [index, message] of storedLeadingMessages(head || undefined).entries())
-    bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
-  return bodies;
+    target,
+    provider,
+    model,
+    learned,
+    certainty: "estimate",
+  });
 }
 
 /** System prompt and tools of the last turn, converted from the provider's tokens to Plimsoll's. */
@@ -121,8 +84,8 @@ function headOf({ branch, lastTurn }: StoredPlace, messages: readonly LogMessage
   const brought = messages.filter(({ isTools }) => isTools === true).reduce(addMessage, nothing);
   return {
     bytes: new Uint8Array(),
-    system: estimate(Math.round(system / scale)),
-    tools: estimate(Math.max(0, Math.round(tools / scale) - brought.tokens)),
+    system: estimate(Math.round(inOwnTokens(system, scale))),
+    tools: estimate(Math.max(0, Math.round(inOwnTokens(tools, scale)) - brought.tokens)),
   };
 }
 
@@ -136,10 +99,6 @@ function wireOf(log: SessionLog): Wire {
   throw new PlimsollError("NOTHING_TO_DO", "There is nothing in this session yet.", {
     status: 409,
   });
-}
-
-function messagesOf(path: Path): readonly JsonObject[] {
-  return Array.from({ length: path.length }, (_, index) => decodeMessage(path.bytesAt(index)));
 }
 
 export async function readableView(context: DraftWorld, place: StoredPlace): Promise<ReadableView> {

@@ -3,7 +3,8 @@
  * that comes back into the view is pinned, so that the next turn does not take it out again.
  */
 
-import { type Edit, type EditAction, type NewEdit, ownTools } from "../../message/edit.ts";
+import { shownTokens } from "../../budget/token-scale.ts";
+import { type Edit, type EditAction, ownTools } from "../../message/edit.ts";
 import { PlimsollError } from "../../message/error.ts";
 import type { ViewSteeredEvent } from "../../message/event.ts";
 import { sizeView } from "../draft/draft.ts";
@@ -15,12 +16,12 @@ import {
   seqOf,
   unknownPoint,
 } from "../log/checkpoints.ts";
-import { commitEdits, numbered, whileEditing } from "../log/edits.ts";
+import { commitEdits, newEdit, numbered, whileEditing } from "../log/edits.ts";
 import { newId } from "../log/ids.ts";
 import { looseChainOf, remember } from "../log/log.ts";
 import { anchorOf, indexOn, lastTouched, type Path, pathOfBranch, viewWith } from "../log/path.ts";
 import { foldView, isAnchoredOn, madeSince, revertedIn, type View } from "../log/view.ts";
-import { scaleOf, told } from "../measure/provider-tokens.ts";
+import { scaleOf } from "../measure/branch-counters.ts";
 import { type CompactionDone, type CompactOptions, compactNow, resetNow } from "./compact-now.ts";
 import {
   type DraftWorld,
@@ -310,25 +311,14 @@ function draftEdits(
   action: ViewSteeredEvent["action"],
   actions: readonly EditAction[],
 ): readonly Edit[] {
-  const step = newId("step");
-  const at = context.now();
   const anchors = new Map(log.edits.map(({ seq, anchor }) => [seq, anchor]));
   const anchorFor = (made: EditAction): string | undefined =>
     made.kind === "revert" ? anchors.get(made.edit) : lastTouched(made);
-  const edits = actions.map(
-    (made): NewEdit => ({
-      branch: branch.record.id,
-      step,
-      anchor: anchorFor(made) ?? anchorOf(log, path, branch),
-      at,
-      action: made,
-      place: "undefined",
-      strategy: action,
-      reason: "By hand.",
-      tokensBefore: 0,
-      tokensAfter: 0,
-    }),
-  );
+  const origin = { branch: branch.record.id, step: newId("step"), at: context.now() };
+  const edits = actions.map((made) => {
+    const anchor = anchorFor(made) ?? anchorOf(log, path, branch);
+    return newEdit(origin, { anchor, action: made, strategy: action, reason: "By hand." });
+  });
   return numbered(log, edits);
 }
 
@@ -372,7 +362,10 @@ async function measureWith(context: DraftWorld, place: Place, other: View): Prom
     return { tokens: wanted.measured.total, tooMany };
   const addedTokens = path.sumOf({ first: since, last: path.length - 1 }).tokens;
   const more = addedTokens + wanted.measured.total - sent.measured.total;
-  return { tokens: lastTurn.tokensAfter + told(more, scaleOf(place.branch.record)), tooMany };
+  return {
+    tokens: lastTurn.tokensAfter + shownTokens(more, scaleOf(place.branch.record)),
+    tooMany,
+  };
 }
 
 /** The view of the last turn, whose size is known. It does not include steering since then. */

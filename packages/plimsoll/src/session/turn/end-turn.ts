@@ -1,8 +1,5 @@
 /** The end of a turn: its answer joins the log, and everything is stored in one transaction. */
 
-import type { Calibration } from "../../budget/calibrate.ts";
-import { addNew, commitTurn, noCounters, seedTurn } from "../../budget/counters.ts";
-import type { Counters } from "../../message/counters.ts";
 import { errorMessage } from "../../message/error.ts";
 import type { TurnStatus } from "../../message/event.ts";
 import type { JsonObject } from "../../message/json.ts";
@@ -11,7 +8,7 @@ import { moneyOf } from "../../prompt/bill.ts";
 import { cutBlocks, joinIds, nameOfBlock } from "../../store/blocks.ts";
 import { packBody } from "../../store/body.ts";
 import { shortHash } from "../../store/chain.ts";
-import type { TurnRecord, Write } from "../../store/store.ts";
+import type { Counters, TurnRecord, Write } from "../../store/store.ts";
 import { withoutCredentials, withoutCredentialsInside } from "../../wire/format/credentials.ts";
 import type { Answer } from "../../wire/format/wire.ts";
 import { recognizeOverflow } from "../../wire/overflow.ts";
@@ -27,10 +24,11 @@ import { announce, appendMessages, type Tip } from "../log/append.ts";
 import { type LogMessage, moveTip, pathTo, remember, type SessionLog } from "../log/log.ts";
 import { reportDegraded } from "../log/report.ts";
 import type { LogSaver, Saved } from "../log/save.ts";
+import { countersAfter } from "../measure/branch-counters.ts";
 import { type Calibrations, noteTaken, takeBasis } from "../measure/calibrations.ts";
 import { storedPreamble } from "../measure/preamble.ts";
 import type { PricesOf } from "../measure/prices.ts";
-import type { Target, Targets } from "../measure/target.ts";
+import type { Targets } from "../measure/target.ts";
 import { sumUsage } from "./inner-rounds.ts";
 import { expandAnswer, type RecordingWorld, type SentTurn } from "./record-inner-rounds.ts";
 
@@ -349,31 +347,12 @@ function recordOf(sent: SentTurn, result: TurnResult, endedAt: number): TurnReco
 /** What the next turn of this branch starts from. */
 function countersOf(
   { fitted, placed }: SentTurn,
-  turn: TurnRecord,
+  { usage }: TurnRecord,
   answerTokens: number,
 ): Counters {
   const { measurement, target } = fitted;
-  const seeded = seedTurn(noCounters, measurement.total, measurement.tools);
   const calibration = placed.log.memory.calibrations[target.key];
-  return {
-    ...commitTurn(addNew(seeded, answerTokens), turn.usage),
-    ...(calibration === undefined ? {} : { calibration: storedCalibration(target, calibration) }),
-  };
-}
-
-function storedCalibration(
-  { key }: Target,
-  { factor, factors, samples, steepest }: Calibration,
-): NonNullable<Counters["calibration"]> {
-  const round = (value: number): number => Math.round(value * 1000) / 1000;
-  const { system, tools, conversation } = factors;
-  return {
-    target: key,
-    factor: round(factor),
-    samples,
-    factors: { system: round(system), tools: round(tools), conversation: round(conversation) },
-    ...(steepest === undefined ? {} : { steepest: round(steepest) }),
-  };
+  return countersAfter({ measurement, answerTokens, usage, target: target.key, calibration });
 }
 
 function turnWrites({ placed, draft }: SentTurn, turn: TurnRecord): readonly Promise<Write>[] {

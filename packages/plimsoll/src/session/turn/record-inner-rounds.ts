@@ -5,7 +5,7 @@ import type { Draft } from "../draft/draft.ts";
 import { encodeMessage } from "../draft/encode.ts";
 import type { Fitted } from "../fit/last-resort.ts";
 import { appendMessages, type Placed, type Tip } from "../log/append.ts";
-import { appendEdit, whileEditing } from "../log/edits.ts";
+import { appendEdit, newEdit, whileEditing } from "../log/edits.ts";
 import { looseChainOf, pathTo } from "../log/log.ts";
 import type { FactsReader } from "../measure/message-facts.ts";
 import type { KeptRounds } from "./inner-rounds.ts";
@@ -67,18 +67,15 @@ function editFor({ draft, placed, answer, inner, tokens, at }: Expanding): NewEd
     ({ action }) => action.kind === "expand" && action.last === looseChainOf(last),
   );
   if (isKnown) return undefined;
-  return {
-    branch: branch.record.id,
-    step: `${draft.turn.id}+${ownTools}`,
+  const origin = { branch: branch.record.id, step: `${draft.turn.id}+${ownTools}`, at };
+  return newEdit(origin, {
     anchor: looseChainOf(last),
-    at,
     action: { kind: "expand", first: looseChainOf(first), last: looseChainOf(last), inner },
-    place: "undefined",
     strategy: ownTools,
     reason: "The model looked something up.",
     tokensBefore: path.slice(from).reduce((sum, node) => sum + node.tokens, 0),
     tokensAfter: tokens,
-  };
+  });
 }
 
 /** A turn as it was last sent. */

@@ -1,0 +1,38 @@
+/** The messages of a branch as the store has them, for whoever looks at a conversation that nobody sends just now. */
+
+import type { NodeRecord, Store, TurnRecord } from "../../store/store.ts";
+import type { LogMessage, SessionLog } from "../log/log.ts";
+import { type Path, pathOfNodes } from "../log/path.ts";
+import { storedLeadingMessages } from "../measure/preamble.ts";
+import { encodeMessage } from "./encode.ts";
+
+export interface StoredMessages {
+  readonly log: SessionLog;
+  readonly branch: string;
+  readonly nodes: readonly NodeRecord[];
+  /** By number. */
+  readonly bodies: ReadonlyMap<number, Uint8Array>;
+}
+
+/** By number. A system prompt that is among the messages is the one that the client sent last. */
+export async function storedBodies(
+  store: Pick<Store, "bodies" | "head">,
+  session: string,
+  nodes: readonly NodeRecord[],
+  lastTurn: TurnRecord | undefined,
+): Promise<ReadonlyMap<number, Uint8Array>> {
+  const seqs = nodes.map(({ seq }) => seq);
+  const bodies = new Map(await store.bodies(session, seqs));
+  const head = lastTurn?.head && (await store.head(session, lastTurn.head));
+  for (const [index, message] of storedLeadingMessages(head || undefined).entries())
+    bodies.set(nodes[index]?.seq ?? -1, encodeMessage(message));
+  return bodies;
+}
+
+/** Each message has the mark that it was first sent with; the client has moved it on since, with every turn. */
+export function storedPath(
+  { log, branch, nodes, bodies }: StoredMessages,
+  learned?: readonly LogMessage[],
+): Path {
+  return { ...pathOfNodes(log, nodes, bodies, learned), branch, mayCarryMark: () => false };
+}
