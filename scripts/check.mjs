@@ -17,6 +17,7 @@ const staticChecks = {
   docs: [
     ["node", "scripts/config-reference.mjs", "--check"],
     ["node", "scripts/model-texts.mjs", "--check"],
+    ["node", "scripts/http-reference.mjs", "--check"],
   ],
   types: [
     ["tsc", "-p", "."],

@@ -1,12 +1,8 @@
-/** The page of what users may rely on names every command, flag and route that is there, and none that is not. */
+/** The page of what users may rely on names every command and flag that is there, and none that is not. */
 
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { readRoutes } from "../server/api/api.ts";
-import { steerRoutes } from "../server/api/steer.ts";
-import { ownPaths } from "../server/http/route.ts";
-import { modelPaths } from "../wire/vendors.ts";
 import { program } from "./main.ts";
 
 const page = readFileSync(new URL("../../../../docs/interface.md", import.meta.url), "utf8");
@@ -79,41 +75,4 @@ describe("commands", () => {
       expect(flagsOf(command).filter((flag) => !help.includes(flag))).toEqual([]);
     },
   );
-});
-
-/** `…/undo` and `/{id}/log` are of a session; what stands behind a question mark is said of the route before. */
-function routesOnPage(): readonly string[] {
-  return rowsBelow("HTTP").flatMap(([, cell = ""]) => {
-    let method = "";
-    return codeIn(cell).flatMap((code) => {
-      const [first = "", second] = code.split(" ");
-      method = second === undefined ? method : first;
-      const path = (second ?? first).replace(/\?.*$/, "");
-      if (method === "" || path.startsWith("…&")) return [];
-      return [`${method} ${path.replace(/^(?:…|\/\{id\})\//, "/api/sessions/{id}/")}`];
-    });
-  });
-}
-
-const ownMethods = {
-  root: ["GET", "HEAD"],
-  health: ["GET"],
-  metrics: ["GET"],
-  events: ["GET"],
-  mcp: ["POST"],
-  hello: ["HEAD"],
-} as const;
-
-test("every route is on the page, and no other", () => {
-  const served = [
-    ...modelPaths.map(({ path }) => `POST ${path}`),
-    ...[...ownPaths].flatMap(([path, kind]) =>
-      ownMethods[kind].map((method) => `${method} ${path}`),
-    ),
-    ...readRoutes.map((route) => `GET ${route}`),
-    ...steerRoutes.map((route) => `POST ${route}`),
-    "GET /api/config",
-    "PUT /api/config",
-  ];
-  expect(routesOnPage().toSorted()).toEqual(served.toSorted());
 });

@@ -29,11 +29,12 @@ import type { Config } from "./schema.ts";
 const tokens = z.number().int().min(1).max(100_000_000);
 const name = z
   .string()
-  .regex(/^\S(.*\S)?$/, "must not be empty, and must not begin or end with a space")
+  .regex(/^\S(.*\S)?$/, "text that is not empty, and does not begin or end with a space")
   .max(200);
 
-const change = z.strictObject({
-  revision: z.string().max(100),
+/** The settings that /api can change. */
+export const configChange = z.strictObject({
+  revision: z.string().max(100).describe("The revision of the settings that this changes."),
   progress: z
     .strictObject({
       show: z.boolean(),
@@ -55,15 +56,21 @@ const change = z.strictObject({
         .max(200)
         .refine(
           (kinds) => new Set(kinds.map(({ type }) => type.toLowerCase())).size === kinds.length,
-          "must not contain the same type twice",
+          "a list that names each type once",
         ),
     })
-    .refine(
-      ({ min_limit, default_limit }) => default_limit >= min_limit,
-      "default_limit must not be below min_limit",
-    )
+    .refine(({ min_limit, default_limit }) => default_limit >= min_limit, {
+      path: ["default_limit"],
+      message: "at least min_limit",
+    })
     .optional(),
 });
+
+export interface ConfigChange {
+  readonly revision: string;
+  readonly progress?: ProgressSettings | undefined;
+  readonly limits?: LimitSettings | undefined;
+}
 
 function progressOf({ progress }: Config): ProgressSettings {
   const usual = usualSettings.progress;
@@ -107,8 +114,8 @@ function readAnswer(text: string, file: string): ConfigAnswer {
 }
 
 /** Contract: returns the configuration that is then in the file. If it throws, the file is unchanged. */
-export function writeConfig(file: string, wish: unknown): Config {
-  const { revision, progress, limits } = checkChange(wish);
+export function writeConfig(file: string, wish: ConfigChange): Config {
+  const { revision, progress, limits } = wish;
   const readOnly = readOnlyReason(file);
   if (readOnly !== undefined) throw new PlimsollError("USAGE", readOnly, { status: 409 });
   const text = textOf(file);
@@ -152,18 +159,6 @@ function setChanged(
   // Starts at the end, so that deleting a list entry does not shift the entries still to be deleted.
   for (const [name] of before.toReversed())
     if (!after.some(([other]) => other === name)) document.deleteIn([...path, key(name)]);
-}
-
-function checkChange(wish: unknown): z.infer<typeof change> {
-  const result = change.safeParse(wish);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const where = issue?.path.join(".") ?? "";
-  throw new PlimsollError(
-    "BODY_INVALID",
-    `${where === "" ? "The body" : `\`${where}\``} is not right: ${issue?.message ?? "see docs/interface.md"}.`,
-    { status: 400 },
-  );
 }
 
 function readOnlyReason(file: string): string | undefined {

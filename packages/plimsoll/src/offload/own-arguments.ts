@@ -1,7 +1,10 @@
-/** Reads the arguments that a model wrote, field by field. Lenient if the meaning is clear; otherwise says what is wrong. */
+/**
+ * The arguments of Plimsoll's own tools, each declared once: its description for the model, and how Plimsoll reads the value that
+ * the model wrote. Reading is lenient if the meaning is clear; otherwise the model gets one sentence. The MCP server uses the same.
+ */
 
 import { isObject, type JsonObject, type JsonValue } from "../message/json.ts";
-import { argumentTexts } from "../text/for-models.ts";
+import { argumentTexts, ownToolTexts } from "../text/for-models.ts";
 import { readJsonPath } from "./json-path.ts";
 
 /** Line numbers from 1, both included. */
@@ -31,7 +34,7 @@ function parsed(text: string): JsonValue | undefined {
 }
 
 /** A field that is null or empty counts as absent, because some models fill in every field. */
-export type Field<T> =
+type Field<T> =
   | { readonly kind: "given"; readonly value: T }
   | { readonly kind: "absent" }
   | { readonly kind: "wrong"; readonly sentence: string };
@@ -42,14 +45,14 @@ function wrong(sentence: string): { readonly kind: "wrong"; readonly sentence: s
   return { kind: "wrong", sentence };
 }
 
-export function textOf(fields: JsonObject, name: string): Field<string> {
+function textOf(fields: JsonObject, name: string): Field<string> {
   const value = fields[name];
   if (value === undefined || value === null) return absent;
   if (typeof value !== "string") return wrong(argumentTexts.notText(name));
   return value.trim() === "" ? absent : { kind: "given", value };
 }
 
-export function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<number> {
+function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<number> {
   const value = fields[name];
   if (value === undefined || value === null || value === "") return absent;
   const isDigits = typeof value === "string" && /^\s*\d{1,15}\s*$/.test(value);
@@ -59,7 +62,7 @@ export function countOf(fields: JsonObject, name: string, least: 0 | 1): Field<n
   return wrong(argumentTexts.notANumber(name, least));
 }
 
-export function patternOf(fields: JsonObject): Field<string> {
+function patternOf(fields: JsonObject): Field<string> {
   const value = fields["grep"];
   // White space alone may be what the model is looking for.
   if (typeof value !== "string" || value === "") return textOf(fields, "grep");
@@ -68,7 +71,7 @@ export function patternOf(fields: JsonObject): Field<string> {
     : { kind: "given", value };
 }
 
-export function linesOf(fields: JsonObject): Field<LineRange> {
+function linesOf(fields: JsonObject): Field<LineRange> {
   const value = fields["lines"];
   const text = textOf(typeof value === "number" ? { lines: String(value) } : fields, "lines");
   if (text.kind !== "given") return text;
@@ -79,8 +82,101 @@ export function linesOf(fields: JsonObject): Field<LineRange> {
     : wrong(argumentTexts.lines);
 }
 
-export function pathOf(fields: JsonObject): Field<string> {
+function pathOf(fields: JsonObject): Field<string> {
   const text = textOf(fields, "json");
   if (text.kind !== "given" || readJsonPath(text.value) !== undefined) return text;
   return wrong(argumentTexts.json);
+}
+
+/** One argument of a tool. */
+interface Argument<T> {
+  /** Its JSON schema. Only keywords that every provider accepts: type, description. */
+  readonly schema: JsonObject;
+  readonly read: (fields: JsonObject) => Field<T>;
+}
+
+/** An argument that every call must have. The sentence tells the model how to write it. */
+interface RequiredArgument extends Argument<string> {
+  readonly sentence: string;
+}
+
+function schemaOf(type: "string" | "integer", description?: string): JsonObject {
+  return description === undefined ? { type } : { type, description };
+}
+
+function required(name: string, sentence: string): RequiredArgument {
+  return { schema: schemaOf("string"), read: (fields) => textOf(fields, name), sentence };
+}
+
+function counted(name: string, least: 0 | 1, description: string): Argument<number> {
+  return {
+    schema: schemaOf("integer", description),
+    read: (fields) => countOf(fields, name, least),
+  };
+}
+
+/** Shown to a model that does not write an object. */
+export const ownExamples = {
+  tool_search: '{"query": "…"}',
+  read_result: '{"ref_id": "pl_…", "offset": 0}',
+  recall: '{"query": "…"}',
+} as const;
+
+/** In the order of the definitions, which is also the order of reading. */
+export const ownArguments = {
+  read_result: {
+    ref_id: required("ref_id", argumentTexts.refId(ownExamples.read_result)),
+    offset: counted("offset", 0, ownToolTexts.offset),
+    limit: counted("limit", 1, ownToolTexts.limit),
+    grep: { schema: schemaOf("string", ownToolTexts.grep), read: patternOf },
+    lines: { schema: schemaOf("string", ownToolTexts.lines), read: linesOf },
+    json: { schema: schemaOf("string", ownToolTexts.json), read: pathOf },
+  },
+  recall: {
+    query: required("query", argumentTexts.recallQuery(ownExamples.recall)),
+    budget: counted("budget", 1, ownToolTexts.budget),
+  },
+  compact_context: {},
+  tool_search: {
+    query: required("query", argumentTexts.toolQuery(ownExamples.tool_search)),
+  },
+} as const;
+
+type Arguments = Readonly<Record<string, Argument<unknown> | RequiredArgument>>;
+
+/** Required arguments are always present, the others only if the model gave them. */
+export type Values<A extends Arguments> = {
+  readonly [K in keyof A as A[K] extends RequiredArgument ? K : never]: string;
+} & {
+  readonly [K in keyof A as A[K] extends RequiredArgument ? never : K]?: A[K] extends Argument<
+    infer T
+  >
+    ? T
+    : never;
+};
+
+/** The `parameters` of a tool definition. */
+export function parametersOf(args: Arguments): JsonObject {
+  const entries = Object.entries(args);
+  return {
+    type: "object",
+    properties: Object.fromEntries(entries.map(([name, { schema }]) => [name, schema])),
+    required: entries.flatMap(([name, argument]) => ("sentence" in argument ? [name] : [])),
+    additionalProperties: false,
+  };
+}
+
+export type ReadArguments<A extends Arguments> =
+  | { readonly kind: "given"; readonly values: Values<A> }
+  | { readonly kind: "wrong"; readonly sentence: string };
+
+export function readArguments<A extends Arguments>(args: A, fields: JsonObject): ReadArguments<A> {
+  const values: Record<string, unknown> = {};
+  for (const [name, argument] of Object.entries(args)) {
+    const field = argument.read(fields);
+    if (field.kind === "given") values[name] = field.value;
+    else if ("sentence" in argument) return wrong(argument.sentence);
+    else if (field.kind === "wrong") return field;
+  }
+  return { kind: "given", values: values as Values<A> };
 }

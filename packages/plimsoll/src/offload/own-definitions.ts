@@ -2,45 +2,25 @@
 
 import type { ToolDefinition } from "../message/tool.ts";
 import { ownToolTexts } from "../text/for-models.ts";
+import { ownArguments, parametersOf } from "./own-arguments.ts";
 
-/** Uses only keywords that every provider accepts: type, properties, required, additionalProperties, description. */
 export function ownDefinitions(nameOf: (tool: OwnToolName) => string): readonly ToolDefinition[] {
   const [read, recall] = [nameOf("read_result"), nameOf("recall")];
   return [
     {
       name: read,
       description: ownToolTexts.readResult,
-      parameters: {
-        type: "object",
-        properties: {
-          ref_id: { type: "string" },
-          offset: { type: "integer", description: ownToolTexts.offset },
-          limit: { type: "integer", description: ownToolTexts.limit },
-          grep: { type: "string", description: ownToolTexts.grep },
-          lines: { type: "string", description: ownToolTexts.lines },
-          json: { type: "string", description: ownToolTexts.json },
-        },
-        required: ["ref_id"],
-        additionalProperties: false,
-      },
+      parameters: parametersOf(ownArguments.read_result),
     },
     {
       name: recall,
       description: ownToolTexts.recall(read),
-      parameters: {
-        type: "object",
-        properties: {
-          query: { type: "string" },
-          budget: { type: "integer", description: ownToolTexts.budget },
-        },
-        required: ["query"],
-        additionalProperties: false,
-      },
+      parameters: parametersOf(ownArguments.recall),
     },
     {
       name: nameOf("compact_context"),
       description: ownToolTexts.compactContext,
-      parameters: { type: "object", properties: {}, required: [], additionalProperties: false },
+      parameters: parametersOf(ownArguments.compact_context),
     },
   ];
 }
@@ -56,12 +36,7 @@ export function searchDefinition(
   return {
     name: nameOf("tool_search"),
     description: ownToolTexts.toolSearch(note),
-    parameters: {
-      type: "object",
-      properties: { query: { type: "string" } },
-      required: ["query"],
-      additionalProperties: false,
-    },
+    parameters: parametersOf(ownArguments.tool_search),
   };
 }
 

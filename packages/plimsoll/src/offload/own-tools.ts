@@ -4,13 +4,12 @@ import type { JsonObject } from "../message/json.ts";
 import type { ToolDefinition } from "../message/tool.ts";
 import { argumentTexts } from "../text/for-models.ts";
 import {
-  countOf,
   fieldsOf,
   type LineRange,
-  linesOf,
-  pathOf,
-  patternOf,
-  textOf,
+  ownArguments,
+  ownExamples,
+  readArguments,
+  type Values,
 } from "./own-arguments.ts";
 import { type OwnToolName, ownDefinitions, searchDefinition } from "./own-definitions.ts";
 
@@ -94,63 +93,35 @@ const queryMax = 4000;
 export function readOwnCall(tool: OwnToolName, input: string): OwnCall {
   if (tool === "compact_context") return { kind: "compact_context" };
   const fields = fieldsOf(input);
-  if (fields === undefined) return invalid(argumentTexts.notAnObject(examples[tool]));
+  if (fields === undefined) return invalid(argumentTexts.notAnObject(ownExamples[tool]));
   switch (tool) {
     case "recall":
-      return readRecall(fields);
+      return callOf(ownArguments.recall, fields, ({ query, ...rest }) => ({
+        kind: "recall",
+        query: query.slice(0, queryMax),
+        ...rest,
+      }));
     case "tool_search":
-      return readSearch(fields);
+      return callOf(ownArguments.tool_search, fields, ({ query }) => ({
+        kind: "tool_search",
+        query: query.slice(0, queryMax),
+      }));
     case "read_result":
-      return readRead(fields);
+      return callOf(ownArguments.read_result, fields, ({ ref_id: refId, ...rest }) => ({
+        kind: "read_result",
+        refId: refId.trim(),
+        ...rest,
+      }));
   }
 }
 
-const examples = {
-  tool_search: '{"query": "…"}',
-  read_result: '{"ref_id": "pl_…", "offset": 0}',
-  recall: '{"query": "…"}',
-};
-
-function readRecall(fields: JsonObject): OwnCall {
-  const query = textOf(fields, "query");
-  if (query.kind !== "given") return invalid(argumentTexts.recallQuery(examples.recall));
-  const budget = countOf(fields, "budget", 1);
-  if (budget.kind === "wrong") return invalid(budget.sentence);
-  return {
-    kind: "recall",
-    query: query.value.slice(0, queryMax),
-    ...(budget.kind === "given" ? { budget: budget.value } : {}),
-  };
-}
-
-function readSearch(fields: JsonObject): OwnCall {
-  const query = textOf(fields, "query");
-  if (query.kind !== "given") return invalid(argumentTexts.toolQuery(examples.tool_search));
-  return { kind: "tool_search", query: query.value.slice(0, queryMax) };
-}
-
-function readRead(fields: JsonObject): OwnCall {
-  const refId = textOf(fields, "ref_id");
-  if (refId.kind !== "given") return invalid(argumentTexts.refId(examples.read_result));
-  const offset = countOf(fields, "offset", 0);
-  if (offset.kind === "wrong") return invalid(offset.sentence);
-  const limit = countOf(fields, "limit", 1);
-  if (limit.kind === "wrong") return invalid(limit.sentence);
-  const grep = patternOf(fields);
-  if (grep.kind === "wrong") return invalid(grep.sentence);
-  const lines = linesOf(fields);
-  if (lines.kind === "wrong") return invalid(lines.sentence);
-  const json = pathOf(fields);
-  if (json.kind === "wrong") return invalid(json.sentence);
-  return {
-    kind: "read_result",
-    refId: refId.value.trim(),
-    ...(offset.kind === "given" ? { offset: offset.value } : {}),
-    ...(limit.kind === "given" ? { limit: limit.value } : {}),
-    ...(grep.kind === "given" ? { grep: grep.value } : {}),
-    ...(lines.kind === "given" ? { lines: lines.value } : {}),
-    ...(json.kind === "given" ? { json: json.value } : {}),
-  };
+function callOf<A extends Parameters<typeof readArguments>[0]>(
+  args: A,
+  fields: JsonObject,
+  make: (values: Values<A>) => OwnCall,
+): OwnCall {
+  const read = readArguments(args, fields);
+  return read.kind === "wrong" ? invalid(read.sentence) : make(read.values);
 }
 
 function invalid(sentence: string): OwnCall {

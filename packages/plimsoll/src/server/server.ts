@@ -8,26 +8,17 @@ import type { Engine } from "../engine.ts";
 import { errorMessage, PlimsollError } from "../message/error.ts";
 import { baseUrls, type ServedVendor } from "../wire/vendors.ts";
 import { wires } from "../wire/wires.ts";
-import { answerApi } from "./api/api.ts";
-import { answerConfig } from "./api/config.ts";
-import { serveEvents } from "./api/events.ts";
-import { steerSession } from "./api/steer.ts";
-import { type Dashboard, loadDashboard, serveDashboard } from "./dashboard.ts";
-import {
-  type Access,
-  checkBearer,
-  checkModelCaller,
-  checkOrigin,
-  checkOwner,
-  isLoopbackHost,
-  maxKnownTenants,
-} from "./http/checks.ts";
-import { sendError, sendJson, sendText } from "./http/reply.ts";
+import { loadDashboard } from "./dashboard.ts";
+import { type Access, checkOrigin, isLoopbackHost, maxKnownTenants } from "./http/checks.ts";
+import { authorise, dispatch } from "./http/dispatch.ts";
+import { sendError } from "./http/reply.ts";
 import { type Routed, routeRequest, upstreamUrl } from "./http/route.ts";
+import { areasOf } from "./http/route-table.ts";
 import type { McpRoute } from "./mcp/route.ts";
-import { type Gateway, handleCount, handleModel, handleRelay } from "./proxy/model-route.ts";
+import type { Exchange, Gateway } from "./proxy/model-route.ts";
 import { createUpstreamAgent } from "./proxy/relay.ts";
-import { createMetrics, type Metrics } from "./telemetry/metrics.ts";
+import { ownRoutes, providerRoutes, type ServiceWorld } from "./routes.ts";
+import { createMetrics } from "./telemetry/metrics.ts";
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -56,13 +47,8 @@ const maxConnections = 10_000;
 /** Running answers get this long to finish; well within what supervisors allow before they kill. */
 const shutdownMs = 2500;
 
-interface Service extends ServerOptions {
+interface Service extends ServerOptions, ServiceWorld {
   readonly access: Access;
-  readonly metrics: Metrics;
-  readonly dashboard: Dashboard;
-  readonly mcp: () => Promise<McpRoute>;
-  /** Aborted when the service shuts down. */
-  readonly closing: AbortSignal;
   readonly gateway: Gateway;
   readonly providers: ReadonlyMap<string, ServedVendor>;
 }
@@ -185,6 +171,8 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(timer);
 }
 
+const ownAreas = areasOf(ownRoutes);
+
 async function handle(
   service: Service,
   request: IncomingMessage,
@@ -195,6 +183,7 @@ async function handle(
     url: request.url ?? "/",
     headers: request.headers,
     providers: service.providers,
+    ownAreas,
   });
   const wire = "wire" in routed.route ? wires[routed.route.wire] : undefined;
   response.on("error", (error) =>
@@ -221,96 +210,29 @@ function refuseWebSocket(request: IncomingMessage): void {
   throw new PlimsollError("NOT_FOUND", "There is no WebSocket here: use HTTP.", { status: 426 });
 }
 
-function checkReading(request: IncomingMessage): void {
-  if (request.method === "GET" || request.method === "HEAD") return;
-  throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
-}
-
-/** Requests are answered all the same; what is said is not stored while it is not ok. */
-function sendHealth({ engine, version }: Service, response: ServerResponse): void {
-  const { problems, notices } = engine.health;
-  const versionAndNotices = { version, ...(notices.length === 0 ? {} : { notices }) };
-  if (problems.length === 0) sendJson(response, 200, { status: "ok", ...versionAndNotices });
-  else sendJson(response, 503, { status: "failing", ...versionAndNotices, problems });
-}
-
 async function answer(
   service: Service,
   { route, query, pathToken }: Routed,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
 ): Promise<void> {
-  const { engine, access, metrics, gateway } = service;
-  const mayWrite = ["model", "count", "relay", "unknown", "api", "mcp"].includes(route.kind);
-  if (!mayWrite) checkReading(request);
+  const { access, gateway } = service;
+  const exchangeFor = (who: "client" | "token" | "owner"): Exchange => ({
+    request,
+    response,
+    caller: authorise(who, request, access, pathToken),
+  });
   switch (route.kind) {
     case "model":
-      return handleModel(
-        gateway,
-        { request, response, caller: checkModelCaller(request, access, pathToken) },
-        route,
-      );
+      return providerRoutes.model.handle(gateway, exchangeFor(providerRoutes.model.who), route);
     case "count":
-      return handleCount(
-        gateway,
-        { request, response, caller: checkModelCaller(request, access, pathToken) },
-        route,
-      );
+      return providerRoutes.count.handle(gateway, exchangeFor(providerRoutes.count.who), route);
     case "relay":
-      return handleRelay(
-        gateway,
-        { request, response, caller: checkModelCaller(request, access, pathToken) },
-        route,
-      );
-    case "health":
-      return sendHealth(service, response);
-    case "hello":
-      return sendText(response, "");
-    case "metrics":
-      checkOwner(checkBearer(request, access));
-      return sendText(response, await metrics.render(), metrics.contentType);
-    case "events":
-      return serveEvents(
-        engine,
-        { request, response, caller: checkBearer(request, access), closing: service.closing },
-        query,
-      );
-    case "mcp": {
-      const caller = checkBearer(request, access);
-      return (await service.mcp()).handle({ request, response, caller });
+      return providerRoutes.relay.handle(gateway, exchangeFor(providerRoutes.relay.who), route);
+    case "own": {
+      const token = pathToken === undefined ? {} : { pathToken };
+      const asked = { request, response, path: route.path, query, ...token };
+      return dispatch(ownRoutes, service, access, asked);
     }
-    case "api": {
-      const caller = checkBearer(request, access);
-      if (
-        route.segments.join("/") === "config" &&
-        ["GET", "HEAD", "PUT"].includes(request.method ?? "")
-      )
-        return sendJson(
-          response,
-          200,
-          await answerConfig(engine, { request, caller, file: service.configFile }),
-        );
-      if (request.method === "POST") {
-        const answer = await steerSession(engine, { request, segments: route.segments, caller });
-        return sendJson(response, 200, answer);
-      }
-      checkReading(request);
-      return sendJson(
-        response,
-        200,
-        await answerApi(engine, { segments: route.segments, query, caller }),
-      );
-    }
-    case "page":
-      return serveDashboard(service.dashboard, route.path, { request, response });
-    case "root":
-      if (service.dashboard.has("/"))
-        return serveDashboard(service.dashboard, "/", { request, response });
-      return sendText(
-        response,
-        request.method === "HEAD"
-          ? ""
-          : `Plimsoll ${service.version} is running. Point your agent's base URL here. The dashboard is not built: \`npm start\` builds it.\n`,
-      );
     case "unknown":
       throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
   }

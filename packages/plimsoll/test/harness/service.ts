@@ -271,9 +271,10 @@ export function readLog(service: Service, id: string, limit = 100): Promise<LogE
   return allPages(service, `/api/sessions/${id}/log`, limit);
 }
 
-/** Every edit of a session, in the order in which they were made. */
-export function readEdits(service: Reading, id: string): Promise<Edit[]> {
-  return allPages(service, `/api/sessions/${id}/edits`, 100);
+/** Every edit of a session, in the order in which they were made: the list has no pages. */
+export async function readEdits(service: Reading, id: string): Promise<Edit[]> {
+  const { items } = await service.api<Page<Edit>>(`/api/sessions/${id}/edits`);
+  return [...items];
 }
 
 /** Everything behind a handle, read in pages of `limit` bytes. Throws where the pages do not fit together. */

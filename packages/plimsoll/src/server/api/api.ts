@@ -1,368 +1,283 @@
-/** The read side of /api: sessions, their log, view, edits and measurement, errors, and the archive. */
+/** The routes of /api and /events: who may call each, what it takes, what it answers. */
 
+import { z } from "zod";
+import { configChange, readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
 import type { Engine } from "../../engine.ts";
-import type { Listed, SessionRow } from "../../message/api.ts";
-import { errorMessage, PlimsollError } from "../../message/error.ts";
-import { looksLikeHandle } from "../../message/handle.ts";
-import type { JsonValue } from "../../message/json.ts";
-import { detailsOf, type Range } from "../../session/inspect/message-details.ts";
+import { detailsOf } from "../../session/inspect/message-details.ts";
 import { receiptsOf } from "../../session/inspect/receipts.ts";
-import { figuresOf } from "../../session/inspect/status.ts";
-import type { PictureOptions } from "../../session/inspect/window-at.ts";
-import { asText, readArchived, readArchivedMessage } from "../../session/log/archive.ts";
 import type { RestorePoint } from "../../session/log/checkpoints.ts";
 import { looksLikeId } from "../../session/log/ids.ts";
-import { pathInSnapshot } from "../../session/log/log.ts";
-import { lastScope } from "../../session/lookup/scope.ts";
-import type { Steering } from "../../session/steer/steer.ts";
-import type { ArchiveRecord, NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
+import type { SessionRecord } from "../../store/store.ts";
+import { count, type Given, nothing, number, text } from "../http/arguments.ts";
 import type { Caller } from "../http/checks.ts";
+import type { Route } from "../http/route-table.ts";
+import { readArchive, search } from "./archive.ts";
+import { serveEvents } from "./events.ts";
 import { agentsOf, diffAsText, historyOf, rowsOf } from "./read-models.ts";
+import { describeSession, findSession, readLog, readMeasurement } from "./sessions.ts";
+import { steerRoutes } from "./steer.ts";
+import { type ApiWorld, route } from "./world.ts";
 
-export interface ApiRequest {
-  readonly segments: readonly string[];
-  readonly query: URLSearchParams;
-  readonly caller: Caller;
-}
-
-const pageLimit = { usual: 100, max: 1000 };
-const historyLimit = { usual: 1000, max: 10_000 };
-const searchBudget = { usual: 2000, max: 32_000 };
-const archiveLimit = { usual: 65_536, max: 16 * 1024 * 1024 };
-
-type AnswerArea = (engine: Engine, request: ApiRequest) => Promise<unknown>;
-
-const areas: ReadonlyMap<string, AnswerArea> = new Map([
-  ["sessions", listSessions],
-  ["agents", (engine, { caller }) => agentsOf(engine, tenantOf(caller))],
-  ["errors", ({ store }, request) => listErrors(store, request)],
-  ["search", answerSearch],
-  ["cost", (engine, { caller }) => engine.inspect.cost({ tenant: tenantOf(caller) })],
-] satisfies [string, AnswerArea][]);
-
-interface AskedSession {
-  readonly session: SessionRecord;
-  readonly query: URLSearchParams;
-}
-
-type AnswerView = (engine: Engine, asked: AskedSession) => Promise<unknown>;
-
-const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
-  ["", ({ store }, { session }) => describeSession(store, session)],
-  ["log", ({ store }, { session, query }) => readLog(store, session, query)],
-  [
-    "view",
-    ({ steering }, { session, query }) =>
-      steering.view(session.id, query.get("branch") ?? undefined),
-  ],
-  ["edits", async ({ store }, { session }) => ({ items: await store.edits(session.id) })],
-  ["receipts", async ({ store }, { session }) => ({ items: await receiptsOf(store, session.id) })],
-  ["diff", answerDiff],
-  [
-    "turns",
-    (engine, { session, query }) =>
-      historyOf(engine, session.id, countOf(query, "limit", historyLimit)),
-  ],
-  [
-    "window",
-    (engine, { session, query }) => engine.inspect.picture(session.id, pictureOptionsOf(query)),
-  ],
-  ["messages", ({ store }, { session, query }) => detailsOf(store, session.id, rangeOf(query))],
-  [
-    "checkpoints",
-    async ({ steering }, { session }) => ({ items: await steering.checkpoints(session.id) }),
-  ],
-  ["cost", (engine, { session }) => engine.inspect.cost({ session: session.id })],
-  ["measurement", ({ store }, { session }) => readMeasurement(store, session)],
-] satisfies [string, AnswerView][]);
-
-/** As `docs/interface.md` names them. */
-export const readRoutes: readonly string[] = [
-  ...[...areas.keys()].map((area) => `/api/${area}`),
-  ...[...sessionViews.keys()].map((view) => `/api/sessions/{id}${view === "" ? "" : `/${view}`}`),
-  "/api/archive/{handle}",
-];
-
-/** Contract: rejects with a PlimsollError that carries the status. */
-export async function answerApi(engine: Engine, request: ApiRequest): Promise<unknown> {
-  const [area = "", id = "", view = "", ...rest] = request.segments;
-  if (rest.length > 0) throw notFound();
-  if (area === "sessions" && id !== "") return answerSession(engine, request, { id, view });
-  if (area === "archive" && id !== "" && view === "")
-    return answerArchive(engine.store, request, id);
-  const answer = id === "" ? areas.get(area) : undefined;
-  if (answer === undefined) throw notFound();
-  return answer(engine, request);
-}
-
-/** The owner sees those of all. */
-function tenantOf({ isOwner, tenant }: Caller): string | undefined {
-  return isOwner ? undefined : tenant;
-}
-
-async function listSessions(
-  engine: Engine,
-  { query, caller }: ApiRequest,
-): Promise<Listed<SessionRow>> {
-  const limit = countOf(query, "limit", pageLimit);
-  const before = cursorOf(query.get("after"));
-  const items = await engine.store.sessions({
-    ...(caller.isOwner ? {} : { tenant: caller.tenant }),
-    ...(before === undefined ? {} : { before }),
-    limit,
-  });
-  const last = items.length === limit ? items.at(-1) : undefined;
-  return {
-    items: await rowsOf(engine, items),
-    ...(last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` }),
-  };
-}
-
-function cursorOf(
-  text: string | null,
-): { readonly updatedAt: number; readonly id: string } | undefined {
-  if (text === null) return undefined;
-  const [time = "", id = ""] = text.split(".");
-  if (/^\d{1,16}$/.test(time) && looksLikeId(id)) return { updatedAt: Number(time), id };
-  throw invalid("`after` must be the `next` of an earlier page.");
-}
-
-async function answerSession(
-  engine: Engine,
-  { caller, query }: ApiRequest,
-  { id, view }: { readonly id: string; readonly view: string },
-): Promise<unknown> {
-  const session = await findSession(engine.store, caller, id);
-  const answer = sessionViews.get(view);
-  if (answer === undefined) throw notFound();
-  return answer(engine, { session, query });
-}
-
-async function answerDiff(
-  { steering }: Engine,
-  { session, query }: AskedSession,
-): Promise<unknown> {
-  const diff = await steering.diff(session.id, pointsOf(query));
-  return query.get("form") === "text" ? diffAsText(diff, session.wire) : diff;
-}
+const pageLimit = count({ usual: 100, max: 1000 }, "How many.");
+const branch = text(200, "The branch; else the one that was sent last.").optional();
+const session = text(200, "Only of this session.").optional();
 
 /** `cp_7` is a checkpoint, a number an edit. */
-function pointIn(query: URLSearchParams, name: string): RestorePoint | undefined {
-  const text = query.get(name);
-  if (text === null) return undefined;
-  if (/^\d{1,15}$/.test(text)) return { seq: Number(text) };
-  if (/^cp_\d{1,15}$/.test(text)) return { checkpoint: text };
-  throw invalid(`\`${name}\` must be a checkpoint (cp_7) or the number of an edit.`);
+function point(about: string) {
+  return z
+    .string()
+    .regex(/^(?:cp_)?\d{1,15}$/, "a checkpoint (cp_7) or the number of an edit")
+    .transform(
+      (name): RestorePoint =>
+        name.startsWith("cp_") ? { checkpoint: name } : { seq: Number(name) },
+    )
+    .optional()
+    .meta({ words: "`cp_7`, or the number of an edit", description: about });
 }
 
-function pictureOptionsOf(query: URLSearchParams): PictureOptions {
-  const [at, branch] = [pointIn(query, "at"), query.get("branch")];
-  return { ...(at === undefined ? {} : { at }), ...(branch === null ? {} : { branch }) };
+const cursor = z
+  .string()
+  .regex(/^\d{1,16}\.\w+$/, "the `next` of an earlier page")
+  .refine((name) => looksLikeId(name.split(".")[1] ?? ""), "the `next` of an earlier page")
+  .transform((name) => {
+    const [time, id = ""] = name.split(".");
+    return { updatedAt: Number(time), id };
+  })
+  .optional()
+  .meta({ words: "text", description: "The `next` of the page before." });
+
+/** The owner sees those of all. */
+function tenantOf({ isOwner, tenant }: Caller): { readonly tenant?: string } {
+  return isOwner ? {} : { tenant };
 }
 
-function rangeOf(query: URLSearchParams): Range {
-  const any = Number.MAX_SAFE_INTEGER;
-  const first = countOf(query, "first", { usual: 1, max: any });
-  const branch = query.get("branch");
-  return {
-    first,
-    last: countOf(query, "last", { usual: first, max: any }),
-    ...(branch === null ? {} : { branch }),
-  };
+interface AskedSession<Q extends z.ZodType> {
+  readonly session: SessionRecord;
+  readonly query: Given<z.output<Q>>;
 }
 
-function pointsOf(query: URLSearchParams): Parameters<Steering["diff"]>[1] {
-  const [from, to, branch] = [pointIn(query, "from"), pointIn(query, "to"), query.get("branch")];
-  return {
-    from: from ?? { seq: 0 },
-    ...(to === undefined ? {} : { to }),
-    ...(branch === null ? {} : { branch }),
-  };
-}
-
-/** A session of another tenant is not there: nobody learns that it exists. */
-export async function findSession(
-  store: Store,
-  caller: Caller,
-  id: string,
-): Promise<SessionRecord> {
-  const session = looksLikeId(id) ? await store.session(id) : undefined;
-  if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
-  throw new PlimsollError(
-    "SESSION_UNKNOWN",
-    "There is no such session: GET /api/sessions lists them.",
-    { status: 404 },
-  );
-}
-
-async function describeSession(store: Store, session: SessionRecord): Promise<unknown> {
-  const snapshot = await store.snapshot(session.id);
-  const [turn] = await store.turns(session.id, 1);
-  return {
-    ...session,
-    messages: snapshot?.nodes.length ?? 0,
-    branches: (snapshot?.branches ?? []).map(({ tipSeq, ...branch }) => ({
-      ...branch,
-      tip: tipSeq,
-      messages: snapshot === undefined ? 0 : pathInSnapshot(snapshot, tipSeq).length,
-    })),
-    ...(turn === undefined ? {} : { lastTurn: turn }),
-  };
-}
-
-async function readLog(
-  store: Store,
-  session: SessionRecord,
-  query: URLSearchParams,
-): Promise<unknown> {
-  const limit = countOf(query, "limit", pageLimit);
-  const after = countOf(query, "after", { usual: 0, max: Number.MAX_SAFE_INTEGER });
-  const items = await readPage(store, session.id, { after, limit });
-  const last = items.length === limit ? items.at(-1) : undefined;
-  return { items, ...(last === undefined ? {} : { next: last.seq }) };
-}
-
-interface LogItem extends Omit<NodeRecord, "isComplete"> {
-  readonly incomplete?: true;
-  readonly message: JsonValue;
-  /** Why the message is not here. */
-  readonly unavailable?: string;
-}
-
-/** One message whose bytes are damaged must not hide the others: then they are read one by one. */
-async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
-  try {
-    const records = await store.messages(session, page);
-    return records.map(({ body, ...node }) => ({ ...itemOf(node), message: parse(body) }));
-  } catch (error) {
-    if (!PlimsollError.is(error) || error.code !== "STORE_CORRUPT") throw error;
-    const nodes = (await store.snapshot(session))?.nodes ?? [];
-    const wanted = nodes.filter(({ seq }) => seq > (page.after ?? 0)).slice(0, page.limit);
-    return Promise.all(wanted.map((node) => readOne(store, session, node)));
-  }
-}
-
-async function readOne(store: Store, session: string, node: NodeRecord): Promise<LogItem> {
-  try {
-    const body = (await store.bodies(session, [node.seq])).get(node.seq);
-    return { ...itemOf(node), message: body === undefined ? null : parse(body) };
-  } catch (error) {
-    return { ...itemOf(node), message: null, unavailable: errorMessage(error) };
-  }
-}
-
-function itemOf({ isComplete, ...node }: NodeRecord): Omit<LogItem, "message"> {
-  return isComplete ? node : { ...node, incomplete: true };
-}
-
-async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
-  const [turn] = await store.turns(session.id, 1);
-  if (turn === undefined) throw notFound();
-  const branches = (await store.snapshot(session.id))?.branches ?? [];
-  const { usage } = turn;
-  return {
-    ...figuresOf(turn),
-    counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
-    ...(usage === undefined ? {} : { reported: usage }),
-  };
-}
-
-async function answerArchive(
-  store: Store,
-  { query, caller }: ApiRequest,
-  handle: string,
-): Promise<unknown> {
-  const tenant = caller.isOwner ? undefined : caller.tenant;
-  const found = looksLikeHandle(handle) ? await store.archived(tenant, handle) : undefined;
-  if (found === undefined) {
-    throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
-  }
-  if (query.has("message")) return answerMessage(store, found, query);
-  const page = await readArchived(store, found, {
-    offset: countOf(query, "offset", { usual: 0, max: Number.MAX_SAFE_INTEGER }),
-    limit: Math.max(4, countOf(query, "limit", archiveLimit)),
+/** What is read of one session. */
+function ofSession<Q extends z.ZodType>(
+  view: string,
+  about: string,
+  query: Q,
+  read: (engine: Engine, asked: AskedSession<Q>) => Promise<unknown>,
+): Route<ApiWorld> {
+  return route({
+    method: "GET",
+    path: `/api/sessions/{id}${view}`,
+    who: "token",
+    about,
+    query,
+    reply: "json",
+    handle: async ({ world: { engine }, caller, params, query: asked }) => {
+      const found = await findSession(engine.store, caller, params["id"] ?? "");
+      return read(engine, { session: found, query: asked as Given<z.output<Q>> });
+    },
   });
-  const text = asText(page.content);
-  return {
-    ...page,
-    content: text ?? Buffer.from(page.content).toString("base64"),
-    ...(text === undefined ? { encoding: "base64" } : {}),
-  };
 }
 
-/** One of the messages behind a handle, by the number that the marks in a view name. */
-async function answerMessage(
-  store: Store,
-  record: ArchiveRecord,
-  query: URLSearchParams,
-): Promise<unknown> {
-  const message = countOf(query, "message", { usual: 0, max: Number.MAX_SAFE_INTEGER });
-  const body = await readArchivedMessage(store, record, message);
-  if (body === undefined)
-    throw new PlimsollError(
-      "HANDLE_UNKNOWN",
-      `There is no message ${message} in the session of this handle.`,
-      {
-        status: 404,
-      },
-    );
-  return { handle: record.handle, number: message, message: parse(body) };
-}
+const sessionRoutes: readonly Route<ApiWorld>[] = [
+  ofSession("", "The session, its branches and its last turn.", nothing, ({ store }, asked) =>
+    describeSession(store, asked.session),
+  ),
+  ofSession(
+    "/log",
+    "Every message as it came: `{ items, next? }`.",
+    z.strictObject({
+      limit: pageLimit,
+      after: count({ usual: 0 }, "The `next` of the page before."),
+    }),
+    ({ store }, asked) => readLog(store, asked.session.id, asked.query),
+  ),
+  ofSession(
+    "/view",
+    "What the model sees: `{ messages, tokens, limit }`.",
+    z.strictObject({ branch }),
+    ({ steering }, asked) => steering.view(asked.session.id, asked.query.branch),
+  ),
+  ofSession("/edits", "What was taken out, and why.", nothing, async ({ store }, asked) => ({
+    items: await store.edits(asked.session.id),
+  })),
+  ofSession(
+    "/receipts",
+    "What each compaction took out, what survived, what it saved.",
+    nothing,
+    async ({ store }, asked) => ({ items: await receiptsOf(store, asked.session.id) }),
+  ),
+  ofSession("/checkpoints", "Points to come back to.", nothing, async ({ steering }, asked) => ({
+    items: await steering.checkpoints(asked.session.id),
+  })),
+  ofSession(
+    "/measurement",
+    "Tokens of the last turn by component, as counted and as reported.",
+    nothing,
+    ({ store }, asked) => readMeasurement(store, asked.session),
+  ),
+  ofSession("/cost", "What the session has cost and saved.", nothing, ({ inspect }, asked) =>
+    inspect.cost({ session: asked.session.id }),
+  ),
+  ofSession(
+    "/diff",
+    "What the model saw at two points: `{ branch, from, to, rows }`; a row is `same`, `changed`, `removed` or `added`.",
+    z.strictObject({
+      from: point("Before; else the beginning."),
+      to: point("After; else now."),
+      branch,
+      form: z
+        .enum(["text"])
+        .describe("Readable parts, and runs of equal messages as one row.")
+        .optional(),
+    }),
+    async ({ steering }, asked) => {
+      const { form, from = { seq: 0 }, ...rest } = asked.query;
+      const diff = await steering.diff(asked.session.id, { from, ...rest });
+      return form === "text" ? diffAsText(diff, asked.session.wire) : diff;
+    },
+  ),
+  ofSession(
+    "/turns",
+    "The history, oldest first: what each turn took by component, limit, usage, money, outcome.",
+    z.strictObject({ limit: count({ usual: 1000, max: 10_000 }, "How many.") }),
+    (engine, asked) => historyOf(engine, asked.session.id, asked.query.limit),
+  ),
+  ofSession(
+    "/window",
+    "What fills the window: `{ window, limit, tokens, cachedTokens, units }`, every unit in order with its segments, tokens, edits and handle.",
+    z.strictObject({ at: point("Then; else now."), branch }),
+    ({ inspect }, asked) => inspect.picture(asked.session.id, asked.query),
+  ),
+  ofSession(
+    "/messages",
+    "Up to 50 messages as they were said, what the model sees in their place, and the edits between.",
+    z.strictObject({
+      first: count({ usual: 1 }, "Number of the first message."),
+      last: number("Of the last one; else the first is the only one."),
+      branch,
+    }),
+    ({ store }, asked) => {
+      const { first, last = first, ...rest } = asked.query;
+      return detailsOf(store, asked.session.id, { first, last, ...rest });
+    },
+  ),
+];
 
-/**
- * Passages of a session that answer a query; without a session, of the newest one. The owner sees all of it; others see the
- * branch that was sent last, for several people may share their token.
- */
-async function answerSearch(
-  { store, own }: Engine,
-  { query, caller }: ApiRequest,
-): Promise<unknown> {
-  const wanted = query.get("q")?.trim() ?? "";
-  if (wanted === "") throw invalid("`q` must say what to look for.");
-  const tenant = caller.isOwner ? undefined : caller.tenant;
-  const several =
-    tenant === undefined || query.has("session") ? [] : await store.sessions({ tenant, limit: 2 });
-  if (several.length > 1)
-    throw invalid(
-      "Several sessions are recorded under this token: say in `session` which one is meant.",
-    );
-  const id = query.get("session") ?? (await store.newestSession(tenant))?.id;
-  const budgetTokens = countOf(query, "budget", searchBudget);
-  if (id === undefined) return { items: [] };
-  const isOwn = tenant === undefined || (await store.session(id))?.tenant === tenant;
-  const scope = tenant === undefined || !isOwn ? undefined : await lastScope(store, id);
-  return { items: await own.search(tenant, id, wanted, { budgetTokens, scope }) };
-}
+const listRoutes: readonly Route<ApiWorld>[] = [
+  route({
+    method: "GET",
+    path: "/api/sessions",
+    who: "token",
+    about:
+      "What was recorded, newest first: `{ items, next? }`. Wherever a `window` is told, `isWindowGuess: true` says that nobody has told how large it is.",
+    query: z.strictObject({ limit: pageLimit, after: cursor }),
+    reply: "json",
+    handle: async ({ world: { engine }, caller, query: { limit, after: before } }) => {
+      const page = { ...tenantOf(caller), ...(before === undefined ? {} : { before }), limit };
+      const items = await engine.store.sessions(page);
+      const last = items.length === limit ? items.at(-1) : undefined;
+      const next = last === undefined ? {} : { next: `${last.updatedAt}.${last.id}` };
+      return { items: await rowsOf(engine, items), ...next };
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/api/agents",
+    who: "token",
+    about: "Sessions by the name in `x-plimsoll-agent`, with the newest one's last turn.",
+    reply: "json",
+    handle: ({ world: { engine }, caller }) => agentsOf(engine, tenantOf(caller).tenant),
+  }),
+  route({
+    method: "GET",
+    path: "/api/cost",
+    who: "token",
+    about:
+      "What all sessions of the caller's have cost: `{ turns, measured, sentTokens, cachedTokens, writtenTokens, freshTokens, outputTokens, usd, estimatedUsd, savedTokens, savedUsd, compactions, compactionTokens, compactionUsd, sessions, models, isPartial }`; money is null where it is unknown.",
+    reply: "json",
+    handle: ({ world: { engine }, caller }) =>
+      engine.inspect.cost({ tenant: tenantOf(caller).tenant }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/errors",
+    who: "token",
+    about:
+      "What went wrong, last first: `TOKEN_LIMIT_EXCEEDED`, `BREAKER_FAILED`, `RECOVERY_TRIGGERED`.",
+    query: z.strictObject({ session, limit: pageLimit }),
+    reply: "json",
+    handle: async ({ world: { engine }, caller, query }) => ({
+      items: await engine.store.errors({ ...tenantOf(caller), ...query }),
+    }),
+  }),
+  route({
+    method: "GET",
+    path: "/api/search",
+    who: "token",
+    about:
+      "Passages word for word: `{ items: [{ text, number, role, score, session }] }`. Without `session`, of the newest one, where only one is recorded under the token; other tokens than the owner's see the branch that was sent last.",
+    query: z.strictObject({
+      q: z.string().trim().min(1).describe("What to look for."),
+      session: text(200, "In this session.").optional(),
+      budget: count({ usual: 2000, max: 32_000 }, "Tokens that the passages may have."),
+    }),
+    reply: "json",
+    handle: ({ world: { engine }, caller, query }) => search(engine, caller, query),
+  }),
+  route({
+    method: "GET",
+    path: "/api/archive/{handle}",
+    who: "token",
+    about:
+      'What left the window: `{ handle, bytes, offset, content, nextOffset? }`; a range is a JSON array of the messages as they were; `encoding: "base64"` where a page is no text.',
+    query: z.strictObject({
+      offset: count({ usual: 0 }, "First byte."),
+      limit: count({ usual: 65_536, max: 16 * 1024 * 1024 }, "Bytes."),
+      message: number("Instead of a page, the one message that a mark `#17` names."),
+    }),
+    reply: "json",
+    handle: ({ world: { engine }, caller, params, query }) =>
+      readArchive(engine.store, caller, params["handle"] ?? "", query),
+  }),
+];
 
-async function listErrors(store: Store, { query, caller }: ApiRequest): Promise<unknown> {
-  const session = query.get("session");
-  const items = await store.errors({
-    ...(caller.isOwner ? {} : { tenant: caller.tenant }),
-    ...(session === null ? {} : { session }),
-    limit: countOf(query, "limit", pageLimit),
-  });
-  return { items };
-}
+const otherRoutes: readonly Route<ApiWorld>[] = [
+  route({
+    method: "GET",
+    path: "/api/config",
+    who: "owner",
+    about: "Progress and limits: `{ revision, file, progress, limits }`.",
+    reply: "json",
+    handle: ({ world: { configFile } }) => readConfigAnswer(configFile),
+  }),
+  route({
+    method: "PUT",
+    path: "/api/config",
+    who: "owner",
+    about:
+      "Writes the user's YAML file; holds from the next turn on. 409 when the file was changed meanwhile.",
+    body: configChange,
+    reply: "json",
+    handle: ({ world: { engine, configFile }, body }) => {
+      engine.settings.change(writeConfig(configFile, body));
+      return readConfigAnswer(configFile);
+    },
+  }),
+  route({
+    method: "GET",
+    path: "/events",
+    who: "token",
+    about:
+      "Server-sent events; `Last-Event-ID` resumes. `context-breaking-update` (`{ phase, progress, message, priority? }`, one for each of nine phases that a compaction enters) is live only and has no id.",
+    query: z.strictObject({ session }),
+    reply: "own",
+    handle: ({ world: { engine, closing }, request, response, caller, query }) =>
+      serveEvents(engine, { request, response, caller, closing }, query),
+  }),
+];
 
-function parse(body: Uint8Array): JsonValue {
-  return JSON.parse(new TextDecoder().decode(body)) as JsonValue;
-}
-
-function countOf(
-  query: URLSearchParams,
-  name: string,
-  limits: { readonly usual: number; readonly max: number },
-): number {
-  const text = query.get(name);
-  if (text === null) return limits.usual;
-  if (!/^\d{1,15}$/.test(text)) throw invalid(`\`${name}\` must be a whole number.`);
-  return Math.min(Number(text), limits.max);
-}
-
-function invalid(message: string): PlimsollError {
-  return new PlimsollError("USAGE", message, { status: 400 });
-}
-
-function notFound(): PlimsollError {
-  return new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
-}
+export const apiRoutes: readonly Route<ApiWorld>[] = [
+  ...listRoutes,
+  ...sessionRoutes,
+  ...steerRoutes,
+  ...otherRoutes,
+];

@@ -22,9 +22,8 @@ export interface Listening {
 export async function serveEvents(
   engine: Engine,
   { request, response, caller, closing }: Listening,
-  query: URLSearchParams,
+  { session }: { readonly session?: string },
 ): Promise<void> {
-  const session = query.get("session") ?? undefined;
   const isWanted = ({ tenant, event }: EmittedEvent): boolean =>
     (caller.isOwner || tenant === caller.tenant) &&
     (session === undefined || event.session === session);

@@ -1,114 +1,107 @@
 /** The writing side of /api: undo, restore, checkpoint, pin, compact and reset. */
 
-import type { IncomingMessage } from "node:http";
 import { z } from "zod";
-import type { Engine } from "../../engine.ts";
-import { PlimsollError } from "../../message/error.ts";
-import { type Caller, checkJson } from "../http/checks.ts";
-import { readBody } from "../http/read-body.ts";
-import { findSession } from "./api.ts";
+import type { Steering } from "../../session/steer/steer.ts";
+import { type Given, text, whole } from "../http/arguments.ts";
+import type { Route } from "../http/route-table.ts";
+import { findSession } from "./sessions.ts";
+import { type ApiWorld, route } from "./world.ts";
 
-const number = z.number().int().nonnegative();
-const branch = z.string().max(200).optional();
+const branch = text(
+  200,
+  "The branch; else that of the edit, or the one that was sent last.",
+).optional();
 
-const schemas = {
-  undo: z.strictObject({ edit: number.optional(), branch }),
-  restore: z.strictObject({
-    checkpoint: z.string().max(100).optional(),
-    seq: number.optional(),
-    at: number.optional(),
+/** A wish about one session. */
+function steer<B extends z.ZodType>(
+  action: string,
+  about: string,
+  body: B,
+  run: (steering: Steering, session: string, asked: Given<z.output<B>>) => Promise<unknown>,
+): Route<ApiWorld> {
+  return route({
+    method: "POST",
+    path: `/api/sessions/{id}/${action}`,
+    who: "token",
+    about,
+    body,
+    reply: "json",
+    handle: async ({ world: { engine }, caller, params, body: asked }) => {
+      const { id } = await findSession(engine.store, caller, params["id"] ?? "");
+      return run(engine.steering, id, asked);
+    },
+  });
+}
+
+const pinWish = z
+  .strictObject({
+    first: whole("Number of the first message that is to stay as it is.").optional(),
+    last: whole("Of the last one; else the first is the only one.").optional(),
+    release: whole("The id of a pin that is to be released.").optional(),
     branch,
-  }),
-  checkpoint: z.strictObject({ label: z.string().max(500).optional(), branch }),
-  pin: z.union([
-    z.strictObject({ first: number, last: number.optional(), branch }),
-    z.strictObject({ release: number }),
-  ]),
-  compact: z.strictObject({
-    keep: z.enum(["none", "lastTwo", "half", "quarter"]).optional(),
-    budget: number.optional(),
-    branch,
-  }),
-  reset: z.strictObject({
-    reason: z.string().max(500).optional(),
-    task: z.string().max(200).optional(),
-    branch,
-  }),
-};
-
-/** As `docs/interface.md` names them. */
-export const steerRoutes: readonly string[] = Object.keys(schemas).map(
-  (action) => `/api/sessions/{id}/${action}`,
-);
-
-interface SteerRequest {
-  readonly request: IncomingMessage;
-  readonly segments: readonly string[];
-  readonly caller: Caller;
-}
-
-/** Contract: rejects with a PlimsollError that carries the status. */
-export async function steerSession(
-  { store, steering }: Engine,
-  { request, segments, caller }: SteerRequest,
-): Promise<unknown> {
-  const [area, id = "", action = "", ...rest] = segments;
-  if (area !== "sessions" || !isAction(action) || rest.length > 0)
-    throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
-  const { id: session } = await findSession(store, caller, id);
-  const asked = await readJson(request);
-  switch (action) {
-    case "undo":
-      return steering.undo(session, checked(schemas.undo, asked));
-    case "restore":
-      return steering.restore(session, checked(schemas.restore, asked));
-    case "checkpoint":
-      return steering.checkpoint(session, checked(schemas.checkpoint, asked));
-    case "compact":
-      return steering.compact(session, checked(schemas.compact, asked));
-    case "reset":
-      return steering.reset(session, checked(schemas.reset, asked));
-    case "pin": {
-      const pin = checked(schemas.pin, asked);
-      return "release" in pin
-        ? steering.release(session, { pin: pin.release })
-        : steering.pin(session, pin);
-    }
-  }
-}
-
-function isAction(name: string): name is keyof typeof schemas {
-  return Object.hasOwn(schemas, name);
-}
-
-/** A body that is not there wishes for the usual. */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const { headers } = request;
-  const isEmpty =
-    headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
-  if (isEmpty) return {};
-  checkJson(request);
-  const body = await readBody(request);
-  try {
-    return JSON.parse(new TextDecoder().decode(body.json)) as unknown;
-  } catch (cause) {
-    throw new PlimsollError("BODY_INVALID", "The body is not valid JSON.", { status: 400, cause });
-  } finally {
-    body.release();
-  }
-}
-
-/** `undefined` and absent are the same to us, not to the compiler. */
-type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
-
-function checked<T>(schema: z.ZodType<T>, asked: unknown): Given<T> {
-  const result = schema.safeParse(asked);
-  if (result.success) return result.data as Given<T>;
-  const [issue] = result.error.issues;
-  const where = issue?.path.join(".") ?? "";
-  throw new PlimsollError(
-    "BODY_INVALID",
-    `${where === "" ? "The body" : `\`${where}\``} is not right: ${issue?.message ?? "see docs/interface.md"}.`,
-    { status: 400 },
+  })
+  .refine(
+    ({ first, last, release, branch: on }) =>
+      release === undefined
+        ? first !== undefined
+        : first === undefined && last === undefined && on === undefined,
+    "Send `first`, perhaps with `last` and `branch`, to pin messages, or `release` alone to release a pin.",
   );
-}
+
+export const steerRoutes: readonly Route<ApiWorld>[] = [
+  steer(
+    "undo",
+    "Takes an edit back, and all that was made with it. 409 when the conversation would not fit then.",
+    z.strictObject({ edit: whole("Number of the edit; else the last one.").optional(), branch }),
+    (steering, session, asked) => steering.undo(session, asked),
+  ),
+  steer(
+    "restore",
+    "Shows the view of an earlier point again: one of `checkpoint`, `seq` and `at` names it.",
+    z.strictObject({
+      checkpoint: text(100, "`cp_7`.").optional(),
+      seq: whole("Number of an edit.").optional(),
+      at: whole("A time, in milliseconds since 1970.").optional(),
+      branch,
+    }),
+    (steering, session, asked) => steering.restore(session, asked),
+  ),
+  steer(
+    "checkpoint",
+    "Marks this point to come back to. Answers `{ id }`.",
+    z.strictObject({ label: text(500, "What it is called.").optional(), branch }),
+    (steering, session, asked) => steering.checkpoint(session, asked),
+  ),
+  steer(
+    "pin",
+    "Keeps messages as they are, and answers `{ id }`; or releases a pin.",
+    pinWish,
+    (steering, session, { release, first = 0, ...rest }) =>
+      release === undefined
+        ? steering.pin(session, { first, ...rest })
+        : steering.release(session, { pin: release }),
+  ),
+  steer(
+    "compact",
+    "Makes the conversation smaller now: without `keep` and `budget` as deep as a turn would go (half of the limit; beside a large head, two fifths of the room that it leaves). Answers with tokens and messages before and after, and the strategies.",
+    z.strictObject({
+      keep: z
+        .enum(["none", "lastTwo", "half", "quarter"])
+        .describe("What stays of the conversation.")
+        .optional(),
+      budget: whole("Tokens that it may have then.").optional(),
+      branch,
+    }),
+    (steering, session, asked) => steering.compact(session, asked),
+  ),
+  steer(
+    "reset",
+    "Puts a handover in place of what came before, as `recovery_mode` says.",
+    z.strictObject({
+      reason: text(500, "Why.").optional(),
+      task: text(200, "What is to be done next.").optional(),
+      branch,
+    }),
+    (steering, session, asked) => steering.reset(session, asked),
+  ),
+];

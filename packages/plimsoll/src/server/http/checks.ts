@@ -87,8 +87,9 @@ export function checkBearer(request: IncomingMessage, access: Access): Caller {
 }
 
 /** For figures over all tenants. */
-export function checkOwner(caller: Caller): void {
+export function checkOwner(caller: Caller): Caller {
   if (!caller.isOwner) throw forbidden("Only the owner's token sees this.");
+  return caller;
 }
 
 /** For the model routes, whose own credentials belong to the provider. */

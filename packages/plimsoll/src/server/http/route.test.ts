@@ -7,8 +7,9 @@ const providers: RouteInput["providers"] = new Map([
   ["gemini", "gemini"],
   ["ollama", "openai"],
 ]);
+const ownAreas = new Set(["healthz", "metrics", "events", "mcp", "api", "assets"]);
 const route = (url: string, changes: Partial<RouteInput> = {}) =>
-  routeRequest({ method: "POST", url, headers: {}, providers, ...changes });
+  routeRequest({ method: "POST", url, headers: {}, providers, ownAreas, ...changes });
 
 test.each([
   ["/v1/messages", "anthropic", "/v1/messages"],
@@ -35,9 +36,12 @@ test.each([
   expect(route(url).route).toEqual({ kind: "model", provider, wire, path });
 });
 
-test("whether anybody is there may be asked without a token", () => {
-  expect(route("/api/hello", { method: "HEAD" }).route).toEqual({ kind: "hello" });
-});
+test.each(["/", "/healthz", "/api/sessions/ses_1/log", "/assets/a.js"])(
+  "%s is the service's own",
+  (path) => {
+    expect(route(`${path}?x=1`).route).toEqual({ kind: "own", path });
+  },
+);
 
 test("counting is told apart from conversing", () => {
   expect(route("/v1/messages/count_tokens").route).toEqual({
@@ -82,10 +86,10 @@ test.each([
 
 test("no path climbs out of its prefix", () => {
   expect(route("/p/ollama/../../api/sessions").route).toEqual({
-    kind: "api",
-    segments: ["sessions"],
+    kind: "own",
+    path: "/api/sessions",
   });
-  expect(route("/anthropic/%2e%2e/metrics").route.kind).toBe("metrics");
+  expect(route("/anthropic/%2e%2e/metrics").route).toEqual({ kind: "own", path: "/metrics" });
 });
 
 test("the token of the path is taken off it", () => {

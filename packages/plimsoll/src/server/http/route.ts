@@ -9,7 +9,7 @@ import {
   vendorOfPath,
 } from "../../wire/vendors.ts";
 
-export type Route =
+export type Destination =
   /** A conversation that Plimsoll reads. */
   | {
       readonly kind: "model";
@@ -26,26 +26,12 @@ export type Route =
     }
   /** Anything else of a provider's: passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
-  | { readonly kind: "api"; readonly segments: readonly string[] }
-  /** A file of the dashboard. */
-  | { readonly kind: "page"; readonly path: string }
-  | { readonly kind: OwnKind | "unknown" };
-
-/** hello: a client asks whether anybody is there. */
-type OwnKind = "root" | "health" | "metrics" | "events" | "mcp" | "hello";
-
-/** Paths of the service itself, beside `/api` and the files of the dashboard. */
-export const ownPaths: ReadonlyMap<string, OwnKind> = new Map([
-  ["/", "root"],
-  ["/healthz", "health"],
-  ["/metrics", "metrics"],
-  ["/events", "events"],
-  ["/mcp", "mcp"],
-  ["/api/hello", "hello"],
-]);
+  /** Below one of the service's own paths: whether there is anything, its table says. */
+  | { readonly kind: "own"; readonly path: string }
+  | { readonly kind: "unknown" };
 
 export interface Routed {
-  readonly route: Route;
+  readonly route: Destination;
   /** From a path that begins with /t/{token}. */
   readonly pathToken?: string;
   readonly query: URLSearchParams;
@@ -58,6 +44,8 @@ export interface RouteInput {
   readonly headers: Readonly<Record<string, unknown>>;
   /** The providers of the configuration, and whose format each speaks. */
   readonly providers: ReadonlyMap<string, ServedVendor>;
+  /** The first segments of the service's own paths. */
+  readonly ownAreas: ReadonlySet<string>;
 }
 
 export function routeRequest(input: RouteInput): Routed {
@@ -77,16 +65,19 @@ function parseUrl(url: string): URL | undefined {
     : undefined;
 }
 
-function routePath(input: RouteInput, path: string, search: string): Route {
-  const own = ownPaths.get(path);
-  if (own !== undefined) return { kind: own };
+function routePath(input: RouteInput, path: string, search: string): Destination {
   const segments = path.split("/").slice(1);
-  if (segments[0] === "api") return { kind: "api", segments: segments.slice(1) };
-  if (segments[0] === "assets") return { kind: "page", path };
-  return routeToProvider(input, segments, search);
+  // Two slashes at the beginning are not the root.
+  return path === "/" || (segments[0] !== "" && input.ownAreas.has(segments[0] ?? ""))
+    ? { kind: "own", path }
+    : routeToProvider(input, segments, search);
 }
 
-function routeToProvider(input: RouteInput, segments: readonly string[], search: string): Route {
+function routeToProvider(
+  input: RouteInput,
+  segments: readonly string[],
+  search: string,
+): Destination {
   const [first = "", second = ""] = segments;
   if (first === "p") return providerRoute(input, second, segments.slice(2), search);
   if (isVendor(first)) return providerRoute(input, first, segments.slice(1), search);
@@ -101,7 +92,7 @@ function providerRoute(
   provider: string,
   rest: readonly string[],
   search: string,
-): Route {
+): Destination {
   const vendor = input.providers.get(provider);
   if (vendor === undefined) return { kind: "unknown" };
   const isWhole = /^v\d/.test(rest[0] ?? "") || !hasVersionedPaths(vendor);

@@ -1,4 +1,7 @@
-/** `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). A new server for every request. */
+/**
+ * `/mcp`: MCP over HTTP, for clients with a handshake (2025) and without one (2026-07-28). A new server for every request: there is
+ * no stream to GET and no session to DELETE.
+ */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -41,7 +44,6 @@ export function createMcpRoute(
   );
   return {
     handle: async ({ request, response, caller }) => {
-      checkPost(request, response);
       checkJson(request);
       const body = await readBody(request);
       const leaving = new AbortController();
@@ -73,13 +75,6 @@ function tenantOf(authInfo: AuthInfo | undefined): string | undefined {
   if (authInfo === undefined)
     throw new PlimsollError("UNAUTHORIZED", "This request has no caller.", { status: 401 });
   return authInfo.scopes.includes(ownerScope) ? undefined : authInfo.clientId;
-}
-
-/** There is no stream to GET and no session to DELETE: each request stands for itself. */
-function checkPost({ method }: IncomingMessage, response: ServerResponse): void {
-  if (method === "POST") return;
-  response.setHeader("allow", "POST");
-  throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes POST only.", { status: 405 });
 }
 
 async function readBody(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {

@@ -11,7 +11,7 @@ import { wires } from "../../wire/wires.ts";
 import { type Caller, checkJson } from "../http/checks.ts";
 import { type ReadBody, readBody } from "../http/read-body.ts";
 import { sendJson } from "../http/reply.ts";
-import type { Route } from "../http/route.ts";
+import type { Destination } from "../http/route.ts";
 import { bufferForOverflow } from "./buffer-for-overflow.ts";
 import { converse } from "./converse.ts";
 import { countTokensAt } from "./count-tokens.ts";
@@ -38,7 +38,7 @@ export interface Exchange {
 export async function handleModel(
   gateway: Gateway,
   { request, response, caller }: Exchange,
-  route: Extract<Route, { kind: "model" }>,
+  route: Extract<Destination, { kind: "model" }>,
 ): Promise<void> {
   checkJson(request);
   const body = await readBody(request);
@@ -70,7 +70,7 @@ interface Sending {
 async function send(
   gateway: Gateway,
   { request, response, body, turn }: Sending,
-  route: Extract<Route, { kind: "model" }>,
+  route: Extract<Destination, { kind: "model" }>,
 ): Promise<void> {
   const wire = wires[route.wire];
   const rounds = turn?.rounds;
@@ -148,7 +148,7 @@ interface Receiving {
   readonly request: IncomingMessage;
   readonly caller: Caller;
   readonly body: ReadBody & { release(): void };
-  readonly route: Extract<Route, { kind: "model" }>;
+  readonly route: Extract<Destination, { kind: "model" }>;
 }
 
 /**
@@ -215,7 +215,7 @@ function turnHeaders({ session, fitted, shortened }: Turn): Record<string, strin
 export async function handleCount(
   gateway: Gateway,
   { request, response, caller }: Exchange,
-  route: Extract<Route, { kind: "count" }>,
+  route: Extract<Destination, { kind: "count" }>,
 ): Promise<void> {
   checkJson(request);
   const body = await readBody(request);
@@ -252,7 +252,7 @@ export async function handleCount(
 export async function handleRelay(
   gateway: Gateway,
   { request, response }: Exchange,
-  route: Extract<Route, { kind: "relay" }>,
+  route: Extract<Destination, { kind: "relay" }>,
 ): Promise<void> {
   const { method = "GET", headers } = request;
   const hasBody =

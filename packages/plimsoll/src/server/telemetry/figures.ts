@@ -1,65 +1,60 @@
-/** OpenTelemetry figures of turns and compactions. No session ids as attributes. */
+/** The figures for OpenTelemetry: those of the table that have a name there. */
 
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { Engine } from "../../engine.ts";
-import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
-import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
-import { boundedNames, maxModels } from "./metrics-labels.ts";
-
-/** As the convention gives them: powers of four tokens, and hundredths of a second, doubled. */
-const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
-const secondBuckets = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
-
-/** Turns that run at once; of those that are forgotten the duration is not counted. */
-const maxRunning = 10_000;
+import type { Upstreams } from "./attributes.ts";
+import { allFigures, type Figure, type FigureName } from "./figure-table.ts";
+import { createFigureReader, type Labels } from "./figures-of-events.ts";
 
 export interface FiguresWorld {
   readonly meter: Meter;
   readonly upstreams: Upstreams;
 }
 
+type Take = (value: number, attributes: Attributes) => void;
+
 export function recordFigures(
   engine: Pick<Engine, "subscribe">,
   { meter, upstreams }: FiguresWorld,
 ): { readonly close: () => void } {
-  const tokens = meter.createHistogram("gen_ai.client.token.usage", {
-    description: "Tokens that providers reported of a turn, by type.",
-    unit: "{token}",
-    advice: { explicitBucketBoundaries: tokenBuckets },
+  const takes = new Map<FigureName, (value: number, labels: Labels) => void>(
+    allFigures.flatMap(([name, figure]) => {
+      const take = instrumentOf(figure, meter);
+      if (take === undefined) return [];
+      return [[name, (value: number, labels: Labels) => take(value, renamed(labels, figure))]];
+    }),
+  );
+  const read = createFigureReader(new Set(upstreams.keys()), upstreams);
+  const close = engine.subscribe(({ event }) => {
+    for (const { figure, value, labels = {} } of read(event)) takes.get(figure)?.(value, labels);
   });
-  const duration = meter.createHistogram("gen_ai.client.operation.duration", {
-    description: "Time from a request's arrival to the end of its answer.",
-    unit: "s",
-    advice: { explicitBucketBoundaries: secondBuckets },
-  });
-  const compactions = meter.createCounter("plimsoll.compaction.count", {
-    description: "Compactions by what called for them.",
-    unit: "{compaction}",
-  });
-  const modelOf = boundedNames(maxModels);
-  const startedAt = new Map<string, number>();
-
-  const countTurn = (event: TurnEndEvent): void => {
-    const common = operationAttributes({ ...event, model: modelOf(event.model) }, upstreams);
-    const { usage, at, turn } = event;
-    const started = startedAt.get(turn);
-    startedAt.delete(turn);
-    if (started !== undefined) duration.record((at - started) / 1000, withError(common, event));
-    if (usage === undefined) return;
-    tokens.record(usage.inputTokens, { ...common, "gen_ai.token.type": "input" });
-    tokens.record(usage.outputTokens, { ...common, "gen_ai.token.type": "output" });
-  };
-  const take = (event: PlimsollEvent): void => {
-    if (event.type === "turn-start" && startedAt.size < maxRunning)
-      startedAt.set(event.turn, event.at);
-    else if (event.type === "turn-end") countTurn(event);
-    else if (event.type === "compaction-end")
-      compactions.add(1, { "plimsoll.compaction.reason": event.reason });
-  };
-  return { close: engine.subscribe(({ event }) => take(event)) };
+  return { close };
 }
 
-function withError(common: Attributes, event: TurnEndEvent): Attributes {
-  const error = errorType(event);
-  return error === undefined ? common : { ...common, "error.type": error };
+function instrumentOf({ kind, help, otel, buckets = [] }: Figure, meter: Meter): Take | undefined {
+  if (otel === undefined) return undefined;
+  const shape = { description: help, unit: otel.unit };
+  switch (kind) {
+    case "counter": {
+      const counter = meter.createCounter(otel.name, shape);
+      return (value, attributes) => counter.add(value, attributes);
+    }
+    case "gauge": {
+      const gauge = meter.createGauge(otel.name, shape);
+      return (value, attributes) => gauge.record(value, attributes);
+    }
+    case "histogram": {
+      const advice = { explicitBucketBoundaries: [...buckets] };
+      const histogram = meter.createHistogram(otel.name, { ...shape, advice });
+      return (value, attributes) => histogram.record(value, attributes);
+    }
+  }
+}
+
+function renamed(labels: Labels, { otel }: Figure): Attributes {
+  const names = Object.entries(labels).map(([name, value]) => [
+    otel?.attributes?.[name] ?? name,
+    value,
+  ]);
+  return Object.fromEntries(names) as Attributes;
 }

@@ -1,10 +1,9 @@
-/** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. docs/metrics.md lists them. */
+/** The figures for Prometheus. docs/metrics.md lists them. */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Engine } from "../../engine.ts";
-import type { TurnEndEvent } from "../../message/event.ts";
-import { brokenRule } from "../../session/draft/validate-view.ts";
-import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
+import { allFigures, type Figure, type FigureName } from "./figure-table.ts";
+import { createFigureReader, type Labels } from "./figures-of-events.ts";
 
 export interface Metrics {
   render(): Promise<string>;
@@ -13,228 +12,51 @@ export interface Metrics {
   observeOverhead(seconds: number): void;
 }
 
+type Take = (value: number, labels: Labels) => void;
+
 /** `providers`: the names that requests are counted by. */
 export function createMetrics(engine: Engine, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
-  const registers = [registry];
-  const overhead = new Histogram({
-    name: "plimsoll_overhead_seconds",
-    help: "Time that a request waits in Plimsoll before it goes on.",
-    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 2],
-    registers,
+  const takes = new Map<FigureName, Take>(
+    allFigures.flatMap(([name, figure]) => {
+      const take = instrumentOf(figure, registry);
+      return take === undefined ? [] : [[name, take] as const];
+    }),
+  );
+  const take = (figure: FigureName, value: number, labels: Labels = {}): void =>
+    takes.get(figure)?.(value, labels);
+  const read = createFigureReader(providers);
+  engine.subscribe(({ event }) => {
+    for (const { figure, value, labels } of read(event)) take(figure, value, labels);
   });
-  const sessions = new Gauge({
-    name: "plimsoll_sessions",
-    help: "Sessions in the store.",
-    registers,
-  });
-  const archive = new Gauge({
-    name: "plimsoll_archive_bytes",
-    help: "Bytes in the archive, unpacked.",
-    registers,
-  });
-  countTurns(engine, registry, providers);
-  countTokens(engine, registry);
-  countMoney(engine, registry);
-  countCompactions(engine, registry);
-  countTools(engine, registry);
-  countFailures(engine, registry);
-
   return {
     contentType: registry.contentType,
-    observeOverhead: (seconds) => overhead.observe(seconds),
+    observeOverhead: (seconds) => take("overheadSeconds", seconds),
     render: async () => {
-      const figures = await engine.store.figures();
-      sessions.set(figures.sessions);
-      archive.set(figures.archiveBytes);
+      const { sessions, archiveBytes } = await engine.store.figures();
+      take("sessions", sessions);
+      take("archiveBytes", archiveBytes);
       return registry.metrics();
     },
   };
 }
 
-/** A counter takes no step back, and throws when it is asked to: what is no figure counts as none. */
-function amount(figure: number | undefined): number {
-  return figure !== undefined && Number.isFinite(figure) ? Math.max(0, figure) : 0;
-}
-
-/** Turns in which something of ours failed and that have not ended: more than ever run at once. */
-const maxUnended = 10_000;
-
-function countTurns(engine: Engine, registry: Registry, providers: ReadonlySet<string>): void {
-  const registers = [registry];
-  const requests = new Counter({
-    name: "plimsoll_requests_total",
-    help: "Turns by provider, outcome and how they ended.",
-    labelNames: ["provider", "outcome", "status"],
-    registers,
-  });
-  const passthrough = new Counter({
-    name: "plimsoll_passthrough_total",
-    help: "Turns whose conversation went out as the client sent it, by why: fits, over_limit (nothing could be taken out), failed (Plimsoll did).",
-    labelNames: ["reason"],
-    registers,
-  });
-  const providerOf = oneOf(providers);
-  const degraded = new Set<string>();
-  engine.on("degraded", ({ rung, turn }) => {
-    // On the first rung the view is still there: that is no reason to send what the client sent.
-    if (rung !== "view" && degraded.size < maxUnended) degraded.add(turn);
-  });
-  engine.on("turn-end", (event) => {
-    const { provider, outcome, status, turn } = event;
-    requests.inc({ provider: providerOf(provider), outcome, status });
-    const hasFailed = degraded.delete(turn);
-    if (outcome === "passthrough") passthrough.inc({ reason: passedBecause(event, hasFailed) });
-  });
-}
-
-function passedBecause({ measurement, limit }: TurnEndEvent, hasFailed: boolean): string {
-  if (hasFailed) return "failed";
-  return measurement.total > limit ? "over_limit" : "fits";
-}
-
-function countTokens(engine: Engine, registry: Registry): void {
-  const registers = [registry];
-  const tokens = new Counter({
-    name: "plimsoll_tokens_total",
-    help: "Tokens that providers reported.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const context = new Gauge({
-    name: "plimsoll_context_tokens",
-    help: "Tokens of the newest turn, by component.",
-    labelNames: ["component"],
-    registers,
-  });
-  const saved = new Counter({
-    name: "plimsoll_tokens_saved_total",
-    help: "Tokens that clients sent and that did not go out, as the provider would count them.",
-    registers,
-  });
-  engine.on("turn-end", ({ measurement, tokensBefore, usage }) => {
-    saved.inc(amount(tokensBefore - measurement.total));
-    for (const component of ["system", "skills", "tools", "conversation"] as const) {
-      context.set({ component }, measurement[component]);
+function instrumentOf(figure: Figure, registry: Registry): Take | undefined {
+  const { prometheus: name, help, labels: labelNames = [], buckets = [] } = figure;
+  if (name === undefined) return undefined;
+  const shape = { name, help, labelNames: [...labelNames], registers: [registry] };
+  switch (figure.kind) {
+    case "counter": {
+      const counter = new Counter(shape);
+      return (value, labels) => counter.inc(labels, value);
     }
-    if (usage === undefined) return;
-    tokens.inc({ kind: "input" }, amount(usage.inputTokens));
-    tokens.inc({ kind: "output" }, amount(usage.outputTokens));
-    tokens.inc({ kind: "cache_read" }, amount(usage.cacheReadTokens));
-    tokens.inc({ kind: "cache_write" }, amount(usage.cacheWriteTokens));
-  });
-}
-
-function countMoney(engine: Engine, registry: Registry): void {
-  const registers = [registry];
-  const modelOf = boundedNames(maxModels);
-  const money = new Counter({
-    name: "plimsoll_cost_usd_total",
-    help: "What turns have cost in US dollars, by what providers reported; turns at unknown prices are not in it.",
-    labelNames: ["model"],
-    registers,
-  });
-  const unpriced = new Counter({
-    name: "plimsoll_unpriced_turns_total",
-    help: "Turns whose cost is unknown: no usage was reported, or no price is known.",
-    registers,
-  });
-  const saved = new Counter({
-    name: "plimsoll_saved_usd_total",
-    help: "What clients sent and did not go out, at the price of the cache, in US dollars: an estimate.",
-    registers,
-  });
-  const spent = new Counter({
-    name: "plimsoll_compaction_usd_total",
-    help: "What compactions cost more than the same requests without them, in US dollars: an estimate, where the cache is known.",
-    registers,
-  });
-  engine.on("compaction-end", ({ worth }) => spent.inc(amount(worth?.priceUsd)));
-  engine.on("turn-end", ({ model, usd, savedUsd }) => {
-    saved.inc(amount(savedUsd));
-    const label = modelOf(model);
-    if (usd === undefined) unpriced.inc();
-    else money.inc({ model: label }, amount(usd));
-  });
-}
-
-function countCompactions(engine: Engine, registry: Registry): void {
-  const registers = [registry];
-  const compactions = new Counter({
-    name: "plimsoll_compactions_total",
-    help: "Compactions by what called for them.",
-    labelNames: ["reason"],
-    registers,
-  });
-  const duration = new Histogram({
-    name: "plimsoll_compaction_duration_seconds",
-    help: "Time from the beginning of a compaction until its edits were stored.",
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers,
-  });
-  const reread = new Counter({
-    name: "plimsoll_reread_tokens_total",
-    help: "Tokens that providers had read and must read again, by what changed before them; estimated.",
-    labelNames: ["by"],
-    registers,
-  });
-  engine.on("tools-loaded", ({ rereadTokens }) =>
-    reread.inc({ by: "tools" }, amount(rereadTokens)),
-  );
-  engine.on("compaction-end", ({ reason, tokensAfter, receipt }) => {
-    compactions.inc({ reason });
-    duration.observe(receipt.milliseconds / 1000);
-    reread.inc({ by: "compaction" }, amount(tokensAfter));
-  });
-}
-
-function countTools(engine: Engine, registry: Registry): void {
-  const registers = [registry];
-  const ownCalls = new Counter({
-    name: "plimsoll_own_calls_total",
-    help: "Calls of Plimsoll's own tools that were answered, by tool.",
-    labelNames: ["tool", "failed"],
-    registers,
-  });
-  const deferred = new Counter({
-    name: "plimsoll_tools_deferred_total",
-    help: "Tools that were held back, one count per conversation and tool.",
-    registers,
-  });
-  engine.on("tools-deferred", ({ deferred: count }) => deferred.inc(amount(count)));
-  engine.on("own-call", ({ tool, isError }) => ownCalls.inc({ tool, failed: String(isError) }));
-}
-
-function countFailures(engine: Engine, registry: Registry): void {
-  const registers = [registry];
-  const overflows = new Counter({
-    name: "plimsoll_overflows_total",
-    help: "Requests that a provider found too long, and whether a smaller one was sent instead.",
-    labelNames: ["retried"],
-    registers,
-  });
-  const degraded = new Counter({
-    name: "plimsoll_degraded_total",
-    help: "Failures of Plimsoll's own, by the rung on which the request went on.",
-    labelNames: ["rung"],
-    registers,
-  });
-  const rejections = new Counter({
-    name: "plimsoll_validator_rejections_total",
-    help: "Views that the validator refused, by the rule that they would have broken; of several the first.",
-    labelNames: ["rule"],
-    registers,
-  });
-  const storeErrors = new Counter({
-    name: "plimsoll_store_errors_total",
-    help: "Commits that failed and were kept for later.",
-    registers,
-  });
-  engine.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
-  engine.on("degraded", ({ rung, reason }) => {
-    degraded.inc({ rung });
-    const rule = brokenRule(reason);
-    if (rule !== undefined) rejections.inc({ rule });
-  });
-  engine.on("store-error", () => storeErrors.inc());
+    case "gauge": {
+      const gauge = new Gauge(shape);
+      return (value, labels) => gauge.set(labels, value);
+    }
+    case "histogram": {
+      const histogram = new Histogram({ ...shape, buckets: [...buckets] });
+      return (value, labels) => histogram.observe(labels, value);
+    }
+  }
 }

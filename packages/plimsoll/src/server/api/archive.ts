@@ -1,0 +1,83 @@
+/** What left the window, by its handle; and passages of a session that answer a query. */
+
+import type { Engine } from "../../engine.ts";
+import { PlimsollError } from "../../message/error.ts";
+import { looksLikeHandle } from "../../message/handle.ts";
+import type { JsonValue } from "../../message/json.ts";
+import { asText, readArchived, readArchivedMessage } from "../../session/log/archive.ts";
+import { lastScope } from "../../session/lookup/scope.ts";
+import type { ArchiveRecord, Store } from "../../store/store.ts";
+import type { Caller } from "../http/checks.ts";
+
+export interface ArchiveWish {
+  readonly offset: number;
+  readonly limit: number;
+  /** Of the messages behind the handle this one, by the number that the marks in a view name. */
+  readonly message?: number;
+}
+
+/** No character of UTF-8 is longer: a page can always hold one. */
+const leastBytes = 4;
+
+export async function readArchive(
+  store: Store,
+  caller: Caller,
+  handle: string,
+  { offset, limit, message }: ArchiveWish,
+): Promise<unknown> {
+  const tenant = caller.isOwner ? undefined : caller.tenant;
+  const found = looksLikeHandle(handle) ? await store.archived(tenant, handle) : undefined;
+  if (found === undefined)
+    throw new PlimsollError("HANDLE_UNKNOWN", "This handle opens nothing here.", { status: 404 });
+  if (message !== undefined) return readMessage(store, found, message);
+  const page = await readArchived(store, found, { offset, limit: Math.max(leastBytes, limit) });
+  const text = asText(page.content);
+  return {
+    ...page,
+    content: text ?? Buffer.from(page.content).toString("base64"),
+    ...(text === undefined ? { encoding: "base64" } : {}),
+  };
+}
+
+async function readMessage(store: Store, record: ArchiveRecord, number: number): Promise<unknown> {
+  const body = await readArchivedMessage(store, record, number);
+  if (body === undefined)
+    throw new PlimsollError(
+      "HANDLE_UNKNOWN",
+      `There is no message ${number} in the session of this handle.`,
+      { status: 404 },
+    );
+  const message = JSON.parse(new TextDecoder().decode(body)) as JsonValue;
+  return { handle: record.handle, number, message };
+}
+
+export interface SearchWish {
+  readonly q: string;
+  readonly budget: number;
+  readonly session?: string;
+}
+
+/**
+ * Without a session, in the newest one. The owner sees all of it; others see the branch that was sent last, for several people
+ * may share their token.
+ */
+export async function search(
+  { store, own }: Engine,
+  caller: Caller,
+  { q, budget: budgetTokens, session }: SearchWish,
+): Promise<unknown> {
+  const tenant = caller.isOwner ? undefined : caller.tenant;
+  const several =
+    tenant === undefined || session !== undefined ? [] : await store.sessions({ tenant, limit: 2 });
+  if (several.length > 1)
+    throw new PlimsollError(
+      "USAGE",
+      "Several sessions are recorded under this token: say in `session` which one is meant.",
+      { status: 400 },
+    );
+  const id = session ?? (await store.newestSession(tenant))?.id;
+  if (id === undefined) return { items: [] };
+  const isOwn = tenant === undefined || (await store.session(id))?.tenant === tenant;
+  const scope = tenant === undefined || !isOwn ? undefined : await lastScope(store, id);
+  return { items: await own.search(tenant, id, q, { budgetTokens, scope }) };
+}

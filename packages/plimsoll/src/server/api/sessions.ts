@@ -1,0 +1,99 @@
+/** What a session is, what was said in it, and how full it was: read from the store. */
+
+import { errorMessage, PlimsollError } from "../../message/error.ts";
+import type { JsonValue } from "../../message/json.ts";
+import { figuresOf } from "../../session/inspect/status.ts";
+import { looksLikeId } from "../../session/log/ids.ts";
+import { pathInSnapshot } from "../../session/log/log.ts";
+import type { NodeRecord, Page, SessionRecord, Store } from "../../store/store.ts";
+import type { Caller } from "../http/checks.ts";
+
+/** A session of another tenant is not there: nobody learns that it exists. */
+export async function findSession(
+  store: Store,
+  caller: Caller,
+  id: string,
+): Promise<SessionRecord> {
+  const session = looksLikeId(id) ? await store.session(id) : undefined;
+  if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
+  throw new PlimsollError(
+    "SESSION_UNKNOWN",
+    "There is no such session: GET /api/sessions lists them.",
+    { status: 404 },
+  );
+}
+
+export async function describeSession(store: Store, session: SessionRecord): Promise<unknown> {
+  const snapshot = await store.snapshot(session.id);
+  const [turn] = await store.turns(session.id, 1);
+  return {
+    ...session,
+    messages: snapshot?.nodes.length ?? 0,
+    branches: (snapshot?.branches ?? []).map(({ tipSeq, ...branch }) => ({
+      ...branch,
+      tip: tipSeq,
+      messages: snapshot === undefined ? 0 : pathInSnapshot(snapshot, tipSeq).length,
+    })),
+    ...(turn === undefined ? {} : { lastTurn: turn }),
+  };
+}
+
+export async function readLog(
+  store: Store,
+  session: string,
+  page: { readonly after: number; readonly limit: number },
+): Promise<unknown> {
+  const items = await readPage(store, session, page);
+  const last = items.length === page.limit ? items.at(-1) : undefined;
+  return { items, ...(last === undefined ? {} : { next: last.seq }) };
+}
+
+interface LogItem extends Omit<NodeRecord, "isComplete"> {
+  readonly incomplete?: true;
+  readonly message: JsonValue;
+  /** Why the message is not here. */
+  readonly unavailable?: string;
+}
+
+/** One message whose bytes are damaged must not hide the others: then they are read one by one. */
+async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
+  try {
+    const records = await store.messages(session, page);
+    return records.map(({ body, ...node }) => ({ ...itemOf(node), message: parse(body) }));
+  } catch (error) {
+    if (!PlimsollError.is(error) || error.code !== "STORE_CORRUPT") throw error;
+    const nodes = (await store.snapshot(session))?.nodes ?? [];
+    const wanted = nodes.filter(({ seq }) => seq > (page.after ?? 0)).slice(0, page.limit);
+    return Promise.all(wanted.map((node) => readOne(store, session, node)));
+  }
+}
+
+async function readOne(store: Store, session: string, node: NodeRecord): Promise<LogItem> {
+  try {
+    const body = (await store.bodies(session, [node.seq])).get(node.seq);
+    return { ...itemOf(node), message: body === undefined ? null : parse(body) };
+  } catch (error) {
+    return { ...itemOf(node), message: null, unavailable: errorMessage(error) };
+  }
+}
+
+function itemOf({ isComplete, ...node }: NodeRecord): Omit<LogItem, "message"> {
+  return isComplete ? node : { ...node, incomplete: true };
+}
+
+export async function readMeasurement(store: Store, session: SessionRecord): Promise<unknown> {
+  const [turn] = await store.turns(session.id, 1);
+  if (turn === undefined)
+    throw new PlimsollError("NOT_FOUND", "Nothing was sent in this session yet.", { status: 404 });
+  const branches = (await store.snapshot(session.id))?.branches ?? [];
+  const { usage } = turn;
+  return {
+    ...figuresOf(turn),
+    counters: branches.find(({ id }) => id === turn.branch)?.counters ?? null,
+    ...(usage === undefined ? {} : { reported: usage }),
+  };
+}
+
+function parse(body: Uint8Array): JsonValue {
+  return JSON.parse(new TextDecoder().decode(body)) as JsonValue;
+}

@@ -1,0 +1,114 @@
+/** From a request to its route, and no further than the route allows: who calls, by which method, with which arguments. */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { PlimsollError } from "../../message/error.ts";
+import { checkBody, nothing, readQuery } from "./arguments.ts";
+import {
+  type Access,
+  type Caller,
+  checkBearer,
+  checkJson,
+  checkModelCaller,
+  checkOwner,
+} from "./checks.ts";
+import { readBody } from "./read-body.ts";
+import { sendJson } from "./reply.ts";
+import { type Exchange, type Match, matchesOf, type Route, type Who } from "./route-table.ts";
+
+export interface Asked extends Exchange {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly pathToken?: string;
+}
+
+/** Contract: rejects with a PlimsollError that carries the status; what is in no table is refused. */
+export async function dispatch<World>(
+  table: readonly Route<World>[],
+  world: World,
+  access: Access,
+  asked: Asked,
+): Promise<void> {
+  const { request, response } = asked;
+  const { route, params } = choose(matchesOf(table, asked.path), access, asked);
+  const caller = authorise(route.who, request, access, asked.pathToken);
+  const query = route.query === "any" ? {} : readQuery(route.query ?? nothing, asked.query);
+  const body = route.body === undefined ? {} : checkBody(route.body, await readJsonBody(request));
+  const answer = await route.handle({ request, response, world, caller, params, query, body });
+  if (route.reply === "json") sendJson(response, 200, answer);
+}
+
+function choose<World>(
+  matches: readonly Match<World>[],
+  access: Access,
+  { request, response, path, pathToken }: Asked,
+): Match<World> {
+  const [first] = matches;
+  if (first === undefined) {
+    // Nobody without a token learns what is there, and what is not.
+    if (path.startsWith("/api/")) authorise("token", request, access);
+    throw new PlimsollError("NOT_FOUND", "There is nothing at this path.", { status: 404 });
+  }
+  const method = request.method === "HEAD" ? "GET" : request.method;
+  const found = matches.find(({ route }) => route.method === method);
+  if (found !== undefined) return found;
+  authorise(first.route.who, request, access, pathToken);
+  throw methodNotAllowed(
+    response,
+    matches.map(({ route }) => route.method),
+  );
+}
+
+function methodNotAllowed(response: ServerResponse, methods: readonly string[]): PlimsollError {
+  response.setHeader("allow", methods.join(", "));
+  return new PlimsollError("METHOD_NOT_ALLOWED", `This path takes ${methods.join(" and ")} only.`, {
+    status: 405,
+  });
+}
+
+/** Contract: throws what the caller is told. Nobody is the caller of a route that is everyone's. */
+export function authorise(
+  who: Exclude<Who, "everyone">,
+  request: IncomingMessage,
+  access: Access,
+  pathToken?: string,
+): Caller;
+export function authorise(
+  who: Who,
+  request: IncomingMessage,
+  access: Access,
+  pathToken?: string,
+): Caller | undefined;
+export function authorise(
+  who: Who,
+  request: IncomingMessage,
+  access: Access,
+  pathToken?: string,
+): Caller | undefined {
+  switch (who) {
+    case "everyone":
+      return undefined;
+    case "client":
+      return checkModelCaller(request, access, pathToken);
+    case "token":
+      return checkBearer(request, access);
+    case "owner":
+      return checkOwner(checkBearer(request, access));
+  }
+}
+
+/** A body that is not there wishes for the usual. */
+async function readJsonBody(request: IncomingMessage): Promise<unknown> {
+  const { headers } = request;
+  const isEmpty =
+    headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
+  if (isEmpty) return {};
+  checkJson(request);
+  const body = await readBody(request);
+  try {
+    return JSON.parse(new TextDecoder().decode(body.json)) as unknown;
+  } catch (cause) {
+    throw new PlimsollError("BODY_INVALID", "The body is not valid JSON.", { status: 400, cause });
+  } finally {
+    body.release();
+  }
+}
