@@ -1,10 +1,10 @@
-/** Every key of the configuration, what it takes and what it is for: checked against, and the source of docs/configuration.md. */
+/** Every key of the configuration, with its type and its description. Plimsoll checks the file against it, and docs/configuration.md is generated from it. */
 
 import { z } from "zod";
 import { usualThresholds } from "../budget/thresholds.ts";
-import { http, provider, schemaFactor, tokens, usd } from "./providers.ts";
+import { breakingStrategy } from "./breaking-strategy.ts";
+import { http, provider, schemaFactor, share, tokens, usd } from "./providers.ts";
 
-const share = z.number().min(0).max(1);
 const priority = z.union([z.literal(1), z.literal(2), z.literal(3)]);
 
 const retryPolicy = z.strictObject({
@@ -13,153 +13,118 @@ const retryPolicy = z.strictObject({
     .int()
     .min(1)
     .max(100)
-    .describe("How often it is tried in all.")
+    .describe("Maximum number of tries, the first one included. Default: 3.")
     .optional(),
   backoff_base_seconds: z
     .number()
     .nonnegative()
-    .describe("The first wait; each further one is twice as long.")
-    .optional(),
-  max_delay_seconds: z.number().nonnegative().describe("The longest wait.").optional(),
-});
-
-const breakingStrategy = z.strictObject({
-  chain_order: z
-    .array(
-      z.enum([
-        "summarize_old",
-        "prioritize_recent",
-        "content_type_chunking",
-        "discard_low_rel",
-        "hybrid",
-      ]),
-    )
-    .describe("Strategies to try, in this order. Empty: excerpts in place, the default.")
-    .optional(),
-  summarize_old: z
-    .strictObject({
-      old_threshold: share.describe("The share of units that counts as old. 0.6.").optional(),
-      summary_length: tokens.describe("Tokens of the summary. 300.").optional(),
-    })
-    .describe("The oldest units become one summary.")
-    .optional(),
-  prioritize_recent: z
-    .strictObject({
-      rel_threshold: share.describe("Relevance below which a unit may go. 0.5.").optional(),
-      recent_bias: share.describe("What being recent adds. 0.2.").optional(),
-      priority_boost: z.number().min(1).describe("By how much priority 1 weighs more.").optional(),
-    })
-    .describe("What is recent stays, and what is near to the task.")
-    .optional(),
-  content_type_chunking: z
-    .strictObject({
-      compress_ratios: z
-        .strictObject({
-          code: share.describe("The share of code that stays.").optional(),
-          text: share.describe("Of prose.").optional(),
-          plan_ref: share.describe("Of plans and task lists.").optional(),
-          log: share.describe("Of logs.").optional(),
-          other: share.describe("Of everything else.").optional(),
-        })
-        .optional(),
-    })
     .describe(
-      "Old texts are compressed by what they are; code by its syntax where `@ast-grep/napi` and its grammars are installed (optional), else by lines.",
+      "Wait before the second try, in seconds. Each further wait is twice as long. Default: 5.",
     )
     .optional(),
-  discard_low_rel: z
-    .strictObject({
-      discard_percent: share.describe("The share of units that may go. 0.3.").optional(),
-      placeholder_detail: z
-        .enum(["brief", "linked"])
-        .describe("What stands in their place.")
-        .optional(),
-    })
-    .describe("What is farthest from the task becomes placeholders.")
-    .optional(),
-  hybrid: z
-    .strictObject({
-      max_iterations: z
-        .number()
-        .int()
-        .min(1)
-        .max(10)
-        .describe("Rounds, each with tighter settings.")
-        .optional(),
-    })
-    .describe("All that was named before it, again and again.")
+  max_delay_seconds: z
+    .number()
+    .nonnegative()
+    .describe("Longest wait between two tries, in seconds. Default: 60.")
     .optional(),
 });
 
 const contextConfig = z.strictObject({
-  min_limit: tokens.describe("Limits below this are raised to it. 3500.").optional(),
-  default_limit: tokens.describe("The limit of those that follow the default. 5000.").optional(),
+  min_limit: tokens.describe("Lower limits are raised to this value. Default: 3500.").optional(),
+  default_limit: tokens
+    .describe("Limit of the entries with `follow_default`. Default: 5000.")
+    .optional(),
   warning_threshold: share
     .describe(
-      `Share of the limit from which on people and the model are warned. ${usualThresholds.warn}.`,
+      `Share of the limit at which people and the model are warned. Default: ${usualThresholds.warn}.`,
     )
     .optional(),
   per_agent: z
     .record(z.string(), tokens)
     .describe(
-      "Limits of agents, by the name in `x-plimsoll-agent`; with a limit compaction starts at the warning.",
+      "Limits of agents, by the name in `x-plimsoll-agent`. An agent with a limit is compacted at the warning threshold.",
     )
     .optional(),
   per_llm: z
     .array(
       z.strictObject({
         type: z.string().describe("A provider, a model, or `provider/model`."),
-        limit: tokens.describe("Its limit."),
-        follow_default: z.boolean().describe("`default_limit` instead of its own.").optional(),
+        limit: tokens.describe("Limit in tokens."),
+        follow_default: z.boolean().describe("Use `default_limit` instead of `limit`.").optional(),
       }),
     )
-    .describe("Limits of kinds of models.")
+    .describe(
+      "Limits of models or providers. A model with a limit is compacted at the warning threshold.",
+    )
     .optional(),
   breaking_strategy: breakingStrategy
-    .describe("How a conversation is made smaller, where the default is not wanted.")
+    .describe("How Plimsoll compacts a conversation, if you do not want the default.")
     .optional(),
   recovery_mode: z
     .enum(["fresh_start", "truncate", "error"])
     .describe(
-      "What is done when no strategy helps, and after more than two overflows within an hour. `fresh_start`.",
+      "What Plimsoll does when no strategy helps, or after more than two overflows within an hour. Default: `fresh_start`.",
     )
     .optional(),
   retry_policies: z
     .strictObject({
-      default: retryPolicy.describe("Of every tool.").optional(),
-      per_tool: z.record(z.string(), retryPolicy).describe("Of single tools.").optional(),
+      default: retryPolicy.describe("Policy for all tools.").optional(),
+      per_tool: z
+        .record(z.string(), retryPolicy)
+        .describe("Policies for single tools, by name.")
+        .optional(),
     })
-    .describe("For `plimsoll.retrying` of the library.")
+    .describe("Retry policies for `plimsoll.retrying` in the library.")
     .optional(),
 });
 
 const summariser = z
   .strictObject({
-    provider: z.enum(["anthropic", "openai", "compatible", "ollama"]).describe("Who writes."),
-    model: z.string().describe("Which model."),
-    baseUrl: http.describe("Where it is, if not at the vendor's address.").optional(),
+    provider: z
+      .enum(["anthropic", "openai", "compatible", "ollama"])
+      .describe("Provider of the model."),
+    model: z.string().describe("Name of the model."),
+    baseUrl: http
+      .describe("Address of the server, if it is not the vendor's public address.")
+      .optional(),
     apiKeyEnv: z
       .string()
       .regex(/^[A-Z][A-Z0-9_]*$/)
-      .describe("The name of the variable that holds the key; never the key itself."),
-    maxTokens: z.number().int().min(100).max(8000).describe("Of one summary.").optional(),
+      .describe("Name of the environment variable that contains the key. Never the key itself."),
+    maxTokens: z
+      .number()
+      .int()
+      .min(100)
+      .max(8000)
+      .describe("Maximum number of tokens of one summary. Default: 1000.")
+      .optional(),
     timeoutMs: z
       .number()
       .int()
       .min(100)
       .max(60_000)
-      .describe("Then the summary is written without a model.")
+      .describe(
+        "Time limit in milliseconds. After it, Plimsoll writes the summary without a model. Default: 10000.",
+      )
       .optional(),
-    maxUsdPerDay: usd.describe("Money for summaries; needs the two prices.").optional(),
-    inputUsdPerMTok: usd.describe("Its price for a million tokens read.").optional(),
-    outputUsdPerMTok: usd.describe("And written.").optional(),
-    maxCallsPerHour: z.number().int().min(1).max(10_000).describe("A bound on calls.").optional(),
+    maxUsdPerDay: usd
+      .describe("Maximum cost of summaries per day, in US dollars. Needs the two prices below.")
+      .optional(),
+    inputUsdPerMTok: usd.describe("Price of a million input tokens, in US dollars.").optional(),
+    outputUsdPerMTok: usd.describe("Price of a million output tokens, in US dollars.").optional(),
+    maxCallsPerHour: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .describe("Maximum number of calls per hour. Default: 30.")
+      .optional(),
   })
   .refine(
     ({ maxUsdPerDay, inputUsdPerMTok, outputUsdPerMTok }) =>
       maxUsdPerDay === undefined ||
       (inputUsdPerMTok !== undefined && outputUsdPerMTok !== undefined),
-    "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok: without prices nothing can be added up",
+    "maxUsdPerDay needs inputUsdPerMTok and outputUsdPerMTok, because without prices Plimsoll cannot add up the cost",
   );
 
 const llm = z.strictObject({
@@ -180,11 +145,17 @@ const llm = z.strictObject({
 export const configSchema = z.strictObject({
   server: z
     .strictObject({
-      host: z.string().describe("The address to listen on. 127.0.0.1.").optional(),
-      port: z.number().int().min(0).max(65_535).describe("4141; 0 picks a free one.").optional(),
+      host: z.string().describe("Address to listen on. Default: 127.0.0.1.").optional(),
+      port: z
+        .number()
+        .int()
+        .min(0)
+        .max(65_535)
+        .describe("Port to listen on; 0 picks a free one. Default: 4141.")
+        .optional(),
       allowed_hosts: z
         .array(z.string())
-        .describe("Names under which it may be called, beside localhost.")
+        .describe("Host names that clients may use, in addition to localhost.")
         .optional(),
     })
     .describe("Where the service listens.")
@@ -192,113 +163,137 @@ export const configSchema = z.strictObject({
   durability: z
     .enum(["full", "normal"])
     .describe(
-      "`full`: what was said is on disk before the client sees the end of the answer. `normal`: a power cut may take the last turns.",
+      "`full` (default): each turn is on disk before the client sees the end of the answer. `normal`: a power cut may lose the last turns.",
     )
     .optional(),
   providers: z
     .record(z.string().regex(/^[\w-]{1,64}$/), provider)
-    .describe("Upstreams by name; any name is reached under `/p/{name}/…`.")
+    .describe("Upstreams by name. Clients reach each one under `/p/{name}/…`.")
     .optional(),
   targets: z
     .record(z.string(), z.array(z.string()))
     .describe(
-      "By model: fallbacks with a larger window, as `provider/model` of the same provider, used before anything is taken out.",
+      "For each model, fallback models with a larger window, as `provider/model` of the same provider. Plimsoll uses them before it takes anything out.",
     )
     .optional(),
   tokens: z
     .record(z.string().regex(/^[\w-]{1,64}$/), z.string().min(16))
-    .describe("Further tokens by name; each reaches its own sessions only.")
+    .describe("More tokens, by name. Each one reaches only its own sessions.")
     .optional(),
   defaults: z
     .strictObject({
       toolResponseMaxBytes: tokens
         .describe(
-          "Results over so many bytes move out on arrival; without it only what is larger than 50 KiB and 15 % of the limit, or does not fit.",
+          "Replace a larger result by a reference on arrival, in bytes. By default, Plimsoll replaces a result if it is larger than 50 KiB and than 15 % of the limit, or if it does not fit.",
         )
         .optional(),
       tool_output_mode: z
         .enum(["auto", "read-grep", "truncate", "full-chunked"])
-        .describe("What stands in place of a result that moved out on arrival (decisions/0007).")
+        .describe("What replaces a result on arrival (decisions/0007). Default: `auto`.")
         .optional(),
-      contextWindowBufferTokens: tokens.describe("For every model.").optional(),
-      maxOutputTokens: tokens.describe("For every model.").optional(),
+      contextWindowBufferTokens: tokens
+        .describe("Buffer for every model; see `providers`.")
+        .optional(),
+      maxOutputTokens: tokens.describe("Reserve for every model; see `providers`.").optional(),
       toolSchemaFactor: schemaFactor.optional(),
     })
-    .describe("For all providers and models.")
+    .describe("Settings for all providers and models.")
     .optional(),
   agent: z
     .strictObject({
-      context_budget: tokens.describe("No request uses more than this.").optional(),
-      max_output_tokens: tokens.describe("Reserved for an answer.").optional(),
+      context_budget: tokens.describe("Maximum number of tokens of a request.").optional(),
+      max_output_tokens: tokens
+        .describe("Tokens reserved for an answer, if a request does not say how long it may be.")
+        .optional(),
       compact_trigger: share
-        .describe(`Share of the limit that is compacted. ${usualThresholds.compact}.`)
+        .describe(
+          `Share of the limit at which Plimsoll compacts. Default: ${usualThresholds.compact}.`,
+        )
         .optional(),
       hard_block: share
-        .describe(`From here on a compaction is made whatever it costs. ${usualThresholds.block}.`)
+        .describe(
+          `Share of the limit at which Plimsoll compacts whatever it costs. Default: ${usualThresholds.block}.`,
+        )
         .optional(),
       warning_note: z
         .boolean()
-        .describe("Whether the model is told, once, that the window fills. true.")
+        .describe(
+          "Whether Plimsoll tells the model once that the window is filling up. Default: true.",
+        )
         .optional(),
       result_offload_threshold: tokens
         .describe(
-          "Results over so many bytes move out with the next compaction, once the model has answered to them. 4096.",
+          "The next compaction replaces larger results that the model has already answered by references, in bytes. Default: 4096.",
         )
         .optional(),
       lookup_scope: z
         .enum(["conversation", "session"])
         .describe(
-          "What `recall` and `read_result` may look up: the asking conversation alone (default), or everything under its session name, so that sub-agents read what the main agent said.",
+          "What `recall` and `read_result` may look up: only the asking conversation (default), or everything in its session, so that sub-agents can read the main agent's messages.",
         )
         .optional(),
       tool_deferral_threshold: share
-        .describe("Share of the limit above which tools are held back. 0.1; 1: never.")
+        .describe(
+          "Share of the limit above which Plimsoll defers tools; 1 turns it off. Default: 0.1.",
+        )
         .optional(),
     })
-    .describe("How full a window may get, and what leaves it first.")
+    .describe("How full a window may get, and what Plimsoll takes out first.")
     .optional(),
-  context_config: contextConfig.describe("Limits beside the window, and strategies.").optional(),
+  context_config: contextConfig
+    .describe("Limits below the window's own, and strategies.")
+    .optional(),
   embedder: z
     .union([
-      z.strictObject({ folder: z.string().describe("A folder with the model's files.") }),
-      z.strictObject({ model: z.string().describe("The name of one on the hub.") }),
+      z.strictObject({ folder: z.string().describe("Folder with the model's files.") }),
+      z.strictObject({ model: z.string().describe("Name of a model on the Hugging Face hub.") }),
     ])
     .describe(
-      "A sentence model (MiniLM) for relevance, through the optional package `@huggingface/transformers`; word vectors otherwise.",
+      "A sentence model (MiniLM) that measures relevance. Needs the optional package `@huggingface/transformers`. By default Plimsoll uses word vectors.",
     )
     .optional(),
   summariser: summariser
-    .describe("A model that writes summaries in the background from 80 % on. None is needed.")
+    .describe(
+      "A model that writes summaries in the background, starting at the warning threshold. It is optional.",
+    )
     .optional(),
-  llm: llm.describe("Read and kept; nothing depends on it yet.").optional(),
+  llm: llm.describe("Accepted and checked, but without effect yet.").optional(),
   priority_areas: z
     .array(
       z.strictObject({
-        name: z.string().describe("As it is shown."),
-        priority: priority.describe("1 is the highest: it is taken out last."),
-        patterns: z.array(z.string()).describe("Words by which it is known, in any case."),
+        name: z.string().describe("Name on screens."),
+        priority: priority.describe("1 is the highest priority; such units are taken out last."),
+        patterns: z.array(z.string()).describe("Words that mark the area, in upper or lower case."),
       }),
     )
-    .describe("What of a conversation matters more, or less.")
+    .describe("Areas of a conversation that matter more or less than others.")
     .optional(),
   tool_classes: z
     .strictObject({
-      mcp: z.array(z.string()).describe("Names, with `*`: held back first. `mcp__*`.").optional(),
-      skill: z.array(z.string()).describe("Names, with `*`: held back next.").optional(),
+      mcp: z
+        .array(z.string())
+        .describe(
+          "Names of tools that are deferred first, with `*` as a wildcard. Default: `mcp__*`.",
+        )
+        .optional(),
+      skill: z
+        .array(z.string())
+        .describe("Names of tools that are deferred next, with `*` as a wildcard.")
+        .optional(),
     })
-    .describe("Which tools may be held back; all others never are.")
+    .describe("Tools that may be deferred. All others never are.")
     .optional(),
   cost: z
     .strictObject({
       when: z
         .enum(["forced", "cold", "pays"])
         .describe(
-          "Below the trigger: `cold` (default: when the provider's cache has expired and a smaller request is cheaper), `pays` (whenever it saves), `forced` (never).",
+          "When Plimsoll compacts below `compact_trigger`: `cold` (default; if the provider's cache has expired and a smaller request is cheaper), `pays` (whenever it saves money), `forced` (never).",
         )
         .optional(),
       compact_from: share
         .describe(
-          "Share of the room beside the head (system prompt, tools, first message) below which nothing is taken out for money's sake; unless set, the warning threshold.",
+          "Share of the room beyond the fixed part (system prompt, tools, first message). Below it, Plimsoll does not compact just to save money. Default: the warning threshold.",
         )
         .optional(),
       expected_turns: z
@@ -306,35 +301,40 @@ export const configSchema = z.strictObject({
         .int()
         .min(1)
         .max(1000)
-        .describe("How many turns to expect; unless set, as many as there were.")
+        .describe(
+          "Expected number of further turns. Default: as many as there were so far, at least 3 and at most 100.",
+        )
         .optional(),
     })
-    .describe("When a compaction pays.")
+    .describe("When a compaction is worth its cost.")
     .optional(),
   own_tools: z
     .enum(["first-edit", "first-request"])
-    .describe("When Plimsoll's own tools enter a conversation. `first-edit`.")
+    .describe("When Plimsoll adds its own tools to a conversation. Default: `first-edit`.")
     .optional(),
   progress: z
     .strictObject({
-      show: z.boolean().describe("Whether compactions are shown while they run. true.").optional(),
+      show: z
+        .boolean()
+        .describe("Whether running compactions are shown. Default: true.")
+        .optional(),
       detail: z
         .enum(["minimal", "normal", "detailed"])
-        .describe("How much of them. `normal`.")
+        .describe("How much detail is shown. Default: `normal`.")
         .optional(),
       auto_hide_seconds: z
         .number()
         .int()
         .min(1)
         .max(10)
-        .describe("How long the end of one stays. 3.")
+        .describe("How long a finished compaction stays on the screen, in seconds. Default: 3.")
         .optional(),
       highlight_p1: z
         .boolean()
-        .describe("Whether protected areas are pointed out. true.")
+        .describe("Whether areas with priority 1 are highlighted. Default: true.")
         .optional(),
     })
-    .describe("How dashboards show a compaction.")
+    .describe("How the dashboard and `plimsoll top` show a compaction.")
     .optional(),
   context: z
     .strictObject({
@@ -342,11 +342,11 @@ export const configSchema = z.strictObject({
       summarize_every: z.number().int().positive().optional(),
       max_summary_tokens: tokens.optional(),
     })
-    .describe("Read and kept; nothing depends on it yet.")
+    .describe("Accepted and checked, but without effect yet.")
     .optional(),
 });
 
-/** For the page that describes it. */
+/** The schema as JSON Schema, for docs/configuration.md. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" });
 }
