@@ -1,6 +1,6 @@
-// The public API of the package, as its users' compilers see it: every export of every entry of package.json, and the types
-// that these reach. npm run api prints it; -- --write writes packages/plimsoll/api.md; -- --check wants that file to be up to date.
-// Comments are left out: the page changes when a promise does, not when its wording does.
+// The public API of the package, as a user's compiler sees it: every export of every entry in package.json, and the types
+// that these exports use. `npm run api` prints it, `-- --write` writes packages/plimsoll/api.md, and `-- --check` fails if that
+// file is out of date. Comments are left out, so the page changes only when the API does.
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { parse, walk } from "./parse.mjs";
 const home = resolve("packages/plimsoll");
 const page = "packages/plimsoll/api.md";
 
-/** What programs import, and the file behind it; `*` stands for every file of that folder. */
+/** The path that programs import, and its source file. `*` matches every file of that folder. */
 function entries() {
   const { exports } = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
   return Object.entries(exports).flatMap(([path, file]) => {
@@ -22,7 +22,7 @@ function entries() {
   });
 }
 
-/** Declarations of the entries and of all that they import, in a folder that is laid out like the package. */
+/** Writes the declarations of the entries and of everything they import into a folder with the same layout as the package. */
 function emitDeclarations(files) {
   const folder = mkdtempSync(join(tmpdir(), "plimsoll-api-"));
   const config = join(folder, "tsconfig.json");
@@ -48,13 +48,13 @@ function emitDeclarations(files) {
   return folder;
 }
 
-/** The file of declarations, or the other package, that an import in `file` means. */
+/** Resolves an import in `file` to a declaration file or to another package. */
 function meant(file, source) {
   if (!source.startsWith(".")) return { package: source };
   return join(dirname(file), source.replace(/\.tsx?$/, ".d.ts"));
 }
 
-/** What a file of declarations has: its own by name, what it imports, and what it exports. */
+/** The contents of a declaration file: its own declarations by name, its imports, and its exports. */
 function readDeclarations(file) {
   const text = readFileSync(file, "utf8");
   const found = { text, own: new Map(), imported: new Map(), exported: new Map() };
@@ -84,7 +84,7 @@ function readExport(file, { declaration, source, specifiers }, found) {
   }
 }
 
-/** One name may have several declarations: overloads, or an interface in two places. */
+/** A name may have several declarations: overloads, or an interface that is declared in two places. */
 function readOwn(node, { own }) {
   const ids = node.type === "VariableDeclaration" ? node.declarations : [node];
   const names = ids.map(({ id }) => id.name);
@@ -92,7 +92,7 @@ function readOwn(node, { own }) {
   return names;
 }
 
-/** The names that a declaration mentions as types, and what it imports in place. */
+/** The type names that a declaration mentions, and its inline imports. */
 function mentionedBy(node) {
   const names = new Set();
   const inPlace = [];
@@ -128,7 +128,7 @@ class Reader {
     return this.#files.get(file);
   }
 
-  /** Where a name is declared in the end, however often it is handed on; undefined: in another package. */
+  /** The place where a name is declared, after following all re-exports; undefined if it is in another package. */
   find({ file, name }) {
     if (typeof file !== "string") return undefined;
     const { own, exported } = this.open(file);
@@ -138,7 +138,7 @@ class Reader {
     return this.find(next);
   }
 
-  /** What a declaration mentions of this package. */
+  /** The declarations of this package that a declaration mentions. */
   reachedFrom({ file, name }) {
     const { own, imported } = this.open(file);
     return own.get(name).flatMap((node) => {
@@ -167,7 +167,7 @@ const byText = (left, right) => (left < right ? -1 : Number(left > right));
 const keyOf = ({ file, name }) => `${name}\0${file}`;
 const block = (texts) => ["```ts", ...texts, "```", ""].join("\n");
 
-/** Everything that is reached from these places, themselves aside. */
+/** Everything that these places reach, without the places themselves. */
 function reachedFrom(reader, starts) {
   const seen = new Map(starts.map((place) => [keyOf(place), place]));
   const waiting = [...starts];

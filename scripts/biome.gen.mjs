@@ -1,5 +1,5 @@
-// Writes biome.json from the list of rooms, so that the rule "which room may import which" is in one place.
-// Run from the repository root: node scripts/biome.gen.mjs (`npm test` fails when biome.json is not what this writes).
+// Writes biome.json from the list of rooms, so that one list says which room may import which.
+// Run from the repository root: node scripts/biome.gen.mjs (`npm test` fails if biome.json is out of date).
 import { writeFileSync } from "node:fs";
 import { posix } from "node:path";
 import { rooms, source } from "./rooms.mjs";
@@ -37,7 +37,7 @@ function rulesFor({ name, isPure }, index) {
   return { includes: [`${posix.join(source, name)}/*.ts`, "!**/*.test.ts"], linter: { rules } };
 }
 
-/** A folder of which every room comes later is named as a whole. */
+/** If all rooms of a folder come later, the rule names the folder as a whole. */
 function patternsOf(name, later) {
   const isLater = (room) => later.includes(room);
   const isBelow = (folder, room) => room.name === folder || room.name.startsWith(`${folder}/`);
@@ -55,7 +55,7 @@ function patternsOf(name, later) {
   ];
 }
 
-/** As an import says it. */
+/** The pattern as it appears in an import. */
 function pathBetween(from, to) {
   const path = posix.relative(posix.join(source, from), posix.join(source, to));
   return path.startsWith(".") ? path : `./${path}`;
@@ -86,7 +86,7 @@ const config = {
           options: { maxLines: 70, skipBlankLines: true },
         },
         useMaxParams: { level: "warn", options: { max: 4 } },
-        // The compiler asks for brackets on index signatures (noPropertyAccessFromIndexSignature).
+        // The compiler requires brackets for index signatures (noPropertyAccessFromIndexSignature).
         useLiteralKeys: "off",
       },
       correctness: {

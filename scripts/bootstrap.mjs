@@ -1,5 +1,5 @@
-// Makes a fresh clone ready, then runs a script of the project with a Node that can: plain JavaScript without
-// dependencies, for any Node from 18 on. Usage: node scripts/bootstrap.mjs PROFILE SCRIPT [argument…]
+// Sets up a fresh clone, then runs a script of the project with a Node that is new enough. This file is plain JavaScript
+// without dependencies and runs on Node 18 or newer. Usage: node scripts/bootstrap.mjs PROFILE SCRIPT [argument…]
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,13 +9,13 @@ import { fileURLToPath } from "node:url";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const stampFile = join(root, "node_modules", ".plimsoll-set-up.json");
 
-/** The workspace root by its folder: a Node for machines whose own is too old, and what checks need. */
+/** The folder of the workspace root. Its packages: a Node for machines whose own is too old, and the tools of the checks. */
 const top = ".";
 const product = ["packages/plimsoll", "apps/dashboard"];
 
 /**
- * What each profile installs. npm counts a package as one that running needs if any workspace has it among its `dependencies`,
- * also one that the profile does not name: so bench and examples have `devDependencies` only (tidy.mjs looks).
+ * The packages that each profile installs. npm also installs the `dependencies` of workspaces that the profile does not name.
+ * So bench and examples have only `devDependencies` (tidy.mjs checks it).
  */
 const profiles = {
   run: { workspaces: needsTop() ? [...product, top] : product, dev: false },
@@ -23,7 +23,10 @@ const profiles = {
   bench: { workspaces: [...product, top, "bench"], dev: true },
 };
 
-/** The root's Node weighs more than all the rest. Packages that a user has added to the root are wanted. */
+/**
+ * Skips the root if possible, because its Node is larger than all other packages. Installs packages that a user has
+ * added to the root.
+ */
 function needsTop() {
   const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return !isNewEnough() || Object.keys(dependencies).some((name) => name !== "node");
@@ -45,7 +48,7 @@ const lockHash = createHash("sha256")
   .update(readFileSync(join(root, "package-lock.json")))
   .digest("hex");
 
-/** What was installed last, by this lockfile or by an earlier one. */
+/** The record of the last installation, from this lockfile or an earlier one. */
 function readStamp() {
   try {
     return JSON.parse(readFileSync(stampFile, "utf8"));
@@ -62,7 +65,7 @@ async function setUp() {
     wanted.workspaces.every((name) => stamp.workspaces.includes(name)) &&
     (stamp.dev || !wanted.dev);
   if (has) return;
-  // What an earlier command installed stays, also when the lockfile has changed.
+  // Keep what an earlier command installed, even if the lockfile has changed.
   const workspaces = [...new Set([...wanted.workspaces, ...(stamp?.workspaces ?? [])])];
   const dev = wanted.dev || stamp?.dev === true;
   await install(workspaces, dev);
@@ -70,8 +73,8 @@ async function setUp() {
 }
 
 /**
- * Registries answer 429 at times: npm itself retries each request, and here is one more try for the whole.
- * `npm install` takes versions and hashes from the lockfile too, and unlike `npm ci` it forgives a registry that
+ * Registries sometimes answer 429. npm retries each request; this function also retries the whole installation.
+ * `npm install` takes versions and hashes from the lockfile. Unlike `npm ci`, it accepts a registry that
  * does not have the optional packages of other platforms.
  */
 async function install(workspaces, dev) {
@@ -93,7 +96,7 @@ async function install(workspaces, dev) {
     await new Promise((resolve) => setTimeout(resolve, attempt * 5000));
   }
   console.error(
-    "plimsoll: the packages could not be installed: check the network and the npm registry, then try again.",
+    "plimsoll: the packages could not be installed. Check the network and the npm registry, then try again.",
   );
   process.exit(1);
 }
@@ -109,7 +112,7 @@ function runNpm(options) {
   });
 }
 
-/** Runs a program to its end, and keeps what it writes. */
+/** Runs a program to its end, and returns its output. */
 function run(file, options, settings) {
   const child = spawn(file, options, {
     cwd: root,
@@ -127,7 +130,7 @@ function run(file, options, settings) {
   });
 }
 
-/** A terminal has a line that counts the seconds; a file gets one now and then, so that nobody thinks that it hangs. */
+/** On a terminal, one line counts the seconds. In a file, a new line every ten seconds shows that the work goes on. */
 async function watched(what, work) {
   const started = Date.now();
   const isTerminal = process.stderr.isTTY === true;
@@ -141,14 +144,14 @@ async function watched(what, work) {
   return result;
 }
 
-/** The machine's own Node where it is new enough, else the one from node_modules. */
+/** The machine's own Node if it is new enough, otherwise the one from node_modules. */
 function chooseNode() {
   if (isNewEnough()) return process.execPath;
   const own = join(root, "node_modules", "node", "bin", "node");
   return existsSync(own) ? own : join(root, "node_modules", ".bin", "node");
 }
 
-/** The dashboard is built when its sources, or what they are built with, have changed since the last time. */
+/** Builds the dashboard if its sources or its build tools have changed since the last build. */
 async function buildDashboard() {
   const app = join(root, "apps", "dashboard");
   const built = join(root, "packages", "plimsoll", "dashboard");
@@ -172,7 +175,7 @@ async function buildDashboard() {
     writeFileSync(stamp, sources);
     return;
   }
-  // The proxy does its work without it.
+  // The proxy works without the dashboard.
   console.error(`${stdout}${stderr}\nplimsoll: the dashboard could not be built; \`/\` says so.`);
   if (profile === "test") process.exit(1);
 }
@@ -202,12 +205,12 @@ const child = spawn(node, [join(root, script), ...rest], {
   stdio: "inherit",
   env: { ...process.env, PATH: path },
 });
-// A terminal sends Ctrl-C to everybody in it, npm and the child included, and npm hands it on to this process once more. So
-// what arrives here is handed on as SIGTERM: a child ends in order by that, however often it comes, and only a second Ctrl-C
-// of the terminal itself ends it at once.
+// A terminal sends Ctrl-C to all its processes, including npm and the child, and npm passes it to this process a second time.
+// So this process passes signals on as SIGTERM: the child then stops in order, however often the signal comes. Only a second
+// Ctrl-C from the terminal stops it at once.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
   process.on(signal, () => child.kill("SIGTERM"));
-// A signal to npm may end its shell, which does not hand it on: then this process has another parent than before.
+// A signal to npm may end npm's shell, which does not pass the signal on. This process notices because its parent changes.
 const parent = process.ppid;
 if (process.env.npm_lifecycle_event !== undefined) {
   setInterval(() => process.ppid !== parent && child.kill("SIGTERM"), 500).unref();

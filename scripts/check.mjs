@@ -1,12 +1,12 @@
-// Everything that `npm test` checks: the tests, and beside them the static checks one after the other, the quickest first.
-// With names, only those: npm test -- layers vitest
+// Runs all checks of `npm test`: the tests and, at the same time, the static checks one after the other, the quickest first.
+// To run only some of them, name them: npm test -- layers vitest
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Commands of each static check, in their order. */
+/** The commands of each static check, in order. */
 const staticChecks = {
   layers: [["node", "scripts/biome.gen.mjs"]],
   biome: [["biome", "check", "--error-on-warnings"]],
@@ -27,7 +27,7 @@ const staticChecks = {
   unused: [["knip", "--no-progress"]],
 };
 const vitest = ["vitest", "run", "--config", "packages/plimsoll/vitest.config.ts"];
-/** Each child process and each thread compiles the same modules: they share what came of it. */
+/** All child processes and threads compile the same modules, so they share a cache. */
 const environment = {
   ...process.env,
   NODE_COMPILE_CACHE: join(root, "node_modules", ".cache", "compiled"),
@@ -35,7 +35,7 @@ const environment = {
 
 const running = new Set();
 
-/** @returns what the command printed, or throws an error with it. */
+/** Returns the output of the command. If the command fails, throws an error with the output. */
 function run([command, ...options], stdio) {
   const child = spawn(command, options, {
     cwd: root,
@@ -67,7 +67,7 @@ async function checkLayers() {
   const before = readFileSync(`${root}/biome.json`, "utf8");
   for (const command of staticChecks.layers) await run(command, "pipe");
   if (readFileSync(`${root}/biome.json`, "utf8") !== before)
-    throw new Error("biome.json was not made by scripts/biome.gen.mjs: commit it anew.");
+    throw new Error("biome.json was out of date. scripts/biome.gen.mjs has updated it: commit it.");
 }
 
 async function checkStatically(names) {
@@ -82,7 +82,7 @@ const known = [...Object.keys(staticChecks), "vitest"];
 const wanted = process.argv.slice(2);
 const unknown = wanted.find((name) => !known.includes(name));
 if (unknown !== undefined) {
-  console.error(`npm test: there is no check "${unknown}": choose from ${known.join(", ")}.`);
+  console.error(`npm test: there is no check "${unknown}". Choose from ${known.join(", ")}.`);
   process.exit(2);
 }
 const isWanted = (name) => wanted.length === 0 || wanted.includes(name);

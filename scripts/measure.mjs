@@ -1,4 +1,4 @@
-// Prints how large things are in the sources of the package, tests aside: npm run measure [-- folder]
+// Prints the sizes of files, functions and interfaces in the package's sources, without tests: npm run measure [-- folder]
 
 import { source as usualFolder } from "./rooms.mjs";
 import {
@@ -23,7 +23,7 @@ const imports = importsOf(sources);
 const sum = (figures) => figures.reduce((total, figure) => total + figure, 0);
 const largest = (items, by) => items.toSorted((left, right) => by(right) - by(left));
 
-/** The middle one, the one that a tenth is above, and the largest. */
+/** The median, the 90th percentile and the maximum. */
 function spread(figures) {
   const sorted = figures.toSorted((left, right) => left - right);
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];

@@ -1,5 +1,5 @@
-// Writes docs/what-the-model-reads.md: every sentence of text/for-models.ts, with sample values. With --check it only says
-// whether the page is as it should be. A text without a sample here fails: nobody would have read it.
+// Writes docs/what-the-model-reads.md: every text in text/for-models.ts, with sample values. With --check, it only checks
+// whether the page is up to date. A text without a sample here is an error, because nobody could read it on the page.
 import { readFileSync, writeFileSync } from "node:fs";
 import * as texts from "../packages/plimsoll/src/text/for-models.ts";
 
@@ -8,7 +8,7 @@ const handle = "pl_0123456789ABCDEFGHIJKL";
 const title = `${handle}, result of bash`;
 const example = '{"query": "…"}';
 
-/** By the name of the export: when a model reads these, and the values of those that take some. */
+/** For each export: when a model reads its texts, and sample values for texts that are functions. */
 const chapters = {
   ownToolTexts: [
     "The descriptions of Plimsoll's own tools and of their fields",
@@ -170,7 +170,7 @@ function movedResult(more) {
   };
 }
 
-/** The text, or each text with sample values. */
+/** The text itself, or each text with sample values filled in. */
 function rendered(name, text, samples) {
   if (typeof text === "string") return [text];
   if (typeof text === "object")

@@ -1,10 +1,10 @@
-// Only wire/ knows provider JSON: words that belong to one provider or one wire, and the few files outside wire/ that may say
-// them. tidy.mjs fails on all others.
+// Only wire/ knows provider JSON. This file lists words that belong to one provider or one wire, and the few files outside
+// wire/ that may use them. tidy.mjs fails if any other file uses them.
 
-/** What models and their servers are like is data; it stands in these rooms and in wire/. */
+/** Rooms outside wire/ that contain data about models and their servers. */
 const rooms = ["wire/", "budget/", "prompt/"];
 
-/** Why a file may say such words all the same. */
+/** Files that may use such words, with the reason. */
 const allowed = {
   "cli/commands/recall.ts": "reads lines of its own format, which has `messages`",
   "cli/commands/replay.ts": "names a model to replay on, where a recording names none",
@@ -25,21 +25,21 @@ const patterns = [
   /\b(?:cache_control|prompt_cache_\w+|max_completion_tokens|budget_tokens|stop_reason|finish_reason|end_turn|pause_turn|content_filter)\b/g,
   /\banthropic-\w+|\bcontext-1m/g,
   /["'](?:max_tokens|max_output_tokens|cache_|instructions|model_context_window_exceeded)["']/g,
-  // A field of a body by its name; a type is written with a capital letter.
+  // Names of body fields. A type is written with a capital letter, so it does not match.
   /\b[a-z]\w*(?:\?\.)?\["(?:tools|system|messages|input)"\]|\.(?:get|has|set)\("(?:tools|system|messages|input|model)"/g,
-  // Who it is, instead of what it can do.
+  // Tests for a provider's name. Code should test for a capability instead.
   /(?:[!=]==|case)\s*"(?:anthropic|openai|gemini|ollama)[\w-]*"/g,
   /\b(?:claude-(?!code)|gpt-)|mistral|deepseek|ollama/gi,
 ];
 
 const comments = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm;
 
-/** Whether a file of the product may not know any of them. */
+/** Whether a file may use none of these words. */
 function isBound(name) {
   return !name.endsWith(".test.ts") && !rooms.some((room) => name.startsWith(room));
 }
 
-/** What is wrong in these files, given as `[name, text]`. An allowance that no file needs is wrong, too. */
+/** The problems in these files, given as `[name, text]`. An exception that no file needs is also a problem. */
 export function providerWords(files) {
   const found = new Map();
   for (const [name, text] of files) {

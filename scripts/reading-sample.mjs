@@ -1,5 +1,5 @@
 // Prints sentences to read: 100 comments, 60 errors, every text for models and five pages, chosen by a seed. A reader who has
-// not seen the code marks each sentence that had to be read twice; docs/decisions/0013-plain-words.md has what came of it.
+// not seen the code marks each sentence that had to be read twice. docs/decisions/0013-plain-words.md has the results.
 // Usage: node scripts/reading-sample.mjs [SEED] [ROOT]
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const random = diceOf(Number(seed));
 const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n");
 const read = (file) => readFileSync(join(root, file), "utf8");
 
-/** So many of them, by the seed, in their order. */
+/** A random choice of `count` items, by the seed, in their original order. */
 function chosen(items, count) {
   const drawn = items
     .map((item) => ({ item, at: random() }))
@@ -43,7 +43,7 @@ function commentsOf(file) {
   });
 }
 
-/** Sentences that people get: the second argument of an error, and what begins with a capital and ends with a full stop. */
+/** Sentences for people: string literals that begin with a capital letter and end with a full stop or a colon. */
 function errorsOf(file) {
   const literals = read(file).matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g);
   return [...literals]

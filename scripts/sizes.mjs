@@ -1,14 +1,17 @@
-// How large things are in the sources of the package, tests aside: files, functions, interfaces, and who imports whom.
-// measure.mjs prints it; tidy.mjs holds some of it to a limit.
+// Measures the package's sources, without tests: files, functions, interfaces and imports. measure.mjs prints the figures;
+// tidy.mjs checks some of them against limits.
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { childrenOf, parse, walk } from "./parse.mjs";
 
-/** A reader can keep this many names of one function in mind, and members of one type: more is an exception that too-wide.json names. */
+/**
+ * The most names of one function, and the most members of one type, that a reader can keep in mind. too-wide.json lists
+ * the exceptions.
+ */
 export const mostNames = 15;
 export const mostMembers = 16;
 
-/** Every source with its path below the folder, its text and its syntax. */
+/** Every source file, with its path below the folder, its text and its syntax tree. */
 export function readSources(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /(?<!\.test)\.tsx?$/.test(entry.name))
@@ -25,7 +28,7 @@ const isFunction = ({ type }) =>
   type === "FunctionExpression" ||
   type === "ArrowFunctionExpression";
 
-/** Declarations at the top of a file, whether or not they are exported. */
+/** Top-level declarations of a file, exported or not. */
 function topDeclarations({ statements }) {
   return statements.flatMap((statement) => {
     if (statement.type === "ExportNamedDeclaration")
@@ -36,7 +39,7 @@ function topDeclarations({ statements }) {
   });
 }
 
-/** Functions that stand at the top of a file: declared, held by a constant, or methods of a class. */
+/** Top-level functions of a file: function declarations, functions in constants, and methods of classes. */
 export function topFunctions(source) {
   return topDeclarations(source).flatMap(({ node }) => {
     if (node.type === "FunctionDeclaration") return [sizeOf(source, node.id.name, node)];
@@ -56,7 +59,7 @@ function sizeOf(source, name, node) {
   return { file: source.name, name, lines: linesOf(source.text, node), names: namesIn(node) };
 }
 
-/** Every function, also those inside of others. */
+/** Every function, including nested ones. */
 export function allFunctions(source) {
   const found = [];
   for (const statement of source.statements)
@@ -94,7 +97,10 @@ function boundBy(pattern) {
   }
 }
 
-/** How many names a reader of this function must keep in mind: its parameters and locals, those of functions inside it aside; two loops over `index` have one. */
+/**
+ * Number of distinct names in a function: its parameters and locals, without those of nested functions. Two loops over
+ * `index` count once.
+ */
 function namesIn(node) {
   const names = node.params.flatMap(boundBy);
   const look = (child) => {
@@ -108,7 +114,10 @@ function namesIn(node) {
   return new Set(names).size;
 }
 
-/** Exported interfaces and object types with the members that they declare themselves; a row of the store is as wide as its table. */
+/**
+ * Exported interfaces and object types, with the members that they declare themselves. Rows of the store are left out:
+ * they match their tables.
+ */
 export function exportedShapes(source) {
   return topDeclarations(source).flatMap(({ node, isExported }) => {
     if (!isExported || isRow(source.name, node.id?.name)) return [];
@@ -123,7 +132,7 @@ export function exportedShapes(source) {
 
 const isRow = (file, name = "") => file.startsWith("store/") && name.endsWith("Record");
 
-/** The names that a file declares at its top. */
+/** The top-level names of a file. */
 export function topNames(source) {
   return topDeclarations(source).flatMap(({ node }) =>
     node.type === "VariableDeclaration"
@@ -134,7 +143,7 @@ export function topNames(source) {
   );
 }
 
-/** Each file and those that it imports, types included. */
+/** Each file with the files that it imports, types included. */
 export function importsOf(sources) {
   const known = new Set(sources.map(({ name }) => name));
   return new Map(
@@ -148,7 +157,7 @@ export function importsOf(sources) {
   );
 }
 
-/** Files that reach each other, as groups of two or more (Tarjan). */
+/** Import cycles: groups of two or more files that reach each other (Tarjan's algorithm). */
 export function circles(imports) {
   const order = new Map();
   const lowest = new Map();

@@ -1,14 +1,13 @@
-// Checks what a linter cannot see: that every file is in a room and no room is full, that ARCHITECTURE.md names only files that
-// exist, that each file says what it is for, that names are not vague, that comments carry no filler, that no error is
-// swallowed, that no function and no type is too wide, and that only wire/ knows what a provider calls things. Run from the
-// repository root.
+// Checks that a linter cannot make: every file is in a room, and no room has too many files; ARCHITECTURE.md names only files
+// that exist; each file has a comment about its purpose; names are not vague; comments contain no filler; no error is
+// swallowed; no function and no type is too wide; only wire/ uses provider words. Run from the repository root.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { providerWords } from "./provider-words.mjs";
 import { mostFiles, rooms, source } from "./rooms.mjs";
 import { exportedShapes, mostMembers, mostNames, readSources, topFunctions } from "./sizes.mjs";
 
-/** ARCHITECTURE.md is read in one sitting, or not at all. */
+/** ARCHITECTURE.md must be short enough to be read in one sitting. */
 const mostPageBytes = 16 * 1024;
 const vagueName =
   /(^|[-/])(utils?|helpers?|common|misc|shared|manager|service|core|base|impl|types|constants)([-.]|$)/;
@@ -36,7 +35,7 @@ for (const file of files) {
   if (ownSentence.test(text) && !name.endsWith(".test.ts") && name !== "text/for-models.ts")
     problems.push(`${name}: a sentence for models: write it in text/for-models.ts`);
   if (swallowed.test(text)) problems.push(`${name}: swallowed error`);
-  // In tests, emoji are input.
+  // Tests may contain emoji, as input.
   const isTest = name.endsWith(".test.ts");
   text.split("\n").forEach((line, index) => {
     const found = filler.exec(isTest ? line.replace(/[\u{1F300}-\u{1FAFF}]/gu, "") : line);
@@ -55,7 +54,7 @@ for (const workspace of ["bench", "examples"]) {
   const { dependencies } = JSON.parse(readFileSync(join(workspace, "package.json"), "utf8"));
   if (dependencies !== undefined)
     problems.push(
-      `${workspace}/package.json: has dependencies, which npm start would install: make them devDependencies`,
+      `${workspace}/package.json: has dependencies, which npm start would install. Make them devDependencies.`,
     );
 }
 problems.push(
@@ -70,7 +69,7 @@ for (const name of sources)
 for (const { name, front } of rooms) {
   const inside = sources.filter((file) => dirname(file) === name);
   if (!inside.includes(join(name, front)))
-    problems.push(`${name}: has no file ${front} to begin with`);
+    problems.push(`${name}: has no file ${front} to start reading at`);
   if (inside.length > mostFiles)
     problems.push(`${name}: ${inside.length} files, more than ${mostFiles}`);
 }
@@ -80,14 +79,14 @@ for (const [, named] of map.matchAll(/`((?:[\w-]+\/)*[\w-]+\.ts)`/g))
 if (Buffer.byteLength(map) > mostPageBytes)
   problems.push(`ARCHITECTURE.md has ${Buffer.byteLength(map)} bytes, more than ${mostPageBytes}`);
 
-/** The functions and types that are wider than allowed. This list only shrinks: what is on it and no longer too wide is a problem, too. */
+/** Functions and types that may be wider. This list only shrinks, so an entry that is no longer too wide is also a problem. */
 const exceptions = JSON.parse(readFileSync("scripts/too-wide.json", "utf8"));
 function checkWidth(kind, found) {
   const excepted = new Set(exceptions[kind]);
   for (const [place, problem] of found)
-    if (!excepted.delete(place)) problems.push(`${place}: ${problem}: split it by what it does`);
+    if (!excepted.delete(place)) problems.push(`${place}: ${problem}. Split it.`);
   for (const place of excepted)
-    problems.push(`${place}: no longer too wide, or gone: take it off scripts/too-wide.json`);
+    problems.push(`${place}: no longer too wide, or gone. Remove it from scripts/too-wide.json.`);
 }
 const read = readSources(source);
 checkWidth(

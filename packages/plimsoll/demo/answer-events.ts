@@ -1,4 +1,4 @@
-/** An answer of the Messages wire as the events of a stream, and back: the upstream writes them, the client reads them. */
+/** Converts an answer of the Messages wire to stream events and back. The upstream writes the events, the client reads them. */
 
 import type { CallBlock, TextBlock, WireAnswer } from "./wire-forms.ts";
 
@@ -7,7 +7,7 @@ export interface WireEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Characters of one delta. */
+/** Maximum number of characters in one delta. */
 const deltaChars = 40;
 
 export function eventsOf(answer: WireAnswer): readonly WireEvent[] {
@@ -64,7 +64,7 @@ interface Gathered {
   text: string;
 }
 
-/** Contract: throws a sentence where the events are no whole answer. */
+/** Contract: throws an error with a sentence if the events are not a complete answer. */
 export function answerOf(events: readonly WireEvent[]): WireAnswer["content"] {
   const blocks = new Map<number, Gathered>();
   let isStopped = false;

@@ -1,11 +1,11 @@
-/** Chance by a seed: the same seed gives the same demo for ever. */
+/** Random numbers from a seed. The same seed always gives the same demo. */
 
-/** 0 ≤ value < 1, one after the other. */
+/** Returns the next random value, 0 ≤ value < 1. */
 export type Dice = () => number;
 
 export type Some<T> = readonly [T, ...T[]];
 
-/** A generator of 32 bits (mulberry32): small, and good enough to make texts with. */
+/** A 32-bit generator (mulberry32): small, and good enough to generate texts. */
 export function diceOf(seed: number): Dice {
   let state = seed >>> 0;
   return () => {
@@ -20,17 +20,17 @@ export function pick<T>(dice: Dice, from: Some<T>): T {
   return from[Math.floor(dice() * from.length)] ?? from[0];
 }
 
-/** A whole number, both ends included. */
+/** A random whole number from least to most, both included. */
 export function between(dice: Dice, least: number, most: number): number {
   return least + Math.floor(dice() * (most - least + 1));
 }
 
-/** So many, one after the other. */
+/** An array of `count` generated values. */
 export function times<T>(count: number, make: (index: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, index) => make(index));
 }
 
-/** In another order. */
+/** The items in random order. */
 export function shuffled<T>(dice: Dice, items: readonly T[]): readonly T[] {
   return items
     .map((item) => ({ item, place: dice() }))

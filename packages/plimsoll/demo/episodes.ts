@@ -1,4 +1,4 @@
-/** What happens in a day's work: kinds of tasks, each from the user's question to what was found. */
+/** The episodes of a day's work: one function for each kind of task, from the user's question to the findings. */
 
 import { between, pick, type Some, shuffled } from "./dice.ts";
 import type { ProjectFile, Ticket } from "./texts-project.ts";
@@ -19,7 +19,7 @@ type Episode = (work: Work, file: ProjectFile, ticket: Ticket) => void;
 
 const correctionShare = 0.35;
 const failureShare = 0.4;
-/** Longer than what Plimsoll shows of a fresh result. */
+/** Longer than the preview that Plimsoll shows of a fresh result. */
 const hugeLines = 640;
 
 function maybeCorrect(work: Work, file: ProjectFile): void {
@@ -123,7 +123,7 @@ function migration(work: Work, file: ProjectFile, ticket: Ticket): void {
   work.close(ticket);
 }
 
-/** Read, not changed. */
+/** An episode that reads a file and does not change it. */
 function inspection(work: Work, file: ProjectFile, ticket: Ticket): void {
   const { dice } = work;
   work.ask(`${ticket.id} is said to be mended: ${ticket.symptom}. Is it? Change nothing.`);
@@ -154,12 +154,12 @@ const episodesOf: Readonly<Record<AgentName, Some<Episode>>> = {
   docs: [chapter, planning, figures],
 };
 
-/** After so many tickets the user asks for an old one, and in between for a row of an old table. */
+/** After every second ticket the user asks about an old ticket, otherwise about a row of an old table. */
 const lookBackEvery = 2;
-/** What is newer is not asked for: it is still in sight. */
+/** The user does not ask about the newest items, because the model can still see them. */
 const lookBackDistance = 4;
 
-/** Until there are enough steps: first each kind once, in an order by the dice, then any. */
+/** Adds episodes until there are enough steps: first each kind once, in random order, then any kind. */
 export function workFor(work: Work, agent: AgentName, steps: number): void {
   const kinds = episodesOf[agent];
   const order = [...shuffled(work.dice, kinds)];

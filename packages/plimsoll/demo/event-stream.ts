@@ -1,4 +1,4 @@
-/** Server-sent events as they come over fetch: the client's answers, and the events of the service. */
+/** Reads server-sent events from a fetch response: streamed answers, and the events of the service. */
 
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 
@@ -6,7 +6,7 @@ export interface ReceivedEvent extends Pick<EventSourceMessage, "id" | "data"> {
   readonly type: string;
 }
 
-/** A longer event is none of ours. */
+/** Longest accepted event, in characters. Neither the upstream nor the service sends longer ones. */
 const eventCharsMax = 16 * 1024 * 1024;
 
 export async function* receivedEvents({ body }: Response): AsyncGenerator<ReceivedEvent> {

@@ -1,11 +1,11 @@
-/** What a strict provider of the Messages wire refuses: the sentence it would say, or nothing. */
+/** Checks a request like a strict provider of the Messages wire, and returns the provider's error sentence. */
 
 import { type Block, blocksOf, type WireMessage, type WireRequest } from "./wire-forms.ts";
 
 const namePattern = /^[a-zA-Z0-9_-]{1,128}$/;
 const marksMax = 4;
 
-/** Contract: takes anything that is JSON. Undefined: the request is valid. */
+/** Contract: accepts any JSON value. Returns undefined if the request is valid. */
 export function faultIn(body: unknown): string | undefined {
   if (!isRequest(body)) return "model, max_tokens and messages: Field required";
   const { messages } = body;

@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: plays a generated coding session through the real service against a scripted upstream, and reports. No key, and no network
- * beyond 127.0.0.1.
+ * `npm run demo`: sends generated coding sessions through the real service to a scripted upstream, and prints a report. Needs
+ * no key, and no network except 127.0.0.1.
  */
 
 import { once } from "node:events";
@@ -17,7 +17,7 @@ import { demoModels, type SessionScript, sessionScripts } from "./script.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 import { type Watched, watchEvents } from "./watch.ts";
 
-/** Small, so that much happens in a short time. */
+/** The windows are small, so that much happens in a short time. */
 const windows: ReadonlyMap<string, number> = new Map([
   [demoModels.large, 24_000],
   [demoModels.small, 20_000],
@@ -25,13 +25,13 @@ const windows: ReadonlyMap<string, number> = new Map([
 const bufferTokens = 1_000;
 const maxTokens = 2_000;
 const usualPort = 4141;
-/** The first session leads; the others take their time. */
+/** The other sessions are this many times slower than the first. */
 const slownessOfOthers = 3;
 const nameWidth = 15;
 
-/** Everything that runs, as long as it runs. */
+/** The running parts of the demo. */
 interface Stage {
-  /** Of sessions, by what the service calls them. */
+  /** Names of the sessions, by the service's session id. */
   readonly names: Map<string, string>;
   readonly flags: Flags;
   readonly scripts: readonly SessionScript[];
@@ -42,7 +42,7 @@ interface Stage {
   readonly signal: AbortSignal;
 }
 
-/** The exit code: 0, 1 (failed), 2 (wrong usage), or that of a signal. */
+/** Returns the exit code: 0, 1 (failed), 2 (wrong usage), or the code of a signal. */
 async function main(): Promise<number> {
   const isTerminal = stdout.isTTY === true;
   const read = readFlags(process.argv.slice(2), isTerminal);
@@ -75,7 +75,7 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
     return 0;
   } catch (error) {
     screen.end();
-    // The whole group hears a keystroke, and the service may be the first to act on it.
+    // Ctrl-C reaches the whole process group, and the service may stop before this process gets the signal.
     if (!stop.signal.aborted) await pause(keystrokeReachesAllMs);
     if (stop.signal.aborted) return Number(stop.signal.reason);
     throw error;
@@ -87,13 +87,13 @@ async function run(flags: Flags, isTerminal: boolean): Promise<number> {
 
 const keystrokeReachesAllMs = 500;
 
-/** The reason is the exit code, as shells count it. A second Ctrl-C ends everything at once, the service included. */
+/** The abort reason is the exit code for that signal. A second Ctrl-C stops everything at once, including the service. */
 function stopOnSignals(cleanUp: () => void): AbortController {
   const stop = new AbortController();
   onStopSignals(
     (signal) => stop.abort(signalCodes[signal]),
     (signal) => {
-      // Last, when the service has been killed.
+      // Clean up last, after the service has been killed.
       process.on("exit", cleanUp);
       process.exit(signalCodes[signal]);
     },
@@ -183,7 +183,7 @@ async function playAll(stage: Stage): Promise<readonly PlayedSession[]> {
   }
 }
 
-/** What is worth a line while it plays. */
+/** The line to print for an event while the demo plays; undefined for events that are not shown. */
 function shownEvent(event: PlimsollEvent, name: string): string | undefined {
   const who = name.padEnd(nameWidth);
   switch (event.type) {
@@ -246,7 +246,7 @@ function furtherLines({ flags, data, program }: Stage, session: string): readonl
   ];
 }
 
-/** What Plimsoll promises, and the demo has seen with its own eyes. */
+/** Checks two of Plimsoll's promises: the upstream refused no request, and no request was over its limit. */
 function checkPromises({ upstream }: Stage, { turns }: Watched): void {
   const [refusal] = upstream.refusals;
   if (refusal !== undefined) throw new Error(`The upstream refused a request: ${refusal}`);

@@ -1,4 +1,4 @@
-/** The scripted model: what it answers to a request. It follows the script, and looks up what it needs and does not see. */
+/** The scripted model. It answers by the script, and looks up content that it needs and that is not in the request. */
 
 import type { SessionScript } from "./script.ts";
 import {
@@ -14,20 +14,20 @@ import type { LookBack, Step } from "./work.ts";
 
 export type Reply = readonly (TextBlock | CallBlock)[];
 
-/** A call of one of Plimsoll's own tools, and what came of it. */
+/** A call of one of Plimsoll's own tools, with its answer. */
 export interface OwnLookup {
   readonly session: string;
   readonly tool: string;
   /** The query, or the handle. */
   readonly asked: string;
   readonly answer: string;
-  /** What the answer should say, word for word; empty: anything. */
+  /** Text that the answer should contain, word for word. Empty: any answer is fine. */
   readonly expected: string;
   readonly isFound: boolean;
 }
 
 export interface ScriptedModel {
-  /** Contract: throws where the script has no more steps. */
+  /** Contract: throws if the script has no more steps. */
   answer(request: WireRequest): Reply;
   readonly lookups: readonly OwnLookup[];
 }
@@ -37,7 +37,7 @@ interface Asked {
   readonly expected: string;
 }
 
-/** A reference is read in one of so many answers that could. */
+/** The model reads an older reference only in every ninth turn. */
 const readEvery = 9;
 const handlePattern = /pl_[0-9A-Za-z]{22}/g;
 
@@ -95,11 +95,11 @@ function replyOf({ text, calls }: Step): Reply {
 interface Looking {
   readonly name: string;
   readonly turn: number;
-  /** Handles that were read before. */
+  /** Handles that the model has already read. */
   readonly seen: ReadonlySet<string>;
 }
 
-/** Only tools that are offered can be called, and only what the request does not say must be looked up. */
+/** The lookup for this step, if the request offers the tool and does not already contain the answer. */
 function lookup(request: WireRequest, step: Step, looking: Looking): Asked | undefined {
   const offered = (tool: string): string | undefined =>
     request.tools?.find(({ name }) => name === tool || name === `plimsoll_${tool}`)?.name;
@@ -126,7 +126,7 @@ function recalling(
   return { call: { type: "tool_use", id, name: tool, input: { query } }, expected };
 }
 
-/** A fresh result that came as a reference is searched at once; of the older ones some are read now and then. */
+/** Searches a new reference at once. Reads an older one from time to time. */
 function reading(
   { messages }: WireRequest,
   looking: Looking,

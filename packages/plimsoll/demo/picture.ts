@@ -1,4 +1,4 @@
-/** A picture as a tool would take it: a small bar chart, as PNG in base64. */
+/** A picture like a tool's screenshot: a small bar chart, as PNG in base64. */
 
 import { crc32, deflateSync } from "node:zlib";
 import { between, type Dice, times } from "./dice.ts";
@@ -14,7 +14,7 @@ export function chartPicture(dice: Dice): string {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(size.width, 0);
   head.writeUInt32BE(size.height, 4);
-  // Eight bits of grey.
+  // Eight-bit greyscale.
   head.set([8, 0, 0, 0, 0], 8);
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),

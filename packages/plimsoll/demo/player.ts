@@ -1,4 +1,4 @@
-/** The client of the demo: an agent that sends its whole conversation with every turn, as agents do. It knows nothing of Plimsoll. */
+/** The demo's client: an agent that sends its whole conversation with every turn. It does not know about Plimsoll. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import { answerOf, type WireEvent } from "./answer-events.ts";
@@ -17,23 +17,23 @@ import type { ScriptedCall, Step } from "./work.ts";
 
 export interface PlayOptions {
   readonly url: string;
-  /** From one turn to the next, at least. */
+  /** Shortest time from one turn to the next. */
   readonly paceMs: number;
   readonly maxTokens: number;
   readonly signal: AbortSignal;
-  /** With the session as the service calls it. */
+  /** Called with the service's session id. */
   onTurn(id: string): void;
 }
 
 export interface PlayedSession {
   readonly script: SessionScript;
-  /** As the service calls it. */
+  /** The service's session id. */
   readonly id: string;
 }
 
 const mark: CacheMark = { type: "ephemeral" };
 
-/** Contract: rejects with a sentence when the service answers anything but what the model said. */
+/** Contract: rejects with a sentence if the service's answer differs from the model's. */
 export async function playSession(
   script: SessionScript,
   options: PlayOptions,
@@ -60,7 +60,7 @@ export async function playSession(
   return { script, id };
 }
 
-/** The results of the last calls, and behind them what the user says. */
+/** The results of the last calls, followed by the user's words. */
 function newsOf(before: Step | undefined, { user }: Step): readonly Block[] {
   return [
     ...(before?.calls ?? []).map(resultOf),
@@ -112,7 +112,7 @@ async function send(
   );
 }
 
-/** Agents mark the end of what they send, so that the next request finds it in the cache. */
+/** Sets a cache mark at the end of the request, as agents do, so that the provider can cache it for the next request. */
 function withMark(messages: readonly WireMessage[]): readonly WireMessage[] {
   const last = messages.at(-1);
   if (last === undefined || typeof last.content === "string") return messages;
@@ -133,7 +133,7 @@ async function contentOf(
   return answerOf(events);
 }
 
-/** What Plimsoll does between model and client must not be seen here. */
+/** Checks that the client sees no trace of Plimsoll's own tools. */
 function isAsScripted(content: WireAnswer["content"], { text, calls }: Step): boolean {
   const expected = [
     { type: "text", text },

@@ -1,4 +1,4 @@
-/** The real program as a child process: `plimsoll serve` on a folder of its own, pointed at the scripted upstream. */
+/** Runs `plimsoll serve` as a child process, with its own data folder and the scripted upstream. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,9 +11,9 @@ import { fileURLToPath } from "node:url";
 export interface Program {
   readonly url: string;
   readonly token: string;
-  /** Its address, and the dashboard's with the token: it opens made-up data only, and goes with them. */
+  /** The service's address and the dashboard's address with the token. The token is safe to print: it opens only made-up data. */
   readonly greeting: string;
-  /** Rejects when it ends before it was told to. */
+  /** Rejects if the program ends before `stop`. */
   readonly failed: Promise<never>;
   stop(): Promise<void>;
 }
@@ -30,10 +30,10 @@ const file = fileURLToPath(new URL("../bin/plimsoll.mjs", import.meta.url));
 const readyMs = 30_000;
 const stopMs = 5_000;
 const readyPattern = /^plimsoll ready on (\S+)\n/m;
-/** What it said last, for the error message. */
+/** Number of characters of its last output to keep for the error message. */
 const keptChars = 4_000;
 
-/** A new one below the system's temporary folder, or the one that was named: it must be empty. */
+/** Creates a new folder in the system's temporary folder, or uses the named one, which must be empty. */
 export function makeFolder(named: string | undefined): string {
   if (named === undefined) return mkdtempSync(join(tmpdir(), "plimsoll-demo-"));
   const folder = resolve(named);
@@ -43,12 +43,12 @@ export function makeFolder(named: string | undefined): string {
   return folder;
 }
 
-/** A service that was killed a moment ago may still be writing. */
+/** Retries, because a service that was just killed may still be writing. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
 }
 
-/** The usual port where it is free, else any. */
+/** The wanted port if it is free, otherwise any free port. */
 export async function freePort(wanted: number): Promise<number> {
   const probe = createServer();
   try {
@@ -81,7 +81,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   const killChild = (): void => void child.kill("SIGKILL");
   process.once("exit", killChild);
   child.once("exit", () => process.off("exit", killChild));
-  // What it says before it is ready is in the error, if it does not become ready.
+  // If the program does not become ready, the error contains its output up to then.
   let [isReady, isStopping] = [false, false];
   const output = listen(child, (line) => isReady && options.warn(line));
   const failed = new Promise<never>((_, reject) => {
@@ -107,7 +107,7 @@ export async function startProgram(options: ProgramOptions): Promise<Program> {
   };
 }
 
-/** Neither the user's own Plimsoll nor a collector of telemetry has anything to do with the demo. */
+/** Removes settings for the user's own Plimsoll and for telemetry, because the demo must not use them. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(?:PLIMSOLL|OTEL)_/.test(name)),

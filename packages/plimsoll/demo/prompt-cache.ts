@@ -1,29 +1,29 @@
 /**
- * How the scripted upstream counts, and what its cache holds. Its tokens are rough: words, numbers and signs. Its cache follows
- * Anthropic's rules: what stands before a mark is kept, and found again up to 20 blocks before a mark of a later request.
+ * The token count and the prompt cache of the scripted upstream. The count is rough: words, numbers and signs. The cache follows
+ * Anthropic's rules: it stores the prefix before each cache mark. A later request finds it up to 20 blocks before one of its marks.
  */
 
 import { createHash } from "node:crypto";
 import { type Block, blocksOf, type WireRequest } from "./wire-forms.ts";
 
 export interface CountedRequest {
-  /** Everything together. */
+  /** All input tokens together. */
   readonly tokens: number;
   readonly cacheRead: number;
   readonly cacheWritten: number;
 }
 
 export interface PromptCache {
-  /** Counts a request, and keeps what it marks. */
+  /** Counts a request, and caches its marked prefixes. */
   take(request: WireRequest): CountedRequest;
 }
 
 const lookbackBlocks = 20;
-/** Shorter beginnings are not kept: by the provider's pages, and what Plimsoll takes for it. */
+/** Shortest prefix that is cached: the figures of the provider's documentation, which Plimsoll uses too. */
 const minTokensOf = (model: string): number => (model.includes("haiku") ? 4_096 : 1_024);
-/** The oldest beginnings are forgotten. */
+/** Maximum number of cached prefixes; the oldest are dropped. */
 const keptMax = 4_000;
-/** Counts of blocks that were seen; the oldest are forgotten. */
+/** Maximum number of remembered block counts; the oldest are dropped. */
 const countedMax = 4_000;
 
 interface Weighed {
@@ -34,7 +34,7 @@ interface Weighed {
 
 interface Prefix {
   readonly key: string;
-  /** Up to and with this block. */
+  /** Tokens up to and including this block. */
   readonly tokens: number;
   readonly isMarked: boolean;
 }
@@ -86,7 +86,7 @@ function foundBefore(prefixes: readonly Prefix[], kept: ReadonlySet<string>, mar
   return 0;
 }
 
-/** Tools, system, then messages, in the order in which the provider reads them. */
+/** The blocks in the order in which the provider reads them: tools, system, messages. */
 function prefixesOf(request: WireRequest, weigh: (block: object) => Weighed): readonly Prefix[] {
   const { model, tools = [], system = [], messages } = request;
   const head = typeof system === "string" ? [{ type: "text", text: system }] : system;
@@ -117,7 +117,7 @@ function tokensOfBlock(block: object, json: string): number {
   return blockTokens + (picture === undefined ? roughTokens(json) : picture);
 }
 
-/** A picture costs by its size, not by its letters. */
+/** A picture is counted by its size, not by its base64 text. */
 function pictureIn(block: Partial<Block>): number | undefined {
   const content = "content" in block && Array.isArray(block.content) ? block.content : [block];
   const [image] = (content as readonly Partial<Block>[]).filter(({ type }) => type === "image");
@@ -127,7 +127,7 @@ function pictureIn(block: Partial<Block>): number | undefined {
   return Math.ceil(pixels / 750) + blockTokens;
 }
 
-/** Short words are one token, long ones one for each six letters; three digits are one, and each sign. */
+/** A short word is one token; a long one has a token per six letters. Three digits are one token, and so is each sign. */
 export function roughTokens(text: string): number {
   return text.match(/[A-Za-z]{1,6}|\d{1,3}|[^\sA-Za-z\d]{1,2}|\n+/g)?.length ?? 0;
 }

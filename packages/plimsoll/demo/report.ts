@@ -1,11 +1,11 @@
-/** The report at the end of the demo: from what the service answers under /api and announced over /events. */
+/** The report at the end of the demo, from the service's answers under /api and its events. */
 
 import type { CompactionEndEvent, Receipt, TurnEndEvent } from "../src/message/event.ts";
 import type { OwnLookup } from "./model.ts";
 import type { PlayedSession } from "./player.ts";
 import { grouped, oneLine, table } from "./screen.ts";
 
-/** `GET /api/cost`, as far as it is shown. */
+/** The fields of `GET /api/cost` that the report shows. */
 export interface CostAnswer {
   readonly turns: number;
   readonly sentTokens: number;
@@ -20,25 +20,25 @@ export interface ReportInput {
   readonly seconds: number;
   readonly sessions: readonly PlayedSession[];
   readonly turns: readonly TurnEndEvent[];
-  /** Of all sessions. */
+  /** Compactions of all sessions. */
   readonly compactions: readonly CompactionEndEvent[];
   readonly lookups: readonly OwnLookup[];
   readonly cost: CostAnswer;
-  /** Where to look further, a line each. */
+  /** Commands to look further, one line each. */
   readonly further: readonly string[];
 }
 
-/** Of one session, or of all. */
+/** Figures of one session, or of all sessions together. */
 interface Figures {
   readonly turns: number;
   readonly clientTokens: number;
   readonly sentTokens: number;
   readonly compactions: number;
-  /** The request that came nearest to its limit. */
+  /** The request that came closest to its limit. */
   readonly largest: { readonly tokens: number; readonly limit: number };
 }
 
-/** Asks the service. Contract: rejects with a sentence where it does not answer. */
+/** Reads a path under /api. Contract: rejects with a sentence if the service answers with an error. */
 export async function askApi<T>(
   { url, token }: { readonly url: string; readonly token: string },
   path: string,
@@ -48,7 +48,7 @@ export async function askApi<T>(
   throw new Error(`GET ${path} answered ${response.status}: ${await response.text()}`);
 }
 
-/** Requests that were larger than their limit: there must be none. */
+/** Requests that were larger than their limit. There must be none. */
 export function tooLarge(turns: readonly TurnEndEvent[]): readonly TurnEndEvent[] {
   return turns.filter(({ measurement, limit }) => measurement.total > limit);
 }
@@ -164,7 +164,7 @@ function strategiesText(compactions: readonly CompactionEndEvent[]): string {
   return texts.length === 0 ? "" : `: ${texts.join(", ")}`;
 }
 
-/** Of recalls, and of reads; more are counted, not shown. */
+/** Maximum number of recalls to list, and of reads. The others are only counted. */
 const shownLookups = 6;
 
 function lookupLines(lookups: readonly OwnLookup[]): readonly string[] {

@@ -1,12 +1,12 @@
-/** What the demo prints: lines, and on a terminal a line below them that shows how far it is. */
+/** The output of the demo: lines, and on a terminal a progress line below them. */
 
 import { stdout } from "node:process";
 
 export interface Screen {
   line(text: string): void;
-  /** So many of all turns are played. */
+  /** Shows how many of all turns have been played. */
   progress(done: number, all: number): void;
-  /** No progress any more. */
+  /** Removes the progress line. */
   end(): void;
 }
 
@@ -44,7 +44,7 @@ function statusOf(done: number, all: number): string {
   return `${"█".repeat(filled)}${"░".repeat(barWidth - filled)} ${done} of ${all} turns`;
 }
 
-/** Into a file or a pipe: a line for each tenth. */
+/** For a file or a pipe: prints a line for each tenth of the turns. */
 function plainScreen(): Screen {
   let shown = 0;
   const line = (text: string): void => void stdout.write(`${text}\n`);
@@ -59,14 +59,14 @@ function plainScreen(): Screen {
   };
 }
 
-/** One line of at most so many characters, without what a terminal would obey. */
+/** The text as one line of limited length, without terminal control characters. */
 export function oneLine(text: string, most: number): string {
   const flat = text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
   const letters = [...flat];
   return letters.length <= most ? flat : `${letters.slice(0, most - 1).join("")}…`;
 }
 
-/** Columns as wide as their widest cell; numbers to the right. */
+/** Makes each column as wide as its widest cell, and aligns numbers to the right. */
 export function table(rows: readonly (readonly (string | number)[])[]): string {
   const cells = rows.map((row) =>
     row.map((cell) => (typeof cell === "number" ? grouped(cell) : cell)),

@@ -1,4 +1,4 @@
-/** The script of the demo: sessions of several agents, made from a seed. A pure function: the same wish, the same sessions. */
+/** The script of the demo: sessions of several agents, generated from a seed. Pure: the same options give the same sessions. */
 
 import { type Dice, diceOf } from "./dice.ts";
 import { workFor } from "./episodes.ts";
@@ -6,11 +6,11 @@ import { type AgentName, openingWords, systemPrompt } from "./texts-speech.ts";
 import { type Step, Work } from "./work.ts";
 
 export interface SessionScript {
-  /** No other session has it. */
+  /** A unique name. */
   readonly name: string;
   readonly agent: AgentName;
   readonly model: string;
-  /** What the client asks for in x-plimsoll-priority. */
+  /** The client's x-plimsoll-priority header. */
   readonly priority?: 1;
   readonly isStreamed: boolean;
   readonly system: string;
@@ -19,12 +19,12 @@ export interface SessionScript {
 
 export interface ScriptOptions {
   readonly seed: number;
-  /** Of the first session; the others are shorter. */
+  /** Turns of the first session; the others are shorter. */
   readonly turns: number;
   readonly sessions: number;
 }
 
-/** Prices of both are known to Plimsoll. */
+/** Plimsoll knows the prices of both models. */
 export const demoModels = { large: "claude-sonnet-4-5", small: "claude-haiku-4-5" } as const;
 
 type Cast = Pick<SessionScript, "agent" | "model" | "priority" | "isStreamed"> & {
@@ -43,7 +43,7 @@ const others: readonly Cast[] = [
   { agent: "coder", model: demoModels.small, isStreamed: true, priority: 1, topic: "hotfix" },
 ];
 
-/** How long the others are, measured by the first. */
+/** Length of the other sessions, as a share of the first. */
 const shareOfOthers = 1 / 3;
 const fewestTurns = 8;
 
@@ -75,7 +75,7 @@ function sessionOf(
   };
 }
 
-/** The last answer calls nothing: nobody would give it a result. */
+/** Removes the calls of the last answer, because no later turn would send their results. */
 function ended(steps: readonly Step[]): readonly Step[] {
   const last = steps.at(-1);
   if (last === undefined) return steps;

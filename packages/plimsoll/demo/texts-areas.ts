@@ -1,4 +1,4 @@
-/** What the harbour of the demo deals with: its areas, and the words of each. */
+/** The areas of the demo's harbour project, and the words of each area. */
 
 import type { Some } from "./dice.ts";
 

@@ -1,4 +1,4 @@
-/** Source files in several languages: made up, but they parse, and say what such a service would say. */
+/** Generates source files in several languages. They are made up, but they parse and look like the code of such a service. */
 
 import { between, type Dice, pick, type Some, times } from "./dice.ts";
 import { type Area, type Language, snake } from "./texts-areas.ts";
@@ -10,7 +10,7 @@ export interface SourceOptions {
   readonly names: Some<string>;
 }
 
-/** A function to be written: its name, and the one that it may call. */
+/** A function to write: its name, and the function that it may call. */
 interface Part {
   readonly area: Area;
   readonly name: string;
@@ -260,9 +260,9 @@ function capital(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-/** A change of one line of the body, and what it becomes. */
+/** A change of one line, with the resulting file. */
 export interface Change {
-  /** From 0. */
+  /** Line index, from 0. */
   readonly at: number;
   readonly before: string;
   readonly after: readonly string[];
@@ -276,7 +276,7 @@ const changed: Readonly<Record<Language, { readonly remark: string; readonly bod
   sql: { remark: "--", body: /^(?:WHERE|HAVING)/ },
 };
 
-/** A line with a number gets another one, and a remark that says why. */
+/** Changes the number in a line, and adds a remark that says why. */
 export function changeOf(
   dice: Dice,
   { language, lines }: { readonly language: Language; readonly lines: readonly string[] },

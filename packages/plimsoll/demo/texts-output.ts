@@ -1,4 +1,4 @@
-/** What tools print: tests, traces, logs, data, tables, search results, pages, listings. Texts of our own, by the dice. */
+/** Generates tool outputs: tests, traces, logs, data, tables, search results, pages, listings. All texts are our own. */
 
 import { between, type Dice, pick, type Some, times } from "./dice.ts";
 import { snake } from "./texts-areas.ts";
@@ -107,7 +107,7 @@ function idOf(dice: Dice): string {
   return `${pick(dice, ["bk", "vs", "pj"])}_${between(dice, 1_000_000, 9_999_999).toString(36)}`;
 }
 
-/** Mostly noise; the middle says what went wrong. */
+/** A log that is mostly noise; the error is in the middle. */
 export function logLines(dice: Dice, file: ProjectFile, count: number): string {
   const wrong = Math.floor(count / 2);
   const day = between(dice, 10, 28);
@@ -225,7 +225,7 @@ export function htmlPage(dice: Dice, file: ProjectFile, count: number): string {
   ].join("\n");
 }
 
-/** A bundle as a browser gets it: one line. */
+/** A JavaScript bundle for a browser, in one line. */
 export function longLine(dice: Dice, file: ProjectFile, count: number): string {
   const parts = times(
     count,
@@ -246,7 +246,7 @@ export function listing(dice: Dice, files: readonly ProjectFile[], folder: strin
   return [`total ${rows.length}`, "drwxr-xr-x  harbour       -  Oct 19  .", ...rows].join("\n");
 }
 
-/** By the tool that fails. */
+/** Error texts, by the tool that fails. */
 const failures: Readonly<Record<string, (dice: Dice, file: ProjectFile) => string>> = {
   edit_file: (_, { path }) =>
     `old_text stands in ${path} more than once: give a longer text, with the lines around it.`,

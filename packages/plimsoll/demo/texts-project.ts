@@ -1,30 +1,30 @@
-/** The project of the demo, which nobody has: the booking service of a harbour. Its areas, files, names and tickets. */
+/** The made-up project of the demo, the booking service of a harbour: its areas, files, names and tickets. */
 
 import { between, type Dice, pick, type Some, shuffled } from "./dice.ts";
 import { type Area, areas, type Language, snake, usualArea } from "./texts-areas.ts";
 import { sourceOf } from "./texts-code.ts";
 
-/** A file as it is now; edits change its lines. */
+/** The current version of a file. Edits change its lines. */
 export interface ProjectFile {
   readonly path: string;
   readonly language: Language;
   readonly area: Area;
-  /** What it exports. */
+  /** Names that the file exports. */
   readonly names: Some<string>;
   readonly lines: readonly string[];
 }
 
-/** What goes wrong in such a service: what people see, why, and what follows from it. */
+/** A fault of the service: its symptom, its cause, and the resulting decision. */
 interface Fault {
   readonly symptom: string;
   readonly cause: string;
   readonly decision: string;
 }
 
-/** What was worked on, and what was found: later questions ask for it. */
+/** A ticket with its findings. Later questions ask about them. */
 export interface Ticket extends Fault {
   readonly id: string;
-  /** With figures that no other ticket has. */
+  /** A sentence with figures that no other ticket has. */
   readonly measured: string;
 }
 
@@ -59,7 +59,7 @@ const folderOf: Readonly<Record<Language, (area: Area, stem: string, number: num
     `db/migrations/${String(number).padStart(4, "0")}_${area.folder}_${stem.replaceAll("-", "_")}.sql`,
 };
 
-/** One file for each stem: mostly TypeScript, and some of everything. */
+/** One file for each stem: mostly TypeScript, some in the other languages. */
 export function projectFiles(dice: Dice): Some<ProjectFile> {
   const places = areas.flatMap((area) => area.stems.map((stem) => ({ area, stem })));
   const [first, ...others] = shuffled(dice, places).map(({ area, stem }, number) => {

@@ -1,4 +1,4 @@
-/** What is said in the demo: the system prompt, what users ask, rule and correct, what the agents answer, the plan. */
+/** The words of the demo: the system prompt, the users' questions, rules and corrections, the agents' answers, the plan. */
 
 import { between, type Dice, pick, type Some } from "./dice.ts";
 import type { ProjectFile, Ticket } from "./texts-project.ts";
@@ -106,7 +106,7 @@ export function answerBack({ id, measured, cause }: Ticket): string {
   return `In ${id} we measured this: ${measured}. The cause was that ${cause}.`;
 }
 
-/** Of a row of a table: id, vessel, quay, and what else it says. */
+/** The question and the answer about a table row, which has id, vessel, quay and more. */
 export function questionAboutRow(id: string, table: string): string {
   return `One more thing: which vessel was ${id}, and at which quay? It stood in the table of ${table}, some time ago.`;
 }

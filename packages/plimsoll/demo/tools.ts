@@ -1,4 +1,4 @@
-/** The tools of the demo's agents, as such agents have them: a dozen, with schemas. */
+/** The tools of the demo's agents: a dozen typical ones, with schemas. */
 
 export interface DemoTool {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** The scripted upstream: speaks Anthropic Messages on 127.0.0.1, refuses what a strict provider would, and counts a cache. */
+/** The scripted upstream. It speaks Anthropic Messages on 127.0.0.1, refuses invalid requests, and simulates a cache. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -12,7 +12,7 @@ import type { WireAnswer, WireRequest } from "./wire-forms.ts";
 
 export interface Upstream {
   readonly url: string;
-  /** What it refused, in its own words: nothing, if all is well. */
+  /** The errors with which it refused requests. Empty if all is well. */
   readonly refusals: readonly string[];
   readonly lookups: readonly OwnLookup[];
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly scripts: readonly SessionScript[];
-  /** The window of each model. */
+  /** Size of each model's window, in tokens. */
   readonly windows: ReadonlyMap<string, number>;
 }
 

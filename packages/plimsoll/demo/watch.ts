@@ -1,4 +1,4 @@
-/** Watches the service as a dashboard does: over /events. What is shown while the demo plays, and counted at its end, comes from there. */
+/** Watches the service over /events, as a dashboard does. The demo's lines and the counts in its report come from these events. */
 
 import { setTimeout as wait } from "node:timers/promises";
 import type { CompactionEndEvent, PlimsollEvent, TurnEndEvent } from "../src/message/event.ts";
@@ -8,7 +8,7 @@ export interface Watched {
   /** Oldest first. */
   readonly turns: readonly TurnEndEvent[];
   readonly compactions: readonly CompactionEndEvent[];
-  /** Resolves when so many turns were announced. Contract: rejects after a while, with a sentence. */
+  /** Resolves when that number of turns was announced. Contract: rejects with a sentence after ten seconds. */
   settled(turns: number): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export async function watchEvents(options: WatchOptions): Promise<Watched> {
   };
 }
 
-/** Resolves when the stream is open; goes on from the last event when it breaks off, until the signal. */
+/** Resolves when the stream is open. If the stream breaks, reconnects and continues after the last event, until the signal. */
 async function listen(options: WatchOptions, take: (event: PlimsollEvent) => void): Promise<void> {
   let lastId = "0";
   const open = (): Promise<Response> =>
@@ -69,6 +69,6 @@ async function listen(options: WatchOptions, take: (event: PlimsollEvent) => voi
       await wait(reconnectMs, undefined, { signal: options.signal });
     }
   };
-  // What comes too late is noticed by whoever waits for it.
+  // An error here needs no handling: `settled` notices missing events.
   follow().catch(() => undefined);
 }

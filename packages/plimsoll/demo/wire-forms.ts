@@ -1,4 +1,4 @@
-/** Anthropic Messages as the demo's client and upstream write and read it: only what the demo uses. */
+/** The part of Anthropic Messages that the demo's client and upstream use. */
 
 export interface CacheMark {
   readonly type: "ephemeral";
@@ -50,7 +50,7 @@ export interface WireRequest {
   readonly system?: string | readonly TextBlock[];
   readonly tools?: readonly WireTool[];
   readonly messages: readonly WireMessage[];
-  /** Who asks: the upstream finds its script by it. */
+  /** Names the session, so that the upstream finds its script. */
   readonly metadata?: { readonly user_id?: string };
 }
 
@@ -76,7 +76,7 @@ export function blocksOf({ content }: WireMessage): readonly Block[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** What a message or a result says; pictures say nothing. */
+/** The text of a message or a result, without pictures. */
 export function textOf(content: WireMessage["content"] | ResultBlock["content"]): string {
   if (typeof content === "string") return content;
   return content

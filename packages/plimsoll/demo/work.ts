@@ -1,4 +1,4 @@
-/** A day's work as it is written down: what users say, what agents answer, which tools they call, and what comes back. */
+/** Records a day's work: the users' words, the agents' answers, their tool calls, and the results. */
 
 import { between, type Dice, pick, type Some, times } from "./dice.ts";
 import { chartPicture } from "./picture.ts";
@@ -42,7 +42,7 @@ type OutputKind = (typeof outputKinds)[number];
 
 export interface ToolOutput {
   readonly kind: OutputKind;
-  /** Of an image: PNG in base64. */
+  /** For an image: PNG in base64. */
   readonly content: string;
 }
 
@@ -53,36 +53,36 @@ export interface ScriptedCall {
   readonly output: ToolOutput;
 }
 
-/** One turn: what is new in the request, and what the model answers. */
+/** One turn: the new part of the request, and the model's answer. */
 export interface Step {
-  /** Behind the results of the last step's calls, where it made some. */
+  /** The user's words. They come after the results of the last step's calls. */
   readonly user?: string;
   readonly text: string;
   readonly calls: readonly ScriptedCall[];
-  /** What the model must know for its answer, and may have to look up. */
+  /** A fact that the model needs for its answer and may have to look up. */
   readonly lookBack?: LookBack;
 }
 
 export interface LookBack {
   readonly query: string;
-  /** What the answer to the query should say, word for word. */
+  /** Text that the answer to the query should contain, word for word. */
   readonly expected: string;
 }
 
-/** A row that somebody may ask for again. */
+/** A table row that the user may ask about later. */
 export interface SeenRow {
   readonly line: string;
   readonly table: string;
 }
 
-/** Files and tickets that are worked on, and the steps so far. */
+/** The files and tickets of the work, and the steps so far. */
 export class Work {
   readonly dice: Dice;
   readonly steps: Step[] = [];
   readonly done: Ticket[] = [];
-  /** One of each table that was looked at. */
+  /** One row of each table that was shown. */
   readonly rows: SeenRow[] = [];
-  /** What the user has asked for again: once is enough. */
+  /** Tickets and rows that the user has already asked about again. */
   readonly asked = new Set<Ticket | SeenRow>();
   readonly #name: string;
   #files: Some<ProjectFile>;
@@ -105,7 +105,7 @@ export class Work {
     return makeTicket(this.dice, file, this.#tickets * 3 - between(this.dice, 0, 2));
   }
 
-  /** What the user says with the next request. */
+  /** Adds to the user's words in the next request. */
   ask(text: string): void {
     this.#user = this.#user === undefined ? text : `${this.#user}\n\n${text}`;
   }
@@ -114,7 +114,7 @@ export class Work {
     this.#take({ text, calls });
   }
 
-  /** What was found, in words that later questions ask for. */
+  /** Closes a ticket: the agent states the findings that later questions ask about. */
   close(ticket: Ticket, words = ""): void {
     this.say(`${words}${findings(ticket)}`);
     this.done.push(ticket);
@@ -152,7 +152,7 @@ export class Work {
     return this.#call("list_directory", { path: folder }, { kind: "listing", content });
   }
 
-  /** From now on the file is read as it was changed. */
+  /** Changes the file. Later reads show the new version. */
   edit(file: ProjectFile, why: string): ScriptedCall {
     const { path } = file;
     const now = this.#files.find((known) => known.path === path) ?? file;
@@ -203,7 +203,7 @@ export class Work {
   query(file: ProjectFile): ScriptedCall {
     const content = tableText(this.dice, file, between(this.dice, 10, 40));
     const sql = `SELECT * FROM ${file.area.folder} ORDER BY changed_at DESC LIMIT 40`;
-    // Without the head, the rule below it, and the number of rows.
+    // Skip the table head, the line below it, and the row count.
     const [line = "", ...lines] = content.split("\n").slice(2, -1);
     this.rows.push({ line: pick(this.dice, [line, ...lines]).trim(), table: file.area.folder });
     return this.#call("query_database", { sql }, { kind: "table", content });
@@ -238,7 +238,7 @@ export class Work {
     return this.#call("write_file", { path, content }, output);
   }
 
-  /** What others have changed, as one text. */
+  /** Other people's changes, as one text. */
   changes(count: number): ScriptedCall {
     const diffs = times(count, () => {
       const file = this.file();

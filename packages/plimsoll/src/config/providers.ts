@@ -1,4 +1,4 @@
-/** The part of the configuration that describes providers and their models. */
+/** The part of the configuration that describes providers and their models, and the types that several parts use. */
 
 import { z } from "zod";
 

@@ -331,7 +331,7 @@ export const configSchema = z.strictObject({
         .describe("Whether areas with priority 1 are highlighted. Default: true.")
         .optional(),
     })
-    .describe("How dashboards show a compaction.")
+    .describe("How the dashboard and `plimsoll top` show a compaction.")
     .optional(),
   context: z
     .strictObject({

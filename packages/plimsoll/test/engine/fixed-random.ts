@@ -1,6 +1,6 @@
 /**
- * Randomness from a seed, for those who compare what is sent byte by byte: handles are made from a random key and a random
- * session id, and how many tokens a handle has depends on its characters.
+ * Replaces random values by values from a seed, for tests that compare sent bytes. Handles come from a random key and a random
+ * session id, and the number of tokens of a handle depends on its characters.
  */
 
 import nodeCrypto from "node:crypto";
@@ -8,7 +8,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { diceOf } from "../../demo/dice.ts";
 import { newId } from "../../src/session/log/ids.ts";
 
-/** From now on ids and keys of this process follow from the seed, as if it had just begun. */
+/** From now on, the ids and keys of this process come from the seed, as if the process had just started. */
 export function fixRandom(seed: number): void {
   const random = diceOf(seed);
   let isAsked = false;
@@ -20,13 +20,13 @@ export function fixRandom(seed: number): void {
       });
     return array;
   };
-  // Apart from ids: how often files get a name that nobody else has depends on how often the product is opened.
+  // File names use a separate generator, because their number depends on how often the product is opened.
   const other = diceOf(seed + 1);
   const randomBytes = (size: number): Buffer =>
     Buffer.from(Array.from({ length: size }, () => Math.floor(other() * 256)));
   Object.assign(nodeCrypto, { randomFillSync: fill, randomBytes });
   syncBuiltinESMExports();
   globalThis.crypto.getRandomValues = fill as typeof globalThis.crypto.getRandomValues;
-  // Ids are made of bytes that were asked for in advance: those from before are used up.
+  // Ids use random bytes that were fetched in advance. Use up the old ones.
   while (!isAsked) newId("turn");
 }

@@ -1,6 +1,6 @@
 /**
- * A process of its own that opens Plimsoll on a folder, says how that went, and closes it again: on the one that is its
- * argument (`breakStart`), or on one after the other, as the lines of its input name them (`startOpeners`, several at once).
+ * A separate process that opens Plimsoll on a folder, reports the result, and closes it again. The folder is its argument
+ * (`breakStart`), or it reads folders line by line from its input (`startOpeners` runs several such processes at once).
  */
 
 import { argv, stdin, stdout } from "node:process";
@@ -8,12 +8,12 @@ import { createInterface } from "node:readline";
 import { openEngine } from "../../src/engine.ts";
 import { signatureIn } from "./read-folder.ts";
 
-/** What it says of each folder. */
+/** The result for each folder. */
 export interface Opened {
   readonly data: string;
-  /** The sentence of the failure. */
+  /** The error message, if opening failed. */
   readonly error?: string;
-  /** What the folder's key makes of a text: the same in all processes that have the same key. */
+  /** A text signed with the folder's key. Processes with the same key get the same signature. */
   readonly signature?: string;
 }
 
@@ -31,7 +31,7 @@ const [, program, folder] = argv;
 if (program === import.meta.filename && folder !== undefined) {
   say(JSON.stringify(await open(folder)));
 } else if (program === import.meta.filename) {
-  // Everything is loaded before the first folder, so that several of them open it at the same moment.
+  // Load all code before the first folder, so that several processes open it at the same moment.
   await (await openEngine({ store: "memory" })).close();
   say("ready");
   for await (const data of createInterface({ input: stdin })) say(JSON.stringify(await open(data)));

@@ -1,6 +1,6 @@
 /**
- * Agents on the official SDKs: each keeps its whole history in its SDK's own form, sends all of it with every request, and
- * adds what comes back.
+ * Agents on the official SDKs. Each keeps its whole history in its SDK's own form, sends all of it with every request, and
+ * adds the answer.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
@@ -16,11 +16,11 @@ export interface AgentOptions {
 }
 
 export interface AgentClient {
-  /** The user speaks. */
+  /** Adds the user's words. */
   hear(question: Question): void;
-  /** The calls of the last answer were made. */
+  /** Adds the results of the last answer's calls. */
   giveResults(calls: readonly ScriptedCall[]): void;
-  /** Sends the whole history and adds the answer to it. Gives what the answer says. Rejects as the SDK does. */
+  /** Sends the whole history and adds the answer to it. Returns the text of the answer. Rejects like the SDK. */
   ask(target: Target): Promise<Heard>;
 }
 
@@ -202,7 +202,7 @@ class ResponsesAgent implements AgentClient {
     if (status !== "completed") {
       throw new Error(`The response is ${status}: ${error?.code} ${error?.message}`);
     }
-    // Every item of an output can be sent back; the SDK's types do not say so of three of them.
+    // Every output item can be sent back, but the SDK's types do not allow it for three of them.
     this.#items.push(...(output as OpenAI.Responses.ResponseInputItem[]));
     const callIds = output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : []));
     return { text, callIds };

@@ -1,4 +1,4 @@
-/** Proves the scripted agents themselves: each holds its conversation directly with the scripted provider, twice alike. */
+/** Tests the scripted agents: each talks directly to the scripted provider, and does the same in a second run. */
 import { afterEach, describe, expect, test } from "vitest";
 import { AgentScript } from "./agent.ts";
 import { countMessage } from "./counting.ts";

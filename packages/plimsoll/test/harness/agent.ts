@@ -1,6 +1,6 @@
 /**
- * The script of an agent at work, made from a seed: questions of its user, thoughts, single and parallel calls, results of
- * all sizes, now and then an image. It is the same whatever the context manager makes of the conversation.
+ * The script of an agent at work, generated from a seed: questions of its user, thoughts, single and parallel calls, results of
+ * all sizes, and sometimes an image. It does not depend on what the context manager does to the conversation.
  */
 
 import { between, type Dice, diceOf, pick } from "../../demo/dice.ts";
@@ -20,9 +20,9 @@ export interface ScriptedCall {
   readonly result: string;
 }
 export interface AgentStep {
-  /** What the user says; undefined where the results of the last step's calls are given instead. */
+  /** The user's words; undefined if the step sends the results of the last step's calls instead. */
   readonly question: Question | undefined;
-  /** What the model answers. */
+  /** The model's answer. */
   readonly thought: { readonly text: string; readonly signature: string } | undefined;
   readonly text: string;
   readonly calls: readonly ScriptedCall[];
@@ -35,7 +35,7 @@ const PARALLEL_SHARE = 0.35;
 const IMAGE_SHARE = 0.15;
 const CALL_STEPS_MAX = 4;
 
-/** Results lie between these shares of the window; those of parallel calls together are no larger than a single one. */
+/** Size of a result, as a share of the window. The results of parallel calls together are no larger than a single one. */
 const RESULT_SHARE_MIN = 0.01;
 const RESULT_SHARE_MAX = 0.125;
 
@@ -52,7 +52,7 @@ export class AgentScript {
     this.#windowTokens = windowTokens;
   }
 
-  /** From 0. */
+  /** Step number, from 0. */
   step(number: number): AgentStep {
     while (this.#steps.length <= number) this.#steps.push(this.#nextStep(this.#steps.length));
     const step = this.#steps[number];
@@ -107,7 +107,7 @@ export class AgentScript {
   }
 }
 
-/** The step as the model says it. Chat has no place for its thoughts. */
+/** The step as an answer of the model. Chat answers have no thoughts. */
 export function replyOf(wire: Wire, step: AgentStep): Reply {
   const { thought } = step;
   return reply(
@@ -119,7 +119,7 @@ export function replyOf(wire: Wire, step: AgentStep): Reply {
   );
 }
 
-/** Two deltas, cut between characters. */
+/** The text as two deltas, cut between characters. */
 function halves(whole: string): readonly [string, string] {
   const letters = [...whole];
   const middle = Math.ceil(letters.length / 2);

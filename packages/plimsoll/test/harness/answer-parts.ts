@@ -1,8 +1,8 @@
-/** What an upstream of the tests is told to answer, whatever its wire. */
+/** The scripted answers of the tests' upstream, independent of the wire. */
 
 import type { JsonObject, Wire } from "./json.ts";
 
-/** What the answer's frame needs from the request. */
+/** The parts of the request that the frame of an answer needs. */
 export interface Frame {
   readonly body: JsonObject;
   readonly wire: Wire;
@@ -13,14 +13,14 @@ export interface Frame {
 
 export interface TextPart extends Part {
   readonly kind: "text";
-  /** One delta each when streamed, joined when not. */
+  /** When streamed, each chunk is one delta; otherwise they are joined. */
   readonly chunks: readonly string[];
 }
 
 export interface ReasoningPart extends Part {
   readonly kind: "reasoning";
   readonly chunks: readonly string[];
-  /** Of a thinking block, or hidden in the encrypted content of a reasoning item; Chat has no place for it. */
+  /** Signature of a thinking block, or part of the encrypted content of a reasoning item. Chat does not send it. */
   readonly signature: string;
 }
 
@@ -29,9 +29,9 @@ export interface CallPart extends Part {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** The arguments as the model wrote them, where that is no JSON. Anthropic has a place for it in streams only. */
+  /** The model's arguments if they are not JSON. Anthropic can send them only in streams. */
   readonly rawInput?: string;
-  /** Of Responses: a call of a custom tool, whose input is a text and no JSON: `rawInput`. */
+  /** Responses only: a call of a custom tool. Its input is the text in `rawInput`, not JSON. */
   readonly isCustom?: boolean;
 }
 
@@ -41,9 +41,9 @@ export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
-  /** Written to the cache: Anthropic alone reports it. */
+  /** Tokens written to the cache. Only Anthropic reports them. */
   readonly created?: number;
-  /** Of the output; Anthropic does not tell. */
+  /** Reasoning tokens in the output. Anthropic does not report them. */
   readonly reasoning?: number;
 }
 
@@ -51,16 +51,16 @@ export interface Reply {
   readonly kind: "reply";
   readonly parts: readonly AnswerPart[];
   readonly usage?: Usage;
-  /** For a provider with a window, whose counts are its usage. */
+  /** How to split the usage, for a provider with a window, which counts tokens itself. */
   readonly usageSplit?: UsageSplit;
-  /** In the wire's own words. Without it: what the parts say (a tool call, or the end of the turn). */
+  /** Stop reason in the wire's own words. Default: from the parts (a tool call, or the end of the turn). */
   readonly stopReason?: string;
   readonly delayBetweenEventsMs?: number;
-  /** For a stream only; an answer that is not streamed has one event. */
+  /** Only for streams, because an answer that is not streamed has one event. */
   readonly early?: EarlyEnd;
 }
 
-/** These very bytes, as fast as they are taken; they are not remembered. */
+/** Sends exactly these bytes, as fast as the client reads them. The bytes are not recorded. */
 export interface RawBytes {
   readonly kind: "raw";
   readonly headers: Readonly<Record<string, string>>;
@@ -68,20 +68,20 @@ export interface RawBytes {
 }
 
 export interface Part {
-  /** Of Responses: the id of the item, where it is not the one of its place. */
+  /** Responses only: the id of the item, if it is not the usual one for its place. */
   readonly itemId?: string;
 }
 
-/** How a stream stops before its time: socket destroyed, ended cleanly without its terminal event, or left open. */
+/** How a stream stops early: socket destroyed, ended cleanly without its last event, or left open. */
 export interface EarlyEnd {
   readonly kind: "cut" | "end" | "hang";
   readonly afterEvents: number;
 }
 
-/** How a provider that counts reports what it counted. */
+/** How a provider that counts splits its usage report. */
 export interface UsageSplit {
   readonly cachedShare: number;
   readonly createdShare: number;
-  /** Beside what the answer says. */
+  /** Reasoning tokens, in addition to the tokens of the answer. */
   readonly reasoning: number;
 }

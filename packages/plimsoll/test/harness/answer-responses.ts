@@ -1,4 +1,4 @@
-/** What a script says, as the OpenAI Responses wire says it: the response object, or its typed events. */
+/** Writes a scripted answer for the OpenAI Responses wire: the response object, or its typed events. */
 import type {
   AnswerPart,
   CallPart,
@@ -18,7 +18,7 @@ export function responseId(frame: Frame): string {
   return `resp_${String(frame.requestNumber).padStart(8, "0")}`;
 }
 
-/** The items of an answer, as the client is to send them back. */
+/** The items of an answer, as the client should send them back. */
 export function outputItems(answer: Reply, frame: Frame): readonly JsonObject[] {
   return answer.parts.map((part, index) => finishedItem(part, index, frame));
 }
@@ -50,13 +50,13 @@ export function responseEvents(answer: Reply, frame: Frame, usage: Usage): strin
   ]);
 }
 
-/** A stream that begins as every other and then says what went wrong. */
+/** A stream that begins normally and then reports an error. */
 export function failedEvents(error: JsonObject, frame: Frame): string[] {
   const response = { ...responseFrame(frame), status: "failed", error };
   return numbered([...openingEvents(frame), { type: "response.failed", response }]);
 }
 
-/** A response before it has said anything. */
+/** A response without any output yet. */
 function responseFrame(frame: Frame): JsonObject {
   const { body } = frame;
   const { instructions, max_output_tokens: maxOutput, previous_response_id: previous } = body;
@@ -96,7 +96,7 @@ function openingEvents(frame: Frame): JsonObject[] {
   ];
 }
 
-/** Padded as no event writer of ours pads, with a comment after the first one. */
+/** Uses unusual padding, and a comment after the first event, so that a rewritten stream can be recognised. */
 function numbered(events: readonly JsonObject[]): string[] {
   const [first = "", ...others] = events.map((event, index) => {
     const { type } = event;
@@ -114,7 +114,7 @@ function callPrefix(part: CallPart, frame: Frame): string {
   return part.isCustom === true ? "ctc" : "fc";
 }
 
-/** Where the request has a search for tools of the wire's own kind, a call of it is an item of its own. */
+/** If the request has the wire's own tool search, a call of it is a special item. */
 function isSearch({ name }: CallPart, { body }: Frame): boolean {
   return name === "tool_search" && hasClientSearch(body);
 }
@@ -124,7 +124,7 @@ export function argumentsOf({ input, rawInput }: CallPart): string {
   return rawInput ?? JSON.stringify(input);
 }
 
-/** The id of the item that a part becomes in its place. */
+/** The id of the item for a part at this place. */
 export function itemId(part: AnswerPart, index: number, frame: Frame): string {
   if (part.itemId !== undefined) return part.itemId;
   const prefix = part.kind === "call" ? callPrefix(part, frame) : ID_PREFIXES[part.kind];
@@ -152,7 +152,7 @@ function finishedItem(part: AnswerPart, index: number, frame: Frame): JsonObject
   }
 }
 
-/** Looks like what the provider sends, and differs for each item. */
+/** Looks like the provider's encrypted content, and differs for each item. */
 function encryptedContent({ signature }: ReasoningPart, id: string): string {
   return `gAAAAAB${Buffer.from(`${id} ${signature}`).toString("base64url")}`;
 }

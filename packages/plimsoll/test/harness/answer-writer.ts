@@ -1,4 +1,4 @@
-/** Writes the answers of the scripted provider, in pieces and compressed as it was told, and keeps their bytes. */
+/** Writes the answers of the scripted provider, in pieces and compressed if configured, and records their bytes. */
 
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { constants, createGzip, type Gzip, gzipSync } from "node:zlib";
@@ -7,16 +7,16 @@ import { isString, type Json } from "./json.ts";
 import { pause } from "./waiting.ts";
 
 export interface WriterOptions {
-  /** Cuts the bytes of a stream into pieces of this size, each written by itself. */
+  /** Cuts the bytes of a stream into pieces of this size, and writes each piece separately. */
   readonly chunkBytes?: number;
   /** Compresses answers for clients whose accept-encoding allows it. */
   readonly gzip?: boolean;
 }
 
-/** How fast a stream goes, and whether it stops before its time. */
+/** How fast a stream is sent, and whether it stops early. */
 type Pace = Pick<Reply, "early" | "delayBetweenEventsMs">;
 
-/** Writes one answer and keeps its bytes. */
+/** Writes one answer and records its bytes. */
 export class AnswerWriter {
   readonly #recorded: Recorded;
   readonly #response: ServerResponse;
@@ -98,7 +98,7 @@ export class AnswerWriter {
     this.#recorded.plainAnswer = Buffer.concat([this.#recorded.plainAnswer, bytes]);
   }
 
-  /** Resolves when the bytes have left the process, or when there is nobody left to send them to. */
+  /** Resolves when the bytes have left the process, or when the client has disconnected. */
   async #write(bytes: Buffer): Promise<void> {
     const size = Math.min(this.#chunkBytes, bytes.length);
     for (let start = 0; start < bytes.length && !this.#response.destroyed; start += size) {
@@ -111,7 +111,7 @@ export class AnswerWriter {
   }
 }
 
-/** There is room again, or nobody left to write to. */
+/** Resolves when there is room to write again, or when the client has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -124,7 +124,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** What the encoder gives for these bytes alone, so that each event leaves at once. */
+/** Compresses these bytes and flushes, so that each event is sent at once. */
 async function compressed(encoder: Gzip, bytes: Buffer): Promise<Buffer> {
   encoder.write(bytes);
   await new Promise<void>((resolve) => {
@@ -151,22 +151,22 @@ export interface Recorded extends UpstreamRequest {
 }
 
 export interface UpstreamRequest {
-  /** From 1, in the order of arrival. */
+  /** Number of the request, from 1, in order of arrival. */
   readonly number: number;
   readonly method: string;
-  /** With the query string. */
+  /** Path with the query string. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** As it came, compressed if it came compressed. */
+  /** The body as it came, still compressed if it was compressed. */
   readonly body: Buffer;
-  /** Settles when the answer is finished or the connection is gone. */
+  /** Resolves when the answer is finished or the connection is closed. */
   readonly closed: Promise<void>;
-  /** 0 as long as there is no answer. */
+  /** Status of the answer; 0 until there is one. */
   readonly status: number;
-  /** What the provider counted of it, if it counts. */
+  /** The provider's token count of the request, if it counts. */
   readonly tokens: number;
   readonly isOverflow: boolean;
-  /** The bytes answered so far, and the same as they were before compression. */
+  /** The bytes answered so far, as sent and before compression. */
   readonly answer: Buffer;
   readonly plainAnswer: Buffer;
 }

@@ -1,7 +1,7 @@
 /**
- * What a script says, as plain data, and how it looks on each wire: the JSON of one answer, or the events of a stream.
- * Answers are written as no JSON.stringify and no event writer of ours would write them (indented, escaped, padded,
- * with comments), so that a proxy that reads and rewrites them gives itself away.
+ * Scripted answers as plain data, and their form on each wire: the JSON of one answer, or the events of a stream.
+ * The answers have unusual formatting (indented, escaped, padded, with comments). If a proxy parses and rewrites them,
+ * the bytes change, and the tests notice.
  */
 import type {
   AnswerPart,
@@ -16,14 +16,14 @@ import type {
 import { argumentsOf, responseEvents, responseJson } from "./answer-responses.ts";
 import type { Json, JsonObject } from "./json.ts";
 
-/** An error of the provider, or any other answer with these exact bytes. */
+/** A provider's error, or any other answer with exactly these bytes. */
 interface Failure {
   readonly kind: "failure";
   readonly status: number;
   readonly body: Json;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** Takes the request and never answers. */
+/** Accepts the request and never answers. */
 interface Hang {
   readonly kind: "hang";
 }
@@ -38,7 +38,7 @@ export function reasoning(signature: string, ...chunks: readonly string[]): Reas
 export function call(id: string, name: string, input: JsonObject): CallPart {
   return { kind: "call", id, name, input };
 }
-/** A call whose input is a text of the model's own, as Responses has it. */
+/** A call whose input is free text, as in Responses. */
 export function customCall(id: string, name: string, input: string): CallPart {
   return { kind: "call", id, name, input: {}, rawInput: input, isCustom: true };
 }
@@ -68,7 +68,7 @@ function unicodeEscape(letter: string): string {
   return `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** Each element is one whole event with its closing blank line. */
+/** Each element is one complete event with its closing blank line. */
 export function renderEvents(answer: Reply, frame: Frame): readonly string[] {
   switch (frame.wire) {
     case "anthropic":

@@ -1,6 +1,6 @@
 /**
- * Starts that are broken off: the process is killed, or its disk fails, at one chosen call of those by which it changes its data
- * folder (faults/faultfs.c). Then a plain start must work by itself, and what was there must be there.
+ * Breaks off a start: the process is killed, or its disk fails, at one chosen call that changes the data folder
+ * (faults/faultfs.c). After that, a plain start must work without help, and the earlier data must still be there.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -14,24 +14,24 @@ import { childEnvironment } from "./child-environment.ts";
 import { makeOldFolder, OLD_KEY, oldRows, rowsOf } from "./old-store.ts";
 import { within } from "./waiting.ts";
 
-/** first: in a folder that is not there yet. upgrade: in one of the first version. */
+/** first: the folder does not exist yet. upgrade: the folder is from the first version. */
 export const scenes = ["first", "upgrade"] as const;
 export const faultKinds = ["kill", "eio", "enospc"] as const;
-/** library: opens and closes. serve: the whole service, until it is ready. */
+/** library: opens and closes Plimsoll. serve: runs the whole service until it is ready. */
 export type Program = "library" | "serve";
 
 export interface Break {
   readonly program: Program;
   readonly scene: (typeof scenes)[number];
   readonly kind: (typeof faultKinds)[number];
-  /** The number of the call, from 1. */
+  /** Number of the call at which the start breaks, from 1. */
   readonly at: number;
 }
 
 export interface FaultBench {
-  /** The calls of a start that nothing happens to. */
+  /** The calls of an undisturbed start. */
   calls(program: Program, scene: Break["scene"]): Promise<readonly string[]>;
-  /** What is wrong after the break and a plain start; none: all is well. */
+  /** The problems after the break and a plain start. Empty if all is well. */
   judge(wanted: Break): Promise<readonly string[]>;
   close(): void;
 }
@@ -73,7 +73,7 @@ export function openFaultBench(): FaultBench {
   };
 }
 
-/** Ends when the program has; a service is killed as soon as it is ready. */
+/** Waits for the program to end. Kills a service as soon as it is ready. */
 async function runStart(
   program: Program,
   data: string,
@@ -105,7 +105,7 @@ async function startPlainly(data: string): Promise<readonly string[]> {
   return said.includes("plimsoll ready") ? [] : ["the service does not start again"];
 }
 
-/** The second start, in this process, and what it finds and leaves. */
+/** Starts a second time, in this process, and checks the data that it finds and leaves. */
 async function inspect(
   data: string,
   scene: Break["scene"],

@@ -1,4 +1,4 @@
-/** A real Chromium, and pages in it that remember everything that should not have happened. */
+/** A real Chromium with pages that record everything that should not happen. */
 import {
   type Browser,
   type BrowserContext,
@@ -10,9 +10,9 @@ import { findChromium } from "./chromium.ts";
 import { eventually } from "./waiting.ts";
 
 export interface PageOptions {
-  /** Of the service, without a slash at the end. */
+  /** Address of the service, without a slash at the end. */
   readonly url: string;
-  /** The tab has it already; absent: it has none. */
+  /** Token that the tab already has; absent: none. */
   readonly token?: string;
   /** The route, such as `#/settings`. */
   readonly path?: string;
@@ -20,37 +20,37 @@ export interface PageOptions {
   readonly height?: number;
   readonly colorScheme?: "light" | "dark";
   readonly scale?: number;
-  /** Runs in the page before anything of its own. */
+  /** Script that runs in the page before its own scripts. */
   readonly before?: string;
 }
 
-/** A request as the page has sent it. */
+/** A request that the page sent. */
 interface SentRequest {
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
 }
 
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors of the console and of scripts, broken policies, requests to others, dialogs, windows: each a line. */
+  /** One line for each console error, script error, policy violation, request to another server, dialog or new window. */
   readonly trouble: readonly string[];
   readonly requests: readonly SentRequest[];
-  /** The browser itself writes of answers that are no success: those of a test that wants them are no trouble. */
+  /** The browser logs an error for each failed answer. This function ignores those that a test expects. */
   forgive(pattern: RegExp): void;
-  /** To another route of the same page. */
+  /** Goes to another route of the same page. */
   go(path: string): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface TestBrowser {
   open(wish: PageOptions): Promise<WatchedPage>;
-  /** Closes every page, and answers the trouble of all. */
+  /** Closes every page, and returns the recorded problems of all of them. */
   leave(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** Nothing that weakens the browser's own walls: it must be no safer and no less safe than a user's. */
+/** No flag here changes how the browser protects a page, so the tests run under the same policies as a user's browser. */
 const ARGUMENTS = [
   "--no-sandbox",
   "--no-zygote",
@@ -58,13 +58,13 @@ const ARGUMENTS = [
   "--use-gl=angle",
   "--use-angle=swiftshader",
 ];
-/** In the page, and so as text: the types of the DOM are none of this package. */
+/** This script runs in the page. It is a string because this package has no DOM types. */
 const TELL_OF_POLICY = `document.addEventListener("securitypolicyviolation", (event) =>
   console.error("policy broken: " + event.violatedDirective + " by " + event.blockedURI + " " + event.sample));`;
-/** As if it had come in an address before: not again when the page has another one by now. */
+/** Stores the token as if it had come with an earlier address. Keeps another token if the page already has one. */
 const keepToken = (token: string): string =>
   `sessionStorage["plimsoll.token"] ??= ${JSON.stringify(token)};`;
-/** What a step may take on a busy machine. */
+/** Time limit of a step, for a busy machine. */
 const STEP_LIMIT_MS = 10_000;
 
 export async function startBrowser(): Promise<TestBrowser> {
@@ -129,14 +129,14 @@ async function openPage(browser: Browser, wish: PageOptions): Promise<WatchedPag
   };
 }
 
-/** Awaits an expression of the page: `waitForFunction` would be refused by the page's own policy. */
+/** Waits until an expression is true in the page. The page's policy does not allow `waitForFunction`. */
 export async function holds(page: Page, expression: string): Promise<void> {
   await eventually(STEP_LIMIT_MS, expression, async () =>
     (await page.evaluate<unknown>(expression)) === true ? true : undefined,
   );
 }
 
-/** Of an element, hidden parts too. */
+/** The text of an element, including hidden parts. */
 export async function textOf(locator: Locator): Promise<string> {
   return ((await locator.textContent()) ?? "").trim();
 }

@@ -1,4 +1,4 @@
-/** The environment of a child process: nothing of the developer's own but the path, and the cache of compiled modules. */
+/** The environment of a child process: only the developer's path, and the cache of compiled modules. */
 
 export function childEnvironment(
   own: Readonly<Record<string, string>> = {},

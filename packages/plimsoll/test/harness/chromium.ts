@@ -1,7 +1,7 @@
 /**
- * Where the tests' Chromium is: the one of PLIMSOLL_CHROMIUM, or the one that comes with npm (@sparticuz/chromium), unpacked
- * once for all runs. That package unpacks in place, so two runs at once would start half a program; here it is unpacked
- * aside and then moved.
+ * Finds the tests' Chromium: the one in PLIMSOLL_CHROMIUM, or the one from npm (@sparticuz/chromium), unpacked
+ * once for all runs. That package unpacks in place, so two runs at once could start an incomplete program. So this file
+ * unpacks it elsewhere and then moves it.
  */
 import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -20,7 +20,7 @@ const FONTS_FILE = "plimsoll-fonts.conf";
 const packed = new URL("../bin/", import.meta.resolve("@sparticuz/chromium"));
 const cache = fileURLToPath(new URL("../../../../node_modules/.cache/", import.meta.url));
 
-/** Unpacks into the temporary folder of its process, which is why it has one of its own. */
+/** The package unpacks into the temporary folder of its process, so this runs in a separate process. */
 const UNPACKER = `
 import chromium, { inflate } from "@sparticuz/chromium";
 await chromium.executablePath();
@@ -63,7 +63,7 @@ async function unpackedFolder(): Promise<string> {
     await rename(aside, folder);
   } catch (error) {
     await rm(aside, { recursive: true, force: true });
-    // Another run was faster.
+    // Another run has already unpacked it.
     if (!existsSync(folder)) throw error;
   }
   return folder;
@@ -77,7 +77,7 @@ function isStartable(program: string, env: Readonly<Record<string, string>>): bo
   return status === 0;
 }
 
-/** Text in the font of the package, so that pictures are the same everywhere; signs that it lacks from what the system has. */
+/** Uses the package's font, so that pictures are the same everywhere. Characters that it lacks come from the system's fonts. */
 function fontsText(folder: string): string {
   const prefer = (family: string, preferred: string): string =>
     `<alias binding="same"><family>${family}</family><prefer><family>${preferred}</family></prefer></alias>`;

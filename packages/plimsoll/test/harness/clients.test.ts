@@ -1,4 +1,4 @@
-/** Proves the clients themselves: each holds its conversation directly with the scripted provider. */
+/** Tests the clients: each has its conversation directly with the scripted provider. */
 import { afterEach, describe, expect, test } from "vitest";
 import { archivistScript, CLIENTS, FINAL_TEXTS, STEPS_COUNT } from "./clients.ts";
 import { recordingFetch } from "./recording-fetch.ts";

@@ -1,7 +1,7 @@
 /**
- * The official client SDKs, each holding the same conversation with tools: a question, one tool call, two parallel calls,
- * a final text, a second question, one more call, a final text. They run against any base URL, so that what holds
- * directly against the scripted provider must hold through the service.
+ * The official client SDKs. Each has the same conversation with tools: a question, one tool call, two parallel calls,
+ * a final text, a second question, one more call, a final text. They run against any base URL. So tests can require the
+ * same results through the service as directly from the scripted provider.
  */
 
 import { createAnthropic } from "@ai-sdk/anthropic";
@@ -25,7 +25,7 @@ import { answersIn, inputItems } from "./responses-items.ts";
 import type { ScriptRequest } from "./upstream.ts";
 
 export interface Target {
-  /** Of the service or of the provider, without /v1. */
+  /** Address of the service or of the provider, without /v1. */
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly fetch: typeof fetch;
@@ -33,7 +33,7 @@ export interface Target {
 export interface Client {
   readonly name: string;
   readonly wire: Wire;
-  /** Holds the conversation and returns the final text for each question. */
+  /** Runs the conversation and returns the final text for each question. */
   converse(target: Target): Promise<readonly string[]>;
 }
 
@@ -42,7 +42,7 @@ export const FINAL_TEXTS = [
   "The notes speak of öre and 😀, twice.",
   "The draft is empty.",
 ] as const;
-/** Requests of the whole conversation. */
+/** Number of requests in the whole conversation. */
 export const STEPS_COUNT = 5;
 
 const SYSTEM = "You are a careful archivist.";
@@ -58,7 +58,7 @@ const READ_FILE_SCHEMA = {
   required: ["path"],
 } as const;
 
-/** The provider's side: what it answers depends only on how often it has already spoken. */
+/** The provider's side: its answer depends only on how many answers it has already given. */
 export function archivistScript({ wire, body }: ScriptRequest): Reply {
   const { messages, input } = body;
   const spoken =
@@ -257,7 +257,7 @@ async function converseResponses(
     for (let step = 0; step < STEPS_PER_QUESTION_MAX; step += 1) {
       const { id, status, output, output_text: said } = await ask(responseRequest(items, keeping));
       if (status !== "completed") throw new Error(`The response ${id} is ${status}.`);
-      // Every item of an output can be sent back; the SDK's types do not say so of three of them.
+      // Every output item can be sent back, but the SDK's types do not allow it for three of them.
       const answer = output as ResponseItem[];
       const results = answer.filter((item) => item.type === "function_call").map(callOutput);
       if (keeper === "provider") keeping = { ...keeping, previous_response_id: id };
@@ -383,7 +383,7 @@ async function stream(options: AiOptions): ReturnType<AskAi> {
   return { text: await result.text, messages: await result.responseMessages };
 }
 
-/** The clients of the Responses wire: two that keep the items themselves, and one whose provider keeps them. */
+/** The clients of the Responses wire: two keep the items themselves; for the third, the provider keeps them. */
 const RESPONSES_CLIENTS: readonly Client[] = [
   responsesClient("openai responses.create", "client", createResponse),
   responsesClient("openai responses.stream", "client", streamResponse),

@@ -1,7 +1,7 @@
 /**
- * Counts what the model would read of a request, by the documented rule and with a tokenizer of its own (tiktoken): every
+ * Counts the tokens of a request by the documented rule, with a separate tokenizer (tiktoken): every
  * text, the names and arguments of calls, results and reasoning; the system prompt; the JSON text of the tools; 4 tokens
- * for each message; small images by the rule of their provider. Encrypted reasoning and signatures count nothing.
+ * for each message; small images by their provider's rule. Encrypted reasoning and signatures are not counted.
  */
 
 import { get_encoding } from "tiktoken";
@@ -22,7 +22,7 @@ export function countText(text: string): number {
   return tokens;
 }
 
-/** An earlier response that the body names must already stand in its input. */
+/** If the body names an earlier response, its items must already be in the input. */
 export function countRequest(wire: Wire, body: JsonObject): number {
   const messages = conversationOf(wire, body);
   const { tools } = body;
@@ -37,7 +37,7 @@ export function countMessage(wire: Wire, message: JsonObject): number {
   return MESSAGE_TOKENS + countReadables(readables(wire, message));
 }
 
-/** What an answer will count in the next request, where it stands as one message, or as an item for each part. */
+/** The tokens of an answer in the next request, as one message, or as one item for each part. */
 export function countAnswer(wire: Wire, parts: readonly AnswerPart[]): number {
   const texts = parts.flatMap((part) =>
     part.kind === "call" ? [part.name, writtenInput(part)] : [part.chunks.join("")],
@@ -50,7 +50,7 @@ function writtenInput({ input, rawInput, isCustom }: CallPart): string {
   return isCustom === true && rawInput !== undefined ? rawInput : JSON.stringify(input);
 }
 
-/** The longest answer that a request allows, as far as it says so. */
+/** The longest answer that a request allows, if it says so. */
 export function maxOutputOf(wire: Wire, body: JsonObject): number {
   const { max_tokens: older, max_completion_tokens: newer, max_output_tokens: responses } = body;
   const maximum = wire === "openai-responses" ? responses : (newer ?? older);
@@ -63,12 +63,12 @@ export function conversationOf(wire: Wire, body: JsonObject): readonly JsonObjec
   return wire === "openai-responses" ? inputItems(input) : objects<JsonObject>(messages);
 }
 
-/** The texts that the model reads of one message. */
+/** The texts of one message that the model reads. */
 export function textsOf(wire: Wire, message: JsonObject): readonly string[] {
   return readables(wire, message).filter(isString);
 }
 
-/** A text, or the tokens of something that is none. */
+/** A text, or the tokens of something that is not text. */
 type Readable = string | number;
 
 function countReadables(found: readonly Readable[]): number {
@@ -152,7 +152,7 @@ interface Block {
   readonly image_url?: unknown;
 }
 
-/** The blocks and parts of all wires: no type means two things. */
+/** The blocks and parts of all wires. No type name has two meanings. */
 function ofBlock(block: JsonObject): readonly Readable[] {
   const fields: Block = block;
   switch (fields.type) {
@@ -187,7 +187,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Of a PNG, whose header has it in front; any other image has none here. */
+/** The size of a PNG, from its header; undefined for other images. */
 function pngSize(base64: unknown): Size {
   const head = Buffer.from(String(base64).slice(0, 64), "base64");
   if (head.subarray(1, 4).toString("latin1") !== "PNG") return { width: 0, height: 0 };

@@ -1,4 +1,4 @@
-/** What the dashboard is shown: the real service with turns that a test makes one by one, or the demo as its users run it. */
+/** The data for dashboard tests: the real service with turns that a test makes one by one, or the demo as users run it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { startUpstream, type UpstreamOptions } from "./upstream.ts";
 import { eventually, within } from "./waiting.ts";
 import { prose } from "./words.ts";
 
-/** Small, so that a few turns fill it: 7,000 tokens may be used. */
+/** The window is small, so that a few turns fill it: the limit is 7,000 tokens. */
 const MODEL = {
   contextWindow: 8_000,
   maxOutputTokens: 500,
@@ -23,7 +23,7 @@ const MODEL = {
 
 export interface StageOptions {
   readonly upstream?: UpstreamOptions;
-  /** Further keys of the configuration. */
+  /** More keys for the configuration. */
   readonly config?: JsonObject;
 }
 
@@ -31,19 +31,19 @@ export interface Stage {
   readonly url: string;
   readonly token: string;
   readonly data: string;
-  /** GET, and POST with a body. */
+  /** Sends a GET, or a POST if there is a body. */
   api<T>(path: string): Promise<T>;
   post(path: string, body: Json): Promise<{ readonly status: number; readonly body: JsonObject }>;
   talk(who: Speaker): Talk;
-  /** Ends the service; its port and data are kept. */
+  /** Stops the service, and keeps its port and data. */
   stop(): Promise<void>;
-  /** Starts it again where it was. */
+  /** Starts it again on the same port and data. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Speaker {
-  /** The client's own name of the conversation. */
+  /** The client's own name for the conversation. */
   readonly name: string;
   readonly agent?: string;
   readonly priority?: Priority;
@@ -52,13 +52,13 @@ type Priority = 1 | 2 | 3;
 
 /** A client that sends its whole conversation with every turn. */
 export interface Talk {
-  /** As the service calls it; empty before the first turn. */
+  /** The service's session id; empty before the first turn. */
   readonly id: string;
-  /** One turn; with another priority than usual where one is given. */
+  /** Makes one turn, with the given priority instead of the usual one. */
   say(words: string, priority?: Priority): Promise<Asked>;
-  /** So many tokens of prose. */
+  /** Makes one turn with this many tokens of prose. */
   prose(tokens: number, priority?: Priority): Promise<Asked>;
-  /** Says more until the service answers so: the value of x-plimsoll-action. */
+  /** Makes turns until x-plimsoll-action has this value. */
   until(action: string): Promise<void>;
 }
 
@@ -148,13 +148,13 @@ function talkWith(url: string, { name, agent, priority: usual }: Speaker, seed: 
   };
 }
 
-/** Every event of the service, as it comes. */
+/** Collects every event of the service. */
 export interface Listening {
   readonly events: readonly JsonObject[];
   close(): void;
 }
 
-/** Contract: resolves when the stream is open, so that nothing that happens after it is missed. */
+/** Contract: resolves when the stream is open, so that no later event is missed. */
 export async function listenTo(url: string, token: string): Promise<Listening> {
   const events: JsonObject[] = [];
   const closing = new AbortController();
@@ -179,7 +179,7 @@ export async function listenTo(url: string, token: string): Promise<Listening> {
   return { events, close: () => closing.abort() };
 }
 
-/** Removes everything of a session from the file of a service that does not run. */
+/** Removes a session from the database file. The service must not be running. */
 export function deleteSession(data: string, id: string): void {
   const database = new DatabaseSync(`${data}/plimsoll.db`);
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
@@ -192,7 +192,7 @@ export function deleteSession(data: string, id: string): void {
   database.close();
 }
 
-/** Changes the size of each message of a session in the file of a service that does not run. */
+/** Changes the size of each message of a session in the database file. The service must not be running. */
 export function flipMessage(data: string, id: string): void {
   const database = new DatabaseSync(`${data}/plimsoll.db`);
   database.prepare("UPDATE messages SET bytes = bytes + 1 WHERE session = ?").run(id);
@@ -205,7 +205,7 @@ export interface DemoOptions {
   readonly turns: number;
   readonly sessions: number;
   readonly seed: number;
-  /** Milliseconds from one turn to the next; absent: as fast as it goes. */
+  /** Milliseconds from one turn to the next; absent: as fast as possible. */
   readonly pace?: number;
 }
 
@@ -213,7 +213,7 @@ export interface Demo {
   readonly url: string;
   readonly token: string;
   readonly data: string;
-  /** All turns are played; the service stays up. */
+  /** Resolves when all turns have been played. The service keeps running. */
   readonly played: Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Clients with more tools than a tenth of their window holds, and a model that calls only what it was told of. */
+/** Clients whose tools take more than a tenth of the window, and a model that calls only tools that it can see. */
 import { call, reply } from "./answer.ts";
 import { type JsonObject, objects, type Wire } from "./json.ts";
 import type { OwnClient, Step } from "./own-stage.ts";
@@ -25,7 +25,7 @@ export function configOf(settings: JsonObject = {}) {
   };
 }
 
-/** Says it only if the model could: a tool that nobody told it of cannot be called. */
+/** Calls a tool, or throws if the model cannot see that tool in the request. */
 export function calling(wire: Wire, id: string, name: string): Step {
   return ({ body }) => {
     if (!callableIn(wire, body as JsonObject).has(name)) throw new Error(`Nobody told of ${name}.`);

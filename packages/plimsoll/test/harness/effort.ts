@@ -1,31 +1,31 @@
 /**
- * How hard the random tests try, and with which seed. `npm test` tries a little, and the same with every run of a commit;
- * `npm run test:soak` (`PLIMSOLL_SOAK=1`) tries long. `PLIMSOLL_SEED` gives all of them another seed.
+ * The number of runs and the seed of the random tests. `npm test` makes few runs, always with the same seeds.
+ * With `PLIMSOLL_SOAK=1` the tests make many runs. `PLIMSOLL_SEED` sets another seed for all of them.
  */
 
 export const isSoak = process.env["PLIMSOLL_SOAK"] === "1";
 
-/** How much longer a soak run tries, where a test does not say. */
+/** How many times more runs a soak run makes, unless the test sets a number. */
 const SOAK_FACTOR = 5;
 
-/** The seed that the environment gives, or the test's own. */
+/** The seed from the environment, or the test's own. */
 export function seedOr(own: number): number {
   return Number(process.env["PLIMSOLL_SEED"] ?? own);
 }
 
-/** So many in `npm test`, and so many in a soak run. */
+/** The number for `npm test`, or the number for a soak run. */
 export function effort(usual: number, soak: number): number {
   return isSoak ? soak : usual;
 }
 
 export interface Tries {
   readonly runs: number;
-  /** Five times as many, unless the test says otherwise. */
+  /** Runs in a soak run. Default: five times `runs`. */
   readonly soak?: number;
   readonly seed: number;
 }
 
-/** For `fc.assert`. A test that names its soak runs is a slow one, and does not look for a smaller counterexample. */
+/** Options for `fc.assert`. A test that sets `soak` is slow, so it does not shrink its counterexample. */
 export function tries({ runs, soak, seed }: Tries): {
   readonly numRuns: number;
   readonly seed: number;

@@ -1,4 +1,4 @@
-/** What the scripted provider remembers of its own answers, as a real one can tell its own from what somebody made up. */
+/** The scripted provider's record of its own answers. Like a real provider, it can tell its own items from invented ones. */
 import type { Reply } from "./answer-parts.ts";
 import { isString, type JsonObject } from "./json.ts";
 import { type Item, itemType } from "./responses-items.ts";
@@ -6,7 +6,7 @@ import { type Item, itemType } from "./responses-items.ts";
 /** An answer of the Responses wire. */
 export interface IssuedResponse {
   readonly id: string;
-  /** Everything that the model had read for it; an earlier response is already in it. */
+  /** Everything that the model had read for it, including earlier responses. */
   readonly heard: readonly JsonObject[];
   readonly output: readonly JsonObject[];
   readonly isStored: boolean;
@@ -15,9 +15,9 @@ export interface IssuedResponse {
 export class Issued {
   readonly #conversations = new Map<string, readonly JsonObject[]>();
   readonly #items = new Map<string, JsonObject>();
-  /** Ids of reasoning items, each with its encrypted content behind it. */
+  /** Ids of reasoning items, each with its encrypted content. */
   readonly #encrypted = new Set<string>();
-  /** By item id and by call id: the reasoning item that the item was made with. */
+  /** The reasoning item that belongs to an item, by item id and by call id. */
   readonly #reasoningOf = new Map<string, string>();
   readonly #thinking = new Map<string, string>();
 
@@ -59,12 +59,12 @@ export class Issued {
     return this.#encrypted.has(`${id} ${encryptedContent}`);
   }
 
-  /** The reasoning item that an item of the model was made with, by its id or by its call id. */
+  /** The reasoning item that belongs to an item of the model, by its id or by its call id. */
   reasoningOf(name: string): string | undefined {
     return this.#reasoningOf.get(name);
   }
 
-  /** The text that was signed so. */
+  /** The text that has this signature. */
   thinkingWith(signature: string): string | undefined {
     return this.#thinking.get(signature);
   }

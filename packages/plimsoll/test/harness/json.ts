@@ -1,4 +1,4 @@
-/** JSON as the harness sees it, and the narrowing that reading foreign JSON needs. Shares nothing with the product. */
+/** JSON types for the harness, and functions that narrow unknown JSON. Shares no code with the product. */
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
@@ -16,12 +16,12 @@ export function isString(value: unknown): value is string {
   return typeof value === "string";
 }
 
-/** The elements of an array, or nothing: for fields whose type is judged elsewhere. */
+/** The elements of an array, or none. For fields whose type is checked elsewhere. */
 export function elements(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** The elements of an array that are objects, seen as `T`, whose fields must all be optional and unknown. */
+/** The elements of an array that are objects, typed as `T`. All fields of `T` must be optional and unknown. */
 export function objects<T extends object>(value: unknown): readonly T[] {
   return elements(value).filter((element): element is T => isObject(element));
 }

@@ -1,5 +1,5 @@
 /**
- * Judges an Anthropic Messages body as a strict provider would, from this one body and the thinking that the provider has
+ * Checks an Anthropic Messages body like a strict provider, from this one body and the thinking that the provider has
  * signed: required fields, content types, and the rules A1 to A8, A13, A15 and A16 of wire-fixtures/rules.json (A8 where
  * the signature is known). Written from the rules and the provider's texts, independently of the product's validator.
  */
@@ -135,7 +135,7 @@ function judgeMessageShape({ message, index }: Place): Finding[] {
   );
 }
 
-/** Block types that are not in this table are kept as they are: a provider knows more of them than we do. */
+/** Unknown block types are accepted, because a provider may know more types than this table. */
 const BLOCK_FAULTS: Readonly<Record<string, (block: Block) => string | undefined>> = {
   text: (block) => (isString(block.text) ? undefined : "text: Field required"),
   tool_use: (block) => {
@@ -309,7 +309,7 @@ function judgeEmptyText(body: Body, messages: readonly Place[]): Finding[] {
   ];
 }
 
-/** Whether an empty text inside a result is refused is not known, except where it carries a cache mark. */
+/** It is not known whether a provider refuses an empty text inside a result, except if it has a cache mark. */
 function markedResultTexts(messages: readonly Place[]): readonly Block[] {
   return messages
     .flatMap(({ message }) => blocksOf(message, "tool_result"))

@@ -1,5 +1,5 @@
 /**
- * Judges an OpenAI Chat Completions body as a strict provider would, from this one body alone: required fields, content
+ * Checks an OpenAI Chat Completions body like a strict provider, from this one body alone: required fields, content
  * types, and the rules C1 to C4, C6 and C7 of wire-fixtures/rules.json. Written from the rules and the provider's texts,
  * independently of the product's validator.
  */
@@ -106,7 +106,7 @@ function callIds(message: Message): string[] {
   return objects<Call>(message.tool_calls).flatMap(({ id }) => (isString(id) ? [id] : []));
 }
 
-/** Walks the messages with the ids that still wait for their answer. */
+/** Goes through the messages with the ids of calls that have no result yet. */
 function judgePairs(messages: readonly Place[]): Finding[] {
   const findings: Finding[] = [];
   let asked: readonly string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Judges an OpenAI Responses body as a strict provider would, from this one body and from what the provider itself has
- * issued: required fields, item shapes, and the rules R1 to R7 of wire-fixtures/rules.json. Item types that are not known
- * are let through. Written from the rules and the provider's texts, independently of the product's validator.
+ * Checks an OpenAI Responses body like a strict provider, from this one body and from the provider's own record of its
+ * answers: required fields, item shapes, and the rules R1 to R7 of wire-fixtures/rules.json. Unknown item types are
+ * accepted. Written from the rules and the provider's texts, independently of the product's validator.
  */
 import type { Issued } from "./issued.ts";
 import { elements, isObject, isString, type JsonObject, objects } from "./json.ts";
@@ -53,7 +53,7 @@ export function judgeResponses(body: unknown, issued?: Issued): Finding[] {
   ];
 }
 
-/** The items that the model would read: those of an earlier response in front, references replaced. */
+/** The items that the model would read: first those of an earlier response, and with references replaced. */
 export function resolvedItems(body: JsonObject, issued: Issued): readonly JsonObject[] {
   const heard = issued.conversation(nameIn(body, "previous_response_id") ?? "") ?? [];
   const own = inputItems(body["input"]).map((item) =>
@@ -117,7 +117,7 @@ function judgeTools(tools: unknown): Finding[] {
 
 type Fault = readonly [field: string, message: string] | undefined;
 
-/** Types that are not in this table are kept as they are: a provider knows more of them than we do. */
+/** Unknown types are accepted, because a provider may know more types than this table. */
 const ITEM_FAULTS: Readonly<Record<string, (item: Item) => Fault>> = {
   message: messageFault,
   function_call: (item) => missingString(item, ["call_id", "name", "arguments"]) ?? nameFault(item),
@@ -138,7 +138,7 @@ const ITEM_FAULTS: Readonly<Record<string, (item: Item) => Fault>> = {
     Array.isArray(item.tools) ? toolFault(item.tools) : missing("tools"),
 };
 
-/** What a search brings are tools as a request has them, marked as held back until then. */
+/** A search returns tools in the form of a request's tools, marked as deferred. */
 function toolFault(tools: unknown): Fault {
   if (judgeTools(tools).length > 0) return ["tools", "Invalid tool"];
   const isMarked = objects<Tool>(tools).every(({ defer_loading: mark }) => mark === true);
@@ -262,7 +262,7 @@ function unknownItem(
   return isKnown ? undefined : `Item with id '${id}' not found.`;
 }
 
-/** What is not encrypted in the request must lie at the provider. */
+/** A reasoning item without encrypted content must be stored at the provider. */
 function unreadableReasoning(
   { id, encrypted_content: encrypted }: Item,
   isUnstored: boolean,
@@ -279,7 +279,7 @@ function unreadableReasoning(
 interface Pair {
   readonly call: string;
   readonly output: string;
-  /** In the provider's words. */
+  /** Name of the call in the provider's errors. */
   readonly words: string;
   readonly rules: { readonly unanswered: string; readonly uncalled: string };
 }
@@ -312,7 +312,7 @@ const PAIRS: readonly Pair[] = [
   },
 ];
 
-/** Calls that the provider holds out of our sight cannot be missed. */
+/** Does not check pairs if part of the history is server-side and unknown here. */
 function judgePairs(body: JsonObject, issued: Issued | undefined): Finding[] {
   const { conversation }: Body = body;
   const previous = nameIn(body, "previous_response_id");
@@ -346,7 +346,7 @@ function judgePair({ call, output, words, rules }: Pair, items: readonly Item[])
   ];
 }
 
-/** Nothing is held back, and nothing of it found, where nobody can search. */
+/** Without a search tool, a request may not have deferred tools or search items. */
 function judgeSearches(body: Body, places: readonly Place[]): Finding[] {
   const isHeld = objects<Tool>(body.tools).some(({ defer_loading: mark }) => mark === true);
   const hasSearch = objects<Tool>(body.tools).some(({ type }) => type === "tool_search");
@@ -357,7 +357,7 @@ function judgeSearches(body: Body, places: readonly Place[]): Finding[] {
   return [shape("Invalid value: Deferred tools require tools.tool_search.", "tools")];
 }
 
-/** A search of tools that the provider itself makes needs no answer; every other call is the client's to answer. */
+/** Whether the client must answer a call. Tool searches that the provider makes itself need no answer. */
 function isClientSide(item: Item): boolean {
   return !itemType(item).startsWith("tool_search") || item.execution === "client";
 }
@@ -372,7 +372,7 @@ function judgeFollowed({ item, index }: Place, places: readonly Place[]): Findin
   return [{ rule: "R4", message, param: "input" }];
 }
 
-/** While a loop of calls is open, a call is known by its call id, too: then its reasoning is always needed. */
+/** In an open loop of calls, an item is also recognised by its call id, so its reasoning is always required. */
 function judgeReasoning(places: readonly Place[], issued: Issued): Finding[] {
   const lastSpoken = places.findLastIndex(
     ({ item }) => itemType(item) === "message" && !isFromModel(item),

@@ -1,10 +1,10 @@
-/** What a judge says about one request body. A strict provider answers 400 with the first finding. */
+/** A finding about a request body. A strict provider answers 400 with the first one. */
 
 export interface Finding {
   /** A rule of wire-fixtures/rules.json, or "shape" for a missing field or a wrong type. */
   readonly rule: string;
   readonly message: string;
-  /** The field that OpenAI names in its errors. */
+  /** The field that OpenAI's error names. */
   readonly param?: string;
 }
 
@@ -12,7 +12,7 @@ export function shape(message: string, param?: string): Finding {
   return { rule: "shape", message, ...(param === undefined ? {} : { param }) };
 }
 
-/** The values that occur a second time. */
+/** The values that occur more than once. */
 export function repeated(values: readonly string[]): string[] {
   return values.filter((value, index) => values.indexOf(value) !== index);
 }

@@ -1,6 +1,6 @@
 /**
- * A scripted agent's conversation through the service, turn by turn: what its client heard, what the service said of each
- * turn, and what reached the provider for it.
+ * A scripted agent's conversation through the service, turn by turn: the client's answers, the service's headers for each
+ * turn, and the requests that reached the provider.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -25,21 +25,21 @@ export interface Stage {
 export interface TalkOptions extends AgentOptions {
   readonly name: string;
   readonly seed: number;
-  /** Questions and results are made to its measure. */
+  /** The sizes of questions and results depend on it. */
   readonly windowTokens: number;
 }
 
 export interface Turn {
-  /** From 0. */
+  /** Turn number, from 0. */
   readonly number: number;
-  /** What the service said in its headers: empty and NaN where it said nothing. */
+  /** The service's headers; empty or NaN if a header is missing. */
   readonly session: string;
   readonly action: string;
   readonly tokensBefore: number;
   readonly tokensAfter: number;
-  /** What reached the provider, in order: the last one was answered. */
+  /** The requests that reached the provider, in order. The provider answered the last one. */
   readonly sent: readonly UpstreamRequest[];
-  /** The client's own request with its whole history: its messages, and its tokens by the provider's rule. */
+  /** The client's own request with its whole history: the number of messages, and of tokens by the provider's rule. */
   readonly historyLength: number;
   readonly historyTokens: number;
   readonly edits: readonly Edit[];
@@ -55,9 +55,9 @@ export class LongTalk {
   readonly turns: Turn[] = [];
   /** The client's last request, byte for byte. */
   clientBody = "";
-  /** What the client heard instead of an answer: the talk ended with it. */
+  /** The error that ended the talk. */
   failure: unknown;
-  /** By handle: what is behind it. */
+  /** Contents of the handles, by handle. */
   readonly archive = new Map<string, string>();
 
   constructor(options: TalkOptions) {
@@ -70,12 +70,12 @@ export class LongTalk {
     return `key-of-${this.options.name.replaceAll(" ", "-")}`;
   }
 
-  /** What the model says in the turn that is under way, however often it is asked. */
+  /** The model's answer in the current turn, however often it is asked. */
   answer(): Reply {
     return replyOf(this.options.wire, this.#script.step(this.turns.length));
   }
 
-  /** Takes turns until `isEnough`, or until the client hears an error. */
+  /** Makes turns until `isEnough`, or until the client gets an error. */
   async goOn(stage: Stage, isEnough: () => boolean): Promise<void> {
     while (this.failure === undefined && !isEnough()) {
       try {
@@ -129,7 +129,7 @@ export class LongTalk {
     return (await readEdits(service, session)).filter(({ seq }) => !known.has(seq));
   }
 
-  /** Reads what is behind every handle of this conversation. */
+  /** Reads the content of every handle of this conversation. */
   async openArchive(service: Answering): Promise<void> {
     const handles = new Set([
       ...this.turns.flatMap(({ edits }) => edits.flatMap(({ action }) => action.handle ?? [])),
@@ -146,7 +146,7 @@ export class LongTalk {
   }
 }
 
-/** The provider's side of all these talks: each is known by the key that its client uses. */
+/** The provider's side of all these talks. It recognises each talk by its client's key. */
 export function scriptOf(talks: readonly LongTalk[]): (request: ScriptRequest) => Reply {
   return ({ headers }) => {
     const talk = talks.find(({ apiKey }) => apiKey === keyIn(headers));

@@ -1,4 +1,4 @@
-/** The official MCP clients of both generations, over both transports, behind one face. */
+/** The official MCP clients of both generations, over both transports, with one interface. */
 import { fileURLToPath } from "node:url";
 import {
   Client as ModernClient,
@@ -11,7 +11,7 @@ import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/
 import { childEnvironment } from "./child-environment.ts";
 import { isObject, type JsonObject } from "./json.ts";
 
-/** With a handshake, and without one. */
+/** The two generations: with a handshake, and without one. */
 export const GENERATIONS = ["2025", "2026-07-28"] as const;
 type Generation = (typeof GENERATIONS)[number];
 
@@ -22,16 +22,16 @@ export type McpPlace =
 
 export interface McpTold {
   readonly isError: boolean;
-  /** Of the only block. */
+  /** Text of the only block. */
   readonly text: string;
   readonly structured: JsonObject | undefined;
 }
 
 export interface McpClient {
-  /** As the client gives it. */
+  /** The tools, as the client returns them. */
   list(): Promise<readonly JsonObject[]>;
   call(name: string, input?: JsonObject): Promise<McpTold>;
-  /** Of the child process, where there is one. */
+  /** Id of the child process, if there is one. */
   readonly pid: number | undefined;
   readonly version: string | undefined;
   close(): Promise<void>;
@@ -68,7 +68,7 @@ async function connectOld(place: McpPlace): Promise<McpClient> {
     "url" in place
       ? new OldHttp(new URL(`${place.url}/mcp`), initOf(place))
       : new OldStdio(stdioOf(place));
-  // Its types are made without exactOptionalPropertyTypes.
+  // The package's types were built without exactOptionalPropertyTypes.
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   return {
     list: async () => (await client.listTools()).tools as unknown as readonly JsonObject[],

@@ -1,4 +1,4 @@
-/** Proves what the scripted provider remembers: responses that a request goes on from, and what only it can have made. */
+/** Tests the scripted provider's memory: responses that a request continues, and items that only it can have made. */
 import { afterEach, expect, test } from "vitest";
 import { call, reasoning, reply, text } from "./answer.ts";
 import type { Json, JsonObject } from "./json.ts";
@@ -13,7 +13,7 @@ afterEach(async () => {
   await upstream?.close();
 });
 
-/** A provider that first thinks and calls, then answers; gives its first answer. */
+/** Starts a provider that first thinks and calls, then answers. Returns its first answer. */
 async function callOnce(
   fields: JsonObject,
 ): Promise<{ id: string; output: readonly JsonObject[] }> {

@@ -1,4 +1,4 @@
-/** A data folder as the first version left it. Its schema is written down here once more: what was released never changes. */
+/** A data folder of the first version. This file has its own copy of that schema, because a released schema never changes. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
@@ -46,7 +46,7 @@ interface OldRow {
   readonly body: string;
 }
 
-/** What is in it: large enough for several pages. */
+/** The contents, large enough for several pages. */
 export const oldRows: readonly OldRow[] = Array.from({ length: 20 }, (_, index) => ({
   session: `ses_${index % 4}`,
   seq: Math.floor(index / 4) + 1,
@@ -73,7 +73,7 @@ export function makeOldFolder(data: string): void {
   database.close();
 }
 
-/** What a database holds of it: throws when that is no whole database. */
+/** Reads the contents from a database. Throws if the database is damaged. */
 export function rowsOf(file: string): readonly OldRow[] {
   const database = new Database(file, { fileMustExist: true });
   try {

@@ -10,7 +10,7 @@ const OPENER = fileURLToPath(new URL("../engine/store-opener.ts", import.meta.ur
 const LIMIT_MS = 40_000;
 
 export interface Openers {
-  /** How it went, for each process. */
+  /** The results, one for each process. */
   open(data: string): Promise<readonly Opened[]>;
   close(): Promise<void>;
 }

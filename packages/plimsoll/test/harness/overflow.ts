@@ -1,4 +1,4 @@
-/** What each provider says when a conversation does not fit its window: an answer of its own, or inside a stream. */
+/** Each provider's error for a conversation that does not fit its window: as a separate answer, or inside a stream. */
 import type { Frame } from "./answer-parts.ts";
 import { failedEvents } from "./answer-responses.ts";
 import type { JsonObject, Wire } from "./json.ts";
@@ -37,7 +37,7 @@ export function overflowEvents(frame: Frame, tooLong: TooLong): readonly string[
   }
 }
 
-/** Where only the answer would not fit any more, the providers name both figures. */
+/** If only the answer does not fit, providers name both figures. */
 function anthropicMessage({ inputTokens, maxOutputTokens, windowTokens }: TooLong): string {
   return inputTokens > windowTokens
     ? `prompt is too long: ${inputTokens} tokens > ${windowTokens} maximum`

@@ -1,14 +1,14 @@
-/** The stored events of a session, read as its owner reads them. */
+/** Reads the stored events of a session with the owner's token. */
 import { OWNER_TOKEN, type Service } from "./service.ts";
 import { within } from "./waiting.ts";
 
 export interface SeenEvent {
   readonly type: string;
-  /** Of a turn that has ended. */
+  /** Only in a `turn-end` event. */
   readonly status?: string;
 }
 
-/** All events from the first one on, as soon as they are enough. */
+/** All events from the first one, as soon as `isEnough` is true. */
 export async function eventsOf(
   { url }: Pick<Service, "url">,
   session: string,

@@ -1,6 +1,6 @@
 /**
- * What a provider would find wrong with tools that the client does not know of: every such call in the history is answered,
- * and stands in `tools`; no two tools have one name. Written from the decision, independently of the product.
+ * Checks a request with Plimsoll's own tools like a provider: every own call in the history has a result and its
+ * tool is in `tools`; no two tools have the same name. Written from decision 7, independently of the product.
  */
 import { isObject, isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Finding, repeated } from "./judge.ts";
@@ -12,7 +12,7 @@ export function isOwnName(name: string): boolean {
   return OWN_NAME.test(name);
 }
 
-/** Of Responses, those that may be ours. */
+/** The item types of Responses that may be own calls. */
 const CALL_TYPES = ["function_call", "tool_search_call"];
 const ANSWER_TYPES = ["function_call_output", "tool_search_output"];
 
@@ -32,7 +32,7 @@ interface Block {
   readonly content?: unknown;
 }
 
-/** The names of a request's tools, in their order; of Responses also of those that an item of the conversation brings. */
+/** The names of a request's tools, in order. On Responses, includes tools in items of the conversation. */
 export function toolNamesIn(wire: Wire, { tools, input }: JsonObject): readonly string[] {
   const brought = wire === "openai-responses" ? inputItems(input).filter(isBringingTools) : [];
   return [tools, ...brought.map((item) => item["tools"])].flatMap((list) => namesIn(wire, list));
@@ -112,7 +112,7 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-/** Tools that the conversation only names: they must be there to be told. */
+/** Tools that the conversation only names. Their definitions must be in the list. */
 function referencedIn(value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.flatMap(referencedIn);
   if (!isObject(value)) return [];

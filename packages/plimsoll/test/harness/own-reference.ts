@@ -1,6 +1,6 @@
 /**
- * What a client must see of a turn with inner rounds, made from the script alone: the answer that a provider would have given
- * in one round, read by the client's own SDK.
+ * The answer that a client must see for a turn with inner rounds, made from the script alone: the answer that a provider
+ * would have given in one round, read by the client's own SDK.
  */
 
 import { renderEvents, renderJson } from "./answer.ts";
@@ -9,7 +9,7 @@ import { itemId } from "./answer-responses.ts";
 import { isObject, isString, type JsonObject, type Wire } from "./json.ts";
 import { askSdk } from "./own-sdk.ts";
 
-/** A round as it was answered. */
+/** A round with its answer. */
 export interface SaidRound {
   /** The number of the request upstream. */
   readonly number: number;
@@ -21,14 +21,14 @@ export type SaidRounds = readonly [SaidRound, ...SaidRound[]];
 
 export interface ReferenceOf {
   readonly wire: Wire;
-  /** As the client sent it. */
+  /** The client's request. */
   readonly body: JsonObject;
   readonly isStreamed: boolean;
   readonly rounds: SaidRounds;
   readonly isOwn: (name: string) => boolean;
 }
 
-/** Input and cache figures of the last round, everything that was written. */
+/** Input and cache figures of the last round, and the sum of the output. */
 function mergedUsage(rounds: SaidRounds): Usage {
   const last = rounds.at(-1)?.usage ?? rounds[0].usage;
   const sum = (figure: "output" | "reasoning"): number =>
@@ -36,7 +36,7 @@ function mergedUsage(rounds: SaidRounds): Usage {
   return { ...last, output: sum("output"), reasoning: sum("reasoning") };
 }
 
-/** The parts of all rounds in order without our calls, each under the id that it had. */
+/** The parts of all rounds, in order, without Plimsoll's calls. Each part keeps its id. */
 function mergedReply({ wire, body, rounds, isOwn }: ReferenceOf): Reply {
   const parts = rounds.flatMap(({ number, reply }) =>
     reply.parts.flatMap((part, index) =>
@@ -60,7 +60,7 @@ function frameOf(wire: Wire, body: JsonObject, requestNumber: number): Frame {
   return { wire, body, model: isString(model) ? model : "", requestNumber, includeUsage };
 }
 
-/** The object that the SDK would have put together. */
+/** The object that the SDK would have assembled. */
 export function referenceOf(reference: ReferenceOf): Promise<JsonObject> {
   const { wire, body, isStreamed, rounds } = reference;
   const merged = mergedReply(reference);

@@ -1,6 +1,6 @@
 /**
- * A model that looks things up, made from a seed: it calls tools of Plimsoll's where the request offers them, alone and beside
- * the client's, in parallel and in several rounds, with and without thoughts and texts around them.
+ * A model that looks things up, generated from a seed. If the request offers Plimsoll's tools, the model calls them: alone and
+ * together with the client's, in parallel and in several rounds, with and without thoughts and texts.
  */
 
 import { between, type Dice, pick, shuffled } from "../../demo/dice.ts";
@@ -13,7 +13,7 @@ import { prose } from "./words.ts";
 
 export const CLIENT_TOOLS = ["read_file", "run_command", "search"] as const;
 
-/** What a model may ask of Plimsoll, well or badly. */
+/** The kinds of lookups, valid and invalid. */
 export type LookupKind =
   | "page"
   | "grep"
@@ -28,7 +28,7 @@ export type LookupKind =
 export interface Lookup {
   readonly id: string;
   readonly kind: LookupKind;
-  /** What was asked for: a handle, a number, a query. */
+  /** The handle, number or query of the lookup. */
   readonly asked: string;
 }
 
@@ -36,12 +36,12 @@ export interface Lookup {
 export type Ending = "text" | "client calls" | "mixed" | "cut short" | "nothing more";
 
 export interface TurnPlan {
-  /** Rounds with calls of ours alone, before the last. */
+  /** Number of rounds with only own calls, before the last round. */
   readonly innerRounds: number;
   readonly ending: Ending;
 }
 
-/** As handles look, and nobody's. */
+/** Looks like a handle, but does not exist. */
 const UNKNOWN_HANDLE = "pl_0123456789abcdefABCDEF";
 
 const PLAIN: TurnPlan = { innerRounds: 0, ending: "text" };
@@ -75,7 +75,7 @@ export interface SaidLookups {
 export class LookupScript {
   readonly #random: Dice;
   readonly #seed: number;
-  /** Words of results and questions: what may be searched for. */
+  /** Words of results and questions, to search for. */
   readonly #heard: string[] = [];
 
   constructor(seed: number, random: Dice) {
@@ -87,7 +87,7 @@ export class LookupScript {
     this.#heard.push(words);
   }
 
-  /** `callsLeft`: how many answers with calls may follow each other before the user speaks again. */
+  /** `callsLeft`: number of answers with calls in a row before the user speaks again. */
   plan(asked: Asked, callsLeft: number): TurnPlan {
     const random = this.#random;
     if (!mayCall(asked.body)) return PLAIN;
@@ -103,7 +103,7 @@ export class LookupScript {
     };
   }
 
-  /** What the model says in this round of a turn. */
+  /** The model's answer in this round of a turn. */
   answer(asked: Asked, plan: TurnPlan): SaidLookups {
     const isInner = asked.round < plan.innerRounds;
     const lookups: Lookup[] = [];
@@ -148,7 +148,7 @@ export class LookupScript {
     }
   }
 
-  /** Before calls of ours. A turn that ends with nothing more has just said something. */
+  /** Parts before own calls. If the turn ends without further text, there must be a text here. */
   #around(asked: Asked, { ending, innerRounds }: TurnPlan): readonly AnswerPart[] {
     const mustSpeak = ending === "nothing more" && asked.round === innerRounds - 1;
     return [...this.#thought(asked), ...(mustSpeak ? [this.#text(8)] : this.#maybeText())];
@@ -194,7 +194,7 @@ export class LookupScript {
     const id = `call_${this.#seed}_${turn}_${round}_o${index}`;
     const handles = handlesIn(JSON.stringify(body)).filter((handle) => handle !== UNKNOWN_HANDLE);
     const handle = handles[between(random, 0, Math.max(0, handles.length - 1))];
-    // Every turn before this one has left a request and an answer.
+    // Each earlier turn has left a request and an answer in the log.
     const { kind, asked, input, rawInput } = this.#request(
       handle,
       turn === 0 ? 0 : between(random, 1, 2 * turn),

@@ -1,4 +1,4 @@
-/** The official SDKs as readers: one request, and the whole object that each puts together from the answer. */
+/** The official SDKs as readers: sends one request, and returns the object that the SDK assembles from the answer. */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { Target } from "./clients.ts";
@@ -6,13 +6,13 @@ import { isObject, type Json, type JsonObject, objects, parseJson, type Wire } f
 
 export interface Asking {
   readonly wire: Wire;
-  /** Without `stream`: that is the SDK's to say. */
+  /** The body without `stream`, which the SDK sets. */
   readonly body: JsonObject;
   readonly isStreamed: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** Rejects as the SDK does. */
+/** Rejects like the SDK. */
 export async function askSdk(target: Target, asking: Asking): Promise<JsonObject> {
   const { wire, signal } = asking;
   const options = signal === undefined ? {} : { signal };
@@ -64,7 +64,7 @@ interface Whole {
   readonly output?: Json;
 }
 
-/** What a client adds to its history for such an object. */
+/** The messages that a client adds to its history for such an object. */
 export function historyOf(wire: Wire, whole: JsonObject): readonly JsonObject[] {
   const { content = [], choices, output }: Whole = whole;
   if (wire === "anthropic") return [{ role: "assistant", content }];
@@ -73,7 +73,7 @@ export function historyOf(wire: Wire, whole: JsonObject): readonly JsonObject[] 
   return isObject(choice?.message) ? [choice.message] : [];
 }
 
-/** A user's words, as every wire takes them. */
+/** A user message that every wire accepts. */
 export function spoken(words: string): JsonObject {
   return { role: "user", content: words };
 }
@@ -114,7 +114,7 @@ const PARAMETERS = {
   required: ["path"],
 };
 
-/** A tool of the client's, as its wire writes it. */
+/** A client's tool in the form of its wire. */
 function toolNamed(wire: Wire, name: string): JsonObject {
   const description = `The tool ${name}: gives back text, a line for each thing that it found.`;
   switch (wire) {
@@ -137,7 +137,7 @@ export interface RequestOf {
   readonly outputTokensMax: number;
 }
 
-/** The whole history as the client sends it every time. */
+/** The request with the whole history, as the client sends it every time. */
 export function requestBody(wire: Wire, request: RequestOf, fields: JsonObject = {}): JsonObject {
   const { model, messages, toolNames, outputTokensMax } = request;
   const tools = toolNames.map((name) => toolNamed(wire, name));

@@ -1,4 +1,4 @@
-/** Every request of a talk beside the one before it: which bytes had to stay, and which did. */
+/** Compares every request of a talk with the one before it: which bytes must stay the same, and which do. */
 import { type JsonObject, parseJson, type Wire } from "./json.ts";
 import { messageTexts, prefixText } from "./kept.ts";
 import { isOwnName } from "./own-judge.ts";
@@ -10,12 +10,12 @@ export interface SentRound {
   readonly turn: OwnTurn;
   readonly round: number;
   readonly body: string;
-  /** As the provider counted them. */
+  /** The provider's token count. */
   readonly tokens: number;
   readonly lookups: readonly Lookup[];
 }
 
-/** In the order in which they were sent. */
+/** All rounds, in the order in which they were sent. */
 export function sentRounds({ turns }: OwnTalk): readonly SentRound[] {
   return turns.flatMap((turn) =>
     turn.sent.map(({ body, tokens }, round) => ({
@@ -28,12 +28,12 @@ export function sentRounds({ turns }: OwnTalk): readonly SentRound[] {
   );
 }
 
-/** From here on a window is so full that a lookup may leave no room. */
+/** Share of the limit above which a lookup may leave no room. */
 const FULL_SHARE = 0.7;
 
 /**
- * Something was taken out between the two: as the service said, as the model asked for, or because the lookups of a turn had
- * filled the window.
+ * Whether something was taken out between the two: the service reported it, the model asked for it, or the lookups of a turn
+ * had filled the window.
  */
 export function isReshaped(earlier: SentRound, later: SentRound, limitTokens: number): boolean {
   if (earlier.lookups.some(({ kind }) => kind === "compact")) return true;
@@ -48,8 +48,8 @@ export interface Comparison {
 }
 
 /**
- * The conversation of the earlier request, and what stands in its place in the later one. Where a round said nothing more, our
- * results and the user's next words are one message on a wire whose roles alternate: then the last message may grow.
+ * The conversation of the earlier request, and the same part of the later request. If a round ended without further text, and
+ * the wire's roles alternate, Plimsoll's results and the user's next words become one message. Then the last message may grow.
  */
 export function comparePrefix(wire: Wire, earlier: SentRound, later: SentRound): Comparison {
   const { turn } = earlier;
@@ -63,7 +63,7 @@ export function comparePrefix(wire: Wire, earlier: SentRound, later: SentRound):
   };
 }
 
-/** What stands before the conversation. */
+/** The part of a body before the conversation. */
 export function headOf(body: string): readonly (string | undefined)[] {
   return [memberText(body, "system"), memberText(body, "instructions")];
 }
@@ -73,7 +73,7 @@ export interface ToolTexts {
   readonly own: readonly string[];
 }
 
-/** Tools as they were written: ours, and all others. */
+/** The JSON texts of the tools: Plimsoll's, and all others. */
 export function toolTexts(wire: Wire, body: string): ToolTexts {
   const tools = elementTexts(memberText(body, "tools") ?? "[]");
   const isOurs = (text: string): boolean => isOwnName(nameOf(wire, parseJson(text) as JsonObject));
@@ -88,7 +88,7 @@ function nameOf(wire: Wire, tool: JsonObject): string {
   return String(definition["name"]);
 }
 
-/** The body without the tools that stand behind the client's own. */
+/** The body without the tools after the client's own. */
 export function withoutOwnTools(wire: Wire, body: string): string {
   const { own } = toolTexts(wire, body);
   return own.reduce((text, tool) => text.replace(`,${tool}`, ""), body);

@@ -1,6 +1,6 @@
 /**
- * A provider and a service in front of it, for turns that are told step by step: what the model says next, and what the client
- * hears. Each client is known by its key.
+ * A provider with a service in front of it, for turns that a test scripts step by step. The test sets the model's next answers
+ * and reads the client's answers. The provider recognises each client by its key.
  */
 
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { recordingFetch } from "./recording-fetch.ts";
 import { makeDataFolder, type Service, type ServiceOptions, startService } from "./service.ts";
 import { type ScriptRequest, startUpstream, type Upstream, type Window } from "./upstream.ts";
 
-/** What the model says next, or how it comes to it. */
+/** The model's next answer, or a function that makes it. */
 export type Step = Answer | ((request: ScriptRequest) => Answer);
 
 export interface OwnStageOptions {
@@ -46,12 +46,12 @@ export class OwnStage {
     return this.#service;
   }
 
-  /** Says these one after the other to the client with this key. */
+  /** Sets the next answers, in order, for the client with this key. */
   script(key: string, ...steps: readonly Step[]): void {
     this.#steps.set(key, [...steps]);
   }
 
-  /** Every request that reached the provider from this client. */
+  /** Every request of this client that reached the provider. */
   requestsOf(key: string): readonly UpstreamRequest[] {
     return this.upstream.requests.filter(({ headers }) => keyIn(headers) === key);
   }
@@ -107,7 +107,7 @@ export interface Asking {
   readonly isStreamed?: boolean;
   readonly fields?: JsonObject;
   readonly signal?: AbortSignal;
-  /** Without tools: an empty list. */
+  /** An empty list: a client without tools. */
   readonly toolNames?: readonly string[];
 }
 
@@ -116,7 +116,7 @@ export class OwnClient {
   readonly #stage: OwnStage;
   readonly #options: OwnClientOptions;
   readonly messages: JsonObject[] = [];
-  /** Of the last answer. */
+  /** Headers of the last answer. */
   headers = new Headers();
 
   constructor(stage: OwnStage, options: OwnClientOptions) {
@@ -143,7 +143,7 @@ export class OwnClient {
     );
   }
 
-  /** Asks, and adds the answer to the history. Rejects as the SDK does. */
+  /** Asks, and adds the answer to the history. Rejects like the SDK. */
   async ask(asking: Asking = {}): Promise<JsonObject> {
     const { wire, key } = this.#options;
     const { isStreamed = false, signal } = asking;
@@ -163,7 +163,7 @@ export class OwnClient {
 
 let clientsCount = 0;
 
-/** A client whose key nobody else has. */
+/** A client with a unique key. */
 export function clientOn(
   stage: OwnStage,
   options: Omit<OwnClientOptions, "key">,

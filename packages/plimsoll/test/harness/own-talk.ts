@@ -1,6 +1,6 @@
 /**
- * A conversation whose model looks things up, held by an SDK through the service: for each turn what the client put together,
- * what it should have put together, and every request that reached the provider for it.
+ * A conversation through the service, with an SDK as the client and a model that looks things up. For each turn it records
+ * the object that the SDK assembled, the expected object, and every request that reached the provider.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -24,12 +24,12 @@ export interface OwnTalkOptions {
   readonly seed: number;
   readonly model: string;
   readonly outputTokensMax: number;
-  /** Of questions, and of results. */
+  /** Maximum size of a question or a result. */
   readonly resultTokensMax: number;
 }
 
 export interface OwnTurn {
-  /** From 0. */
+  /** Turn number, from 0. */
   readonly number: number;
   readonly plan: TurnPlan;
   readonly isStreamed: boolean;
@@ -37,19 +37,19 @@ export interface OwnTurn {
   readonly clientBody: string;
   readonly session: string;
   readonly action: string;
-  /** What the service counted of its first request. */
+  /** The service's token count of the first request. */
   readonly tokensAfter: number;
   /** In milliseconds since 1970. */
   readonly startedAt: number;
-  /** What the SDK put together, and what it should have. */
+  /** The object that the SDK assembled, and the expected one. */
   readonly heard: JsonObject;
   readonly expected: JsonObject;
   /** The answer on the wire. */
   readonly raw: string;
   readonly rounds: readonly SaidRound[];
-  /** By round: what was looked up. */
+  /** The lookups, by round. */
   readonly lookups: readonly (readonly Lookup[])[];
-  /** What reached the provider, in order. */
+  /** The requests that reached the provider, in order. */
   readonly sent: readonly UpstreamRequest[];
 }
 
@@ -59,7 +59,7 @@ interface RunningRound {
   readonly lookups: readonly Lookup[];
 }
 
-/** An agent at work may make many calls before its user speaks again. */
+/** Most answers with calls in a row before the user speaks again. */
 const CALL_TURNS_MAX = 40;
 const TURNS_MAX = 1_000;
 
@@ -84,7 +84,7 @@ export class OwnTalk {
     return `key-of-${this.options.name.replaceAll(" ", "-")}`;
   }
 
-  /** The provider's side of the turn that is under way. */
+  /** The provider's side of the current turn. */
   answer({ wire, body }: ScriptRequest, requestNumber: number): Answer {
     const asked = { wire, body, turn: this.turns.length, round: this.#running.length };
     this.#plan ??= this.#script.plan(asked, CALL_TURNS_MAX - this.#callTurns);
@@ -93,7 +93,7 @@ export class OwnTalk {
     return reply;
   }
 
-  /** Takes turns until `isEnough`, or until the client hears an error. */
+  /** Makes turns until `isEnough`, or until the client gets an error. */
   async goOn(stage: Stage, isEnough: () => boolean): Promise<void> {
     while (this.failure === undefined && !isEnough()) {
       try {
@@ -183,7 +183,7 @@ export class OwnTalk {
   }
 }
 
-/** The provider's side of all these talks: each is known by the key that its client uses. */
+/** The provider's side of all these talks. It recognises each talk by its client's key. */
 export function lookupsOf(
   talks: readonly OwnTalk[],
 ): (request: ScriptRequest, context: { readonly requestNumber: number }) => Answer {

@@ -1,4 +1,4 @@
-/** What a client was told and a model was told, in forms that tests can name. */
+/** The answers that a client got and the results that a model got, in short forms for assertions. */
 
 import { call } from "./answer.ts";
 import type { CallPart } from "./answer-parts.ts";
@@ -14,7 +14,7 @@ export const WAYS = WIRES.flatMap((wire) => [
 ]);
 export type Way = (typeof WAYS)[number];
 
-/** How each wire says that an answer is over. */
+/** Each wire's mark for the end of an answer. */
 export const ENDS: Readonly<Record<Wire, string>> = {
   anthropic: "end_turn",
   "openai-chat": "stop",
@@ -27,7 +27,7 @@ export function lookUp(name: string, input: JsonObject): CallPart {
   return call(`own_${callsCount}`, name, input);
 }
 
-/** What an SDK put together, in one line. */
+/** The object that an SDK assembled, in short form. */
 export interface Told {
   readonly text: string;
   /** Names of tools. */
@@ -75,7 +75,7 @@ function toldByChat({ choices }: JsonObject): Told {
   };
 }
 
-/** The result of a call, as the model was told in this request. */
+/** The result of a call, as this request shows it to the model. */
 export function resultOf(
   wire: Wire,
   request: UpstreamRequest | undefined,

@@ -1,4 +1,4 @@
-/** The program in a real pseudo-terminal, and the screen that a user would see: node-pty runs it, xterm reads what it writes. */
+/** Runs the program in a real pseudo-terminal (node-pty), and shows the screen that a user would see (xterm). */
 import { fileURLToPath } from "node:url";
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
@@ -15,18 +15,18 @@ export interface PseudoTerminal {
   readonly written: string;
   /** The lines of the screen, without the spaces at their ends. */
   screen(): readonly string[];
-  /** "alternate" while a program has the screen for itself. */
+  /** "alternate" while a program uses the full screen. */
   buffer(): "normal" | "alternate";
   press(keys: string): void;
   resize(columns: number, rows: number): void;
-  /** The screen, as soon as it is so. Throws with the last screen where that takes too long. */
+  /** Waits until the screen meets the condition. Throws an error with the last screen if that takes too long. */
   shows(what: string | RegExp | ((text: string) => boolean)): Promise<readonly string[]>;
   kill(signal: NodeJS.Signals): void;
   readonly exited: Promise<{ readonly code: number; readonly signal: number | undefined }>;
 }
 
 export interface TerminalOptions {
-  /** What is run with the words; absent: the program. */
+  /** The command to run; absent: the program itself. */
   readonly command?: readonly [string, ...string[]];
   readonly cwd?: string;
   readonly columns?: number;
@@ -40,7 +40,7 @@ export function runInTerminal(
 ): PseudoTerminal {
   const { columns = 80, rows = 24, env = {}, cwd } = options;
   const [file, ...first] = options.command ?? [process.execPath, PROGRAM];
-  // Every escape sequence that xterm knows is obeyed, as a user's terminal would.
+  // xterm executes every escape sequence that it knows, like a user's terminal.
   const screen = new headless.Terminal({ cols: columns, rows, allowProposedApi: true });
   const child = spawn(file, [...first, ...words], {
     name: "xterm-256color",
@@ -55,12 +55,12 @@ export function runInTerminal(
     screen.write(data);
   });
   const exited = new Promise<{ code: number; signal: number | undefined }>((resolve) => {
-    // Once the screen has read what was written last.
+    // Wait until the screen has read the last output.
     child.onExit(({ exitCode, signal }) =>
       screen.write("", () => resolve({ code: exitCode, signal })),
     );
   });
-  // A test run that is broken off must leave no program behind.
+  // Kill the program if the test run is interrupted.
   const killChild = (): void => child.kill("SIGKILL");
   process.once("exit", killChild);
   void exited.then(() => process.off("exit", killChild));

@@ -1,4 +1,4 @@
-/** A client without an SDK, for what SDKs would not send: moved marks, rewinds, forks, foreign headers, broken streams. */
+/** A client without an SDK, for requests that SDKs would not send: moved marks, rewinds, forks, foreign headers, broken streams. */
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { isObject, type Json, type JsonObject, type Wire } from "./json.ts";
 import { readAnswer } from "./reading.ts";
@@ -15,11 +15,11 @@ export interface Asked {
   readonly status: number;
   readonly headers: Headers;
   readonly sessionId: string;
-  /** The answer as far as it came. */
+  /** The answer, as much as arrived. */
   readonly answer: string;
-  /** The stream broke: the answer is all there is. */
+  /** The stream broke, so the answer is incomplete. */
   readonly isBroken: boolean;
-  /** Its terminal event came, or its whole JSON. */
+  /** The last event or the whole JSON arrived. */
   readonly isComplete: boolean;
   readonly message: JsonObject;
 }
@@ -48,7 +48,7 @@ export function bodyOf(wire: Wire, messages: readonly Json[], fields: JsonObject
   }
 }
 
-/** An answer of the Responses wire is kept as one message with its output, and sent as the items of it. */
+/** On the Responses wire, the client keeps an answer as one message with its output, and sends the items of the output. */
 function itemsOf(message: Json): readonly Json[] {
   const output = isObject(message) && message["type"] === undefined ? message["output"] : undefined;
   return Array.isArray(output) ? output : [message];
@@ -64,7 +64,7 @@ export function post(baseUrl: string, question: Question): Promise<Response> {
   });
 }
 
-/** Sends the question and reads the answer to its end or its break. Rejects when no answer begins. */
+/** Sends the question and reads the answer until it ends or breaks. Rejects if no answer begins. */
 export async function ask(baseUrl: string, question: Question): Promise<Asked> {
   const response = await post(baseUrl, question);
   const chunks: Uint8Array[] = [];
@@ -97,7 +97,7 @@ export interface RawRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer | string;
-  /** Leaves the request open after the body, as if more of it were to come. */
+  /** Leaves the request open after the body, as if more of it would follow. */
   readonly isUnfinished?: boolean;
 }
 export interface RawAnswer {
@@ -106,7 +106,7 @@ export interface RawAnswer {
   readonly body: Buffer;
 }
 
-/** One request on a connection of its own, with any Host header; the answer without content decoding. */
+/** Sends one request on a separate connection, with any Host header. Does not decode the content of the answer. */
 export function sendRaw(port: number, request: RawRequest): Promise<RawAnswer> {
   const { method = "GET", path, headers = {}, body, isUnfinished = false } = request;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
-/** The texts of members and elements inside a JSON text, byte for byte as somebody wrote them. */
+/** Finds members and elements inside a JSON text and returns their exact text. */
 
-/** The text of a member of an object; undefined where there is none. Contract: the text is valid JSON. */
+/** The text of a member of an object; undefined if there is none. Contract: the input is valid JSON. */
 export function memberText(object: string, name: string): string | undefined {
   for (const [start, end] of partsOf(object)) {
     const part = object.slice(start, end);
@@ -11,7 +11,7 @@ export function memberText(object: string, name: string): string | undefined {
   return undefined;
 }
 
-/** The texts of the elements of an array. Contract: the text is valid JSON. */
+/** The texts of the elements of an array. Contract: the input is valid JSON. */
 export function elementTexts(array: string): readonly string[] {
   return partsOf(array).map(([start, end]) => array.slice(start, end));
 }
@@ -21,7 +21,7 @@ export function prefixOfArray(array: string, count: number): string {
   return array.slice(0, count === 0 ? 0 : (partsOf(array)[count - 1]?.[1] ?? array.length));
 }
 
-/** What stands between the commas of the outermost object or array. */
+/** The texts between the commas of the outermost object or array. */
 function partsOf(json: string): readonly (readonly [start: number, end: number])[] {
   const parts: [number, number][] = [];
   const close = (start: number, end: number): void => {
@@ -58,7 +58,7 @@ function partsOf(json: string): readonly (readonly [start: number, end: number])
   return parts;
 }
 
-/** The place behind the closing quote. */
+/** The index after the closing quote. */
 function endOfString(json: string, start: number): number {
   let at = start + 1;
   while (json[at] !== '"') at += json[at] === "\\" ? 2 : 1;

@@ -1,6 +1,6 @@
 /**
- * Reads an answer as a careful client does: the assistant message in the wire's own form, whether its end was reached,
- * and a form in which messages can be compared however they were written.
+ * Reads an answer like a careful client: the assistant message in the wire's own form, whether the answer is complete,
+ * and a normal form in which differently written messages can be compared.
  */
 import {
   isObject,
@@ -13,13 +13,13 @@ import {
 } from "./json.ts";
 
 export interface ReadAnswer {
-  /** The terminal event came (`message_stop`, `[DONE]`, `response.completed`), or the whole JSON body. */
+  /** The last event (`message_stop`, `[DONE]`, `response.completed`) or the whole JSON body arrived. */
   readonly isComplete: boolean;
-  /** Of Responses: `{ role, output }`, as one answer has several items there. */
+  /** For Responses: `{ role, output }`, because one answer has several items. */
   readonly message: JsonObject;
 }
 
-/** Reads a finished or broken answer. Throws where a finished event is not JSON. */
+/** Reads a finished or broken answer. Throws if a complete event is not JSON. */
 export function readAnswer(wire: Wire, answer: string): ReadAnswer {
   if (answer.trimStart().startsWith("{")) return readWhole(wire, answer);
   switch (wire) {
@@ -57,7 +57,7 @@ function readWhole(wire: Wire, answer: string): ReadAnswer {
   return { isComplete: choice !== undefined, message };
 }
 
-/** The data of each event whose closing blank line came. */
+/** The data of each complete event, up to its closing blank line. */
 function eventData(answer: string): string[] {
   return answer
     .split("\n\n")
@@ -84,7 +84,7 @@ interface Delta {
 
 type OpenBlock = Record<string, Json | undefined>;
 
-/** A delta type, the field of the block that it adds to, and the field of the delta that holds the addition. */
+/** A delta type, the field of the block that it extends, and the field of the delta with the addition. */
 const ADDITIONS = new Map<Json | undefined, readonly [string, keyof Delta]>([
   ["text_delta", ["text", "text"]],
   ["thinking_delta", ["thinking", "thinking"]],
@@ -107,7 +107,7 @@ function readMessageEvents(answer: string): ReadAnswer {
   };
 }
 
-/** The input of a call is its JSON text until the block is closed. */
+/** Until the block is closed, the input of a call is its JSON text. */
 function openBlock(started: JsonObject): OpenBlock {
   const { type } = started;
   return type === "tool_use" ? { ...started, input: "" } : { ...started };
@@ -126,7 +126,7 @@ function closedBlock(block: OpenBlock): JsonObject {
   return { ...block, input: callInput(input) };
 }
 
-/** The text itself where a broken stream left it unfinished. */
+/** The parsed JSON, or the text itself if a broken stream left it unfinished. */
 function callInput(json: string): Json {
   try {
     return json === "" ? {} : parseJson(json);
@@ -233,7 +233,7 @@ function readResponseEvents(answer: string): ReadAnswer {
   };
 }
 
-/** Texts of an item that is still open stand in one part, until the finished item comes. */
+/** While an item is open, its texts are collected in one part. The finished item replaces it. */
 function addToItem(item: OpenBlock, field: string, delta: string): void {
   if (field === "arguments") {
     item[field] = `${item[field]}${delta}`;
@@ -246,7 +246,7 @@ function addToItem(item: OpenBlock, field: string, delta: string): void {
 
 /* Comparison */
 
-/** What a message says, without what clients and providers write differently each turn. */
+/** The content of a message, without details that clients and providers write differently each turn. */
 export interface Essence {
   readonly role: string;
   readonly says: readonly JsonObject[];
@@ -267,7 +267,7 @@ interface AnyMessage {
   readonly tool_call_id?: Json;
 }
 
-/** Equal for a string and one text block, with and without cache marks, null fields and invented fields. */
+/** The same for a string and one text block, and with or without cache marks, null fields and extra fields. */
 export function essence(message: unknown): Essence {
   const fields: AnyMessage = isObject(message) ? message : {};
   if (isString(fields.type) && fields.type !== "message") return itemEssence(fields);
@@ -288,7 +288,7 @@ export function essence(message: unknown): Essence {
   };
 }
 
-/** An item of the Responses wire that is no message. */
+/** An item of the Responses wire that is not a message. */
 function itemEssence(item: AnyMessage): Essence {
   const { type, call_id: id, name, arguments: input, output, summary } = item;
   switch (type) {

@@ -1,4 +1,4 @@
-/** A fetch for the official SDKs that remembers what was sent and what came back, byte for byte. */
+/** A fetch for the official SDKs that records requests and answers byte for byte. */
 
 export interface Exchange {
   readonly url: string;
@@ -6,7 +6,7 @@ export interface Exchange {
   readonly requestBody: Buffer;
   readonly status: number;
   readonly headers: Headers;
-  /** The answer after transfer and content decoding, as far as it came. */
+  /** The answer after transfer and content decoding, as much as arrived. */
   readonly answer: Promise<Buffer>;
 }
 
@@ -45,7 +45,7 @@ function bytesOf(body: RequestInit["body"]): Buffer {
   throw new TypeError("This SDK sends a body of a kind that the recording does not know.");
 }
 
-/** All bytes until the end or the break: SDKs abort a stream that they have read to its terminal event. */
+/** All bytes until the end or the break. SDKs abort a stream after its last event. */
 async function drain(stream: ReadableStream<Uint8Array> | null): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   try {

@@ -1,4 +1,4 @@
-/** The items of the Responses wire: what a conversation consists of there, and which side each item comes from. */
+/** The items of the Responses wire, and whether each one comes from the model or from the client. */
 import { isObject, isString, type JsonObject, objects } from "./json.ts";
 
 export interface Item {
@@ -36,7 +36,7 @@ const CLIENT_TYPES: ReadonlySet<string> = new Set([
   "mcp_approval_response",
 ]);
 
-/** The model made it. Types that are not known here are taken to be the model's. */
+/** Whether the model made the item. Unknown types count as the model's. */
 export function isFromModel(item: Item): boolean {
   const type = itemType(item);
   if (type === "message") return item.role === "assistant";
@@ -44,7 +44,7 @@ export function isFromModel(item: Item): boolean {
   return !CLIENT_TYPES.has(type);
 }
 
-/** How often the model has answered: the runs of its items. */
+/** The number of answers: each run of model items is one. */
 export function answersIn(items: readonly Item[]): number {
   return items.filter((item, index) => {
     const before = items[index - 1];
@@ -57,14 +57,14 @@ export function wantsEncryptedReasoning({ include }: { readonly include?: unknow
   return Array.isArray(include) && include.includes("reasoning.encrypted_content");
 }
 
-/** Whether a request has a search for tools that whoever sent it answers. */
+/** Whether a request has a tool search that its sender answers. */
 export function hasClientSearch({ tools }: { readonly tools?: unknown }): boolean {
   return objects<Item>(tools).some(
     ({ type, execution }) => type === "tool_search" && execution === "client",
   );
 }
 
-/** An object's field that names something: absent and null are the same. */
+/** A field with a name; undefined if the field is absent or null. */
 export function nameIn(body: unknown, field: string): string | undefined {
   const value = isObject(body) ? body[field] : undefined;
   return isString(value) ? value : undefined;

@@ -1,6 +1,6 @@
 /**
- * Runs the real program as a child process and talks to it as its users do: over HTTP and by its command line. The API's
- * shapes are written down here once more, from the interface page, so that a change of either side is noticed.
+ * Runs the real program as a child process and uses it like its users: over HTTP and on the command line. This file has its
+ * own copy of the API's types, from the interface page, so that tests notice a change on either side.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,40 +12,40 @@ import { childEnvironment } from "./child-environment.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { within } from "./waiting.ts";
 
-/** The owner's token of every service under test: 43 characters, as the program makes them. */
+/** The owner's token of every service under test: 43 characters, like the program's own tokens. */
 export const OWNER_TOKEN = "plimsoll-test-owner-token-0123456789abcdefg";
 
 export interface ServiceOptions {
   /** Base URLs of the scripted providers, without /v1. */
   readonly upstreams: { readonly anthropic?: string; readonly openai?: string };
-  /** The data folder. Without one: a fresh one, removed by stop(). */
+  /** The data folder. By default a new one, which stop() removes. */
   readonly data?: string;
-  /** Further top-level keys of the config file. */
+  /** More top-level keys for the config file. */
   readonly config?: JsonObject;
   readonly env?: Readonly<Record<string, string>>;
   readonly port?: number;
 }
 
 export interface Service {
-  /** Without a slash at the end. */
+  /** Address without a slash at the end. */
   readonly url: string;
   readonly port: number;
   readonly data: string;
   readonly pid: number;
-  /** What the program has written so far. */
+  /** The program's output so far. */
   readonly stdout: string;
   readonly stderr: string;
-  /** GET with the owner's token; throws where the answer is not a 200. */
+  /** GET with the owner's token. Throws if the status is not 200. */
   api<T>(path: string): Promise<T>;
-  /** Sends the signal and waits until the process is gone. */
+  /** Sends the signal and waits until the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** SIGTERM, then SIGKILL after 5 s. Fresh data is removed. */
+  /** Sends SIGTERM, then SIGKILL after 5 s. Removes a data folder that it created. */
   stop(): Promise<void>;
 }
 
 interface Page<T> {
   readonly items: readonly T[];
-  /** The `after` of the next page. */
+  /** Value of `after` for the next page. */
   readonly next?: string | number;
 }
 export interface SessionSummary {
@@ -64,7 +64,7 @@ interface Branch {
   readonly id: string;
   readonly agent?: string;
   readonly relation: string;
-  /** The seq of its last message. */
+  /** Number of its last message. */
   readonly tip: number;
   readonly messages: number;
 }
@@ -83,7 +83,7 @@ export interface LogEntry {
   readonly at: string | number;
   readonly turn: string | number;
   readonly message: Json;
-  /** True for an answer whose end never came. */
+  /** True for an answer that was cut off. */
   readonly incomplete?: boolean;
 }
 export interface View {
@@ -92,7 +92,7 @@ export interface View {
   readonly limit: number;
 }
 
-/** An edit, as far as tests rely on it. */
+/** The fields of an edit that tests use. */
 export interface Edit {
   readonly seq: number;
   readonly at: string | number;
@@ -105,7 +105,7 @@ export interface Edit {
 }
 interface ArchivePage {
   readonly handle: string;
-  /** Of the whole content. */
+  /** Size of the whole content. */
   readonly bytes: number;
   readonly offset: number;
   readonly content: string;
@@ -115,12 +115,12 @@ interface ArchivePage {
 const READY_LIMIT_MS = 20_000;
 const STOP_LIMIT_MS = 5_000;
 const READY_LINE = /^plimsoll ready on http:\/\/127\.0\.0\.1:(\d+)$/m;
-/** Another build of the program can take its place, such as an installed package. */
+/** Tests can run another build instead, such as an installed package. */
 const PROGRAM =
   process.env["PLIMSOLL_PROGRAM"] ??
   fileURLToPath(new URL("../../bin/plimsoll.mjs", import.meta.url));
 
-/** A new folder for the data of one test. */
+/** Creates a data folder for one test. */
 export function makeDataFolder(): Promise<string> {
   return mkdtemp(join(tmpdir(), "plimsoll-test-"));
 }
@@ -149,14 +149,14 @@ async function startProgram(data: string, options: ServiceOptions): Promise<Chil
     stdio: ["ignore", "pipe", "pipe"],
     env: childEnvironment({ HOME: data, PLIMSOLL_TOKEN: OWNER_TOKEN, ...options.env }),
   });
-  // A test run that is broken off must leave no service behind.
+  // Kill the service if the test run is interrupted.
   const killChild = (): void => void child.kill("SIGKILL");
   process.once("exit", killChild);
   child.once("exit", () => process.off("exit", killChild));
   return child;
 }
 
-/** JSON is YAML, too. */
+/** Writes JSON, because JSON is also valid YAML. */
 function configText({ upstreams, config = {} }: ServiceOptions): string {
   const { anthropic, openai } = upstreams;
   const providers = {
@@ -181,7 +181,7 @@ function collectOutput(child: ChildProcess): Output {
   return output;
 }
 
-/** Contract: reads `output` after `collectOutput` has added to it, as listeners run in their order. */
+/** Contract: call it after `collectOutput`. Listeners run in order, so `output` is complete here. */
 function readyPort(child: ChildProcess, output: Output): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once("error", reject);
@@ -277,7 +277,7 @@ export async function readEdits(service: Reading, id: string): Promise<Edit[]> {
   return [...items];
 }
 
-/** Everything behind a handle, read in pages of `limit` bytes. Throws where the pages do not fit together. */
+/** The whole content of a handle, read in pages of `limit` bytes. Throws if the pages do not fit together. */
 export async function readArchive(
   service: Reading,
   handle: string,
@@ -302,7 +302,7 @@ export async function readArchive(
   return pages.join("");
 }
 
-/** The entries from the root to this one, by their parents. */
+/** The entries from the root to this one, found by their parents. */
 export function chainTo(log: readonly LogEntry[], tip: number): LogEntry[] {
   const bySeq = new Map(log.map((entry) => [entry.seq, entry]));
   const chain: LogEntry[] = [];

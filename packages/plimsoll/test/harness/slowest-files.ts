@@ -1,13 +1,13 @@
-/** Prints the slowest test files after a run, and fails it when one takes far more than its share of the eight minutes. */
+/** Prints the slowest test files after a run. Fails the run if one takes far more than its share of the eight minutes. */
 
 import { stdout } from "node:process";
 import type { Reporter, TestModule } from "vitest/node";
 import { isSoak } from "./effort.ts";
 
 const PRINTED = 10;
-/** A file that takes longer should be split or try less. */
+/** Time budget of a file. A slower file should be split, or make fewer runs. */
 const BUDGET_MS = 20_000;
-/** These machines are noisy: a run fails only where a file takes several times its budget. */
+/** Machines are noisy, so a run fails only if a file takes several times its budget. */
 const FAILING_MS = 3 * BUDGET_MS;
 
 export class SlowestFiles implements Reporter {

@@ -1,9 +1,9 @@
-/** A conversation whose client keeps the history itself, and may write it differently each turn. */
+/** A conversation in which the client keeps the history and may write it differently each turn. */
 import { isString, type Json, type JsonObject, objects, type Wire } from "./json.ts";
 import { type Asked, ask, bodyOf, type Question } from "./raw-client.ts";
 import { type Essence, essence } from "./reading.ts";
 
-/** The body for a history: how this client writes it this time. */
+/** Makes the body for a history, in the form that the client uses for this turn. */
 export type Writer = (history: readonly JsonObject[]) => JsonObject;
 
 export class Talk {
@@ -12,7 +12,7 @@ export class Talk {
   readonly history: JsonObject[];
   readonly answers: Asked[] = [];
 
-  /** `heard` is what was said before, where this talk goes on from another one. */
+  /** `heard` is the history, if this talk continues another one. */
   constructor(
     baseUrl: string,
     question: Omit<Question, "body">,
@@ -23,7 +23,7 @@ export class Talk {
     this.history = [...heard];
   }
 
-  /** Says these words, or gives them as the result of the call that the last answer made. */
+  /** Sends these words, or sends them as the result of the last answer's call. */
   async say(words: string, write: Writer = this.#writePlainly): Promise<void> {
     this.history.push(nextMessage(this.#question.wire, this.history.at(-1), words));
     const body = write(this.history);
@@ -56,7 +56,7 @@ interface Call {
 
 const CALL_TYPES: readonly unknown[] = ["tool_use", "function", "function_call"];
 
-/** What a client says after this message: the result of its call, if it made one, else the user's words. */
+/** The client's next message: the result of the call in this message, or the user's words if there was no call. */
 export function nextMessage(wire: Wire, last: JsonObject | undefined, words: string): JsonObject {
   const { content, tool_calls: toolCalls, output }: LastMessage = last ?? {};
   const said = { anthropic: content, "openai-chat": toolCalls, "openai-responses": output }[wire];

@@ -1,4 +1,4 @@
-/** Catalogues of tools as MCP clients have them, in the form of each wire; and what a model was told of them. */
+/** Tool catalogues of MCP clients, in the form of each wire, and the tools that a model can see in a request. */
 import { isObject, type JsonObject, objects, type Wire } from "./json.ts";
 import { toolNamesIn } from "./own-judge.ts";
 import { inputItems, itemType } from "./responses-items.ts";
@@ -12,7 +12,7 @@ export interface GivenTool {
 const THINGS = ["invoice", "calendar", "issue", "branch", "wallet", "playlist", "flight", "parcel"];
 const ACTS = ["create", "list", "delete", "update", "search", "archive", "export", "approve"];
 
-/** So many tools of servers with eight each. */
+/** This many tools, eight for each server. */
 export function mcpTools(count: number, from = 0): readonly GivenTool[] {
   return Array.from({ length: count }, (_, offset) => {
     const number = from + offset;
@@ -50,7 +50,7 @@ export function onWire(wire: Wire, tools: readonly GivenTool[]): JsonObject[] {
   });
 }
 
-/** What the model may call: what it is told of, and what a search has named since. */
+/** The tools that the model can call: the listed tools, and those that a search has found since. */
 export function callableIn(wire: Wire, body: JsonObject): ReadonlySet<string> {
   const held = objects<{ readonly name?: unknown; readonly defer_loading?: unknown }>(body["tools"])
     .filter((tool) => tool.defer_loading === true)

@@ -1,4 +1,4 @@
-/** Proves the scripted provider itself: its judgement against the wire fixtures, and its answers byte by byte. */
+/** Tests the scripted provider: its checks against the wire fixtures, and its answers byte by byte. */
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
@@ -20,7 +20,7 @@ interface Fixture {
   readonly note: string;
   readonly body: Json;
   readonly bodyRaw?: string;
-  /** What the client had sent: its items are the provider's own. */
+  /** The client's original input. The model items in it are the provider's own. */
   readonly original?: Json;
   readonly recipe?: readonly RecipeStep[];
 }
@@ -35,7 +35,7 @@ interface Judge {
   readonly wire: string;
   readonly judge: (body: Json, issued?: Issued) => Finding[];
   readonly rules: readonly string[];
-  /** Fixtures whose fault only the test driver can see. */
+  /** Fixtures with a fault that only the test driver can detect. */
   readonly unseen: readonly string[];
 }
 
@@ -60,7 +60,7 @@ const JUDGES: readonly Judge[] = [
   },
 ];
 
-/** A provider that has made every item of the model in this body, each run of them in one answer. */
+/** A provider that has issued every model item in this body; each run of items was one answer. */
 function issuedIn(original: Json): Issued {
   const issued = new Issued();
   let output: JsonObject[] = [];

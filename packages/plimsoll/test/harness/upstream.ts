@@ -1,7 +1,7 @@
 /**
- * A strict scripted provider on 127.0.0.1: speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, refuses
- * what a strict provider would refuse (an invalid request, and one that does not fit its window), answers what its script
- * says, and remembers every request and every byte it answered with.
+ * A strict scripted provider on 127.0.0.1. It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses. It
+ * refuses invalid requests and requests that do not fit its window. It answers by its script, and records every request and
+ * every byte of its answers.
  */
 
 import { EventEmitter, once } from "node:events";
@@ -36,7 +36,7 @@ import { within } from "./waiting.ts";
 
 export interface ScriptRequest {
   readonly wire: Wire;
-  /** Already judged: its required fields are there, and a previous response stands in its input. */
+  /** Already checked: it has the required fields, and its input includes the items of a previous response. */
   readonly body: JsonObject;
   readonly headers: IncomingHttpHeaders;
 }
@@ -45,31 +45,31 @@ type Script = (
   context: { readonly requestNumber: number },
 ) => Answer | Promise<Answer>;
 
-/** What a model can hold. With one, every request is counted, and usage says what was counted. */
+/** The window of a model. With a window, the provider counts every request and reports the count as usage. */
 export interface Window {
   readonly tokens: number;
-  /** Without one, the rule of counting.ts. */
+  /** Counts a body. Default: the rule of counting.ts. */
   readonly count?: (body: JsonObject) => number;
-  /** Every count is multiplied with it: another rule than ours. */
+  /** Factor on every count, so that the provider counts differently from Plimsoll. */
   readonly factor?: number | ((body: JsonObject) => number);
-  /** Streams of all wires report an overflow as an event inside the stream; else only those of Responses do. */
+  /** Reports an overflow as an event inside the stream, on all wires. By default only Responses does. */
   readonly isToldInStream?: boolean;
 }
 
 export interface UpstreamOptions extends WriterOptions {
-  /** Without one, every valid model request is answered with "ok". */
+  /** Default: answers every valid model request with "ok". */
   readonly script?: Script;
   readonly window?: Window;
-  /** Refuses what the judges of the wires let pass. */
+  /** More checks, in addition to those of the wires. */
   readonly judgeAlso?: (wire: Wire, body: JsonObject) => readonly Finding[];
-  /** Rules that this provider does not insist on, as agents that work with it break them. */
+  /** Rules that this provider does not enforce, because real agents break them. */
   readonly forgives?: readonly string[];
 }
 
 interface Refusals {
   /** Requests that did not fit the window. */
   readonly overflow: number;
-  /** What was wrong with requests that were refused for it. */
+  /** The findings for which requests were refused. */
   readonly invalid: readonly Finding[];
 }
 
@@ -77,16 +77,16 @@ export interface Upstream {
   readonly url: string;
   readonly requests: readonly UpstreamRequest[];
   readonly refusals: Refusals;
-  /** How often somebody connected. */
+  /** Number of connections. */
   readonly connectionsCount: number;
-  /** The request with this number, as soon as it has arrived. */
+  /** Resolves with the request of this number when it has arrived. */
   received(number: number): Promise<UpstreamRequest>;
   close(): Promise<void>;
 }
 
 const RECEIVE_LIMIT_MS = 5_000;
 
-/** One provider: how it was told to be, and what it remembers. */
+/** One provider: its options and its records. */
 interface Provider {
   readonly options: UpstreamOptions;
   readonly issued: Issued;
@@ -214,7 +214,7 @@ function modelList(headers: IncomingHttpHeaders): JsonObject {
   return { data: [model], has_more: false, first_id: model.id, last_id: model.id };
 }
 
-/** One model request on its way to its answer. */
+/** One model request while it is being answered. */
 interface Asked {
   readonly recorded: Recorded;
   readonly route: ModelRoute;
@@ -238,7 +238,7 @@ async function answerModel(asked: Asked): Promise<void> {
   return answerValid(asked, body.json);
 }
 
-/** A provider with a window counts before as it counts afterwards. */
+/** A provider with a window uses the same count for `count_tokens` and for usage. */
 function countedBefore({ recorded, route, provider }: Asked, body: JsonObject): number {
   const { window } = provider.options;
   if (window === undefined) return recorded.body.length;
@@ -277,7 +277,7 @@ async function answerValid(
     : writer.text(200, renderJson(reply, frame));
 }
 
-/** What a provider says that it counted. Anthropic's input is what did not come from the cache, and did not go there. */
+/** The usage that a provider reports. Anthropic's input excludes tokens that were read from or written to the cache. */
 export function reportedUsage(
   wire: Wire,
   inputTokens: number,
@@ -305,7 +305,7 @@ async function writeOther(
   if (answer.kind === "failure") await writer.json(answer.status, answer.body, answer.headers);
 }
 
-/** What the model reads: an earlier response that the body names is put in front of its own items. */
+/** The body as the model reads it, with the items of a named earlier response before its own. */
 function withHistory(wire: Wire, body: JsonObject, issued: Issued): JsonObject {
   return wire === "openai-responses" ? { ...body, input: resolvedItems(body, issued) } : body;
 }
@@ -315,7 +315,7 @@ function countedTokens({ wire, body }: ScriptRequest, { count, factor = 1 }: Win
   return Math.round(counted * (typeof factor === "number" ? factor : factor(body)));
 }
 
-/** Counts the request; gives the figures where it does not fit. */
+/** Counts the request. Returns the figures if it does not fit. */
 function measure(recorded: Recorded, request: ScriptRequest, window: Window): TooLong | undefined {
   const { tokens: windowTokens } = window;
   const inputTokens = countedTokens(request, window);

@@ -1,6 +1,6 @@
-/** Waits with an end: nothing in these tests may hang. */
+/** Waiting with time limits, so that no test hangs. */
 
-/** The promise's value, or an error that names what was awaited when it takes longer than `limitMs`. */
+/** The promise's value. After `limitMs`, rejects with an error that names the awaited thing. */
 export async function within<T>(limitMs: number, what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<never>((_resolve, reject) => {
@@ -21,7 +21,7 @@ export function pause(durationMs: number): Promise<void> {
 
 const POLL_MS = 20;
 
-/** Asks again until `probe` gives a value, for states that announce themselves by no event. */
+/** Calls `probe` until it returns a value, for states without an event. */
 export async function eventually<T>(
   limitMs: number,
   what: string,

@@ -1,4 +1,4 @@
-/** Proves the provider that counts: by which rule, what it reports, and what it says when a request does not fit. */
+/** Tests the provider that counts: its rule, its usage reports, and its errors for requests that do not fit. */
 import { readFileSync } from "node:fs";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
@@ -163,7 +163,7 @@ function fixture(wire: Wire): string {
   );
 }
 
-/** The names of the fields of each event, without what differs from answer to answer. */
+/** The field names of each event, without those that differ between answers. */
 function eventShapes(stream: string): unknown[] {
   return stream
     .split("\n")

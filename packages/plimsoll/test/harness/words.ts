@@ -1,4 +1,4 @@
-/** Texts that look like what people and tools say, made from a seed: the same seed always gives the same text. */
+/** Texts that look like those of people and tools, generated from a seed. The same seed always gives the same text. */
 import { between, type Dice, pick } from "../../demo/dice.ts";
 import { countText } from "./counting.ts";
 
@@ -27,7 +27,7 @@ const FOREIGN_WORDS: Words = [
 ];
 const FOREIGN_SHARE = 0.03;
 
-/** About so many tokens of running text. */
+/** Running text of about this many tokens. */
 export function prose(random: Dice, tokens: number): string {
   const words: string[] = [];
   for (let used = 0; used < tokens; ) {
@@ -50,7 +50,7 @@ const LINES: readonly [LineWriter, ...LineWriter[]] = [
   (random, number) => JSON.stringify({ id: number, name: prose(random, 6), ok: random() < 0.5 }),
 ];
 
-/** About so many tokens of what a tool gives back: lines of one kind, under a title of its own. */
+/** A tool result of about this many tokens: lines of one kind under a unique title. */
 export function toolOutput(random: Dice, title: string, tokens: number): string {
   const writeLine = pick(random, LINES);
   const lines = [`# ${title}`];
