@@ -1,4 +1,4 @@
-/** What the model looked up leaves the view with the first compaction after it. */
+/** Removes the model's lookups from the view with the first compaction after them. */
 
 import { type NewEdit, ownTools } from "../../message/edit.ts";
 import type { Draft, Sized } from "../draft/draft.ts";
@@ -7,8 +7,8 @@ import { anchorOf } from "../log/path.ts";
 import type { Compaction, CompactionTask, CompactionWorld } from "./compaction.ts";
 
 /**
- * What the model looked up leaves first: it came out of the archive, and an agent that works for hours without a word of its
- * user would otherwise fill its window with it. Only what its newest answer rests on stays.
+ * Lookups are removed first, because they came from the archive. Otherwise an agent that works for hours without
+ * hearing from its user would fill its window with them. Only the lookups for the newest answer stay.
  */
 export async function withoutLookups(
   world: CompactionWorld,
@@ -28,7 +28,7 @@ export async function withoutLookups(
       action: { kind: "revert", edit },
       place: "undefined",
       strategy: ownTools,
-      reason: "What was looked up is in the archive.",
+      reason: "The lookup can be read from the archive again.",
       tokensBefore: 0,
       tokensAfter: 0,
     }),
@@ -39,7 +39,7 @@ export async function withoutLookups(
   return { ...state, edits: proposed.edits, sized: proposed.sized, strategies: [ownTools] };
 }
 
-/** Where the model's last answer begins; on wires of items it may be several messages. */
+/** Index where the model's last answer begins. On wires of items, an answer may be several messages. */
 function newestAnswer({ path, log }: Draft): number {
   const isModel = (index: number): boolean =>
     log.nodes.get(path.seqAt(index) ?? -1)?.role === "assistant";

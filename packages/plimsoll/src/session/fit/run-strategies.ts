@@ -1,6 +1,6 @@
 /**
- * A compaction: strategies propose, one after the other, until the goal is met. What a strategy proposes is taken
- * when it makes the request smaller and no less valid; otherwise it is dropped, and the next one goes on from there.
+ * Runs a compaction: strategies propose edits one after the other until the goal is met. Plimsoll accepts a proposal if it makes
+ * the request smaller and no less valid. Otherwise it drops the proposal, and the next strategy continues from the same state.
  */
 
 import { takesUnknown } from "../../compact/units/fixed-units.ts";
@@ -40,7 +40,9 @@ export async function compact(world: CompactionWorld, task: CompactionTask): Pro
   return { ...state, edits: anchoredTogether(task.draft, state.edits) };
 }
 
-/** Nothing is truncated when a lesser loss has saved this share, and there is room for a while. */
+/**
+ * Plimsoll does not truncate if milder strategies have saved this share and the request fills at most this share of the limit.
+ */
 const enough = { savedShare: 0.3, filledShare: 0.8 };
 
 function isEnough({ start, goal }: CompactionTask, { measured }: Sized): boolean {
@@ -81,7 +83,7 @@ async function tryStrategy(
     case "invalid":
       return failed(proposed.reason);
     case "unvalidated":
-      // Truncation in whole units needs no second opinion when there is none to be had.
+      // Truncation removes whole units, so it is accepted even if the validator itself failed.
       return strategy.isLastResort
         ? { ...proposed.compaction, failures: [...state.failures, proposed.reason] }
         : failed(proposed.reason);
@@ -94,7 +96,7 @@ type Announce = (
   conversation: VisibleConversation,
 ) => Promise<void>;
 
-/** The area is looked for once: it takes as long as all words of the conversation. */
+/** The priority area is determined only once, because that means searching all texts of the conversation. */
 function announcer(
   { watch, areas }: Pick<CompactionWorld, "watch" | "areas">,
   { draft, goal, progressScale = { limit: goal.limitTokens, scale: 1 } }: CompactionTask,
@@ -123,20 +125,23 @@ function namedArea(
   return priority === undefined ? {} : { priority };
 }
 
-/** A request must not wait for ever. */
+/** A request must not wait forever. */
 const proposalTimeoutMs = 10_000;
 
 function tooSlow(): never {
   throw new Error("it took too long");
 }
 
-/** In tokens; where media are the trouble, in media. */
+/** Compares tokens, or media if media are the problem. */
 function isSmaller({ media }: Goal, one: Sized, other: Sized): boolean {
   const hasFewer = media !== undefined && (one.media < other.media || one.bytes < other.bytes);
   return hasFewer || one.measured.total < other.measured.total;
 }
 
-/** What a note announced has come, and a new summary takes the place of the old one: they say nothing any more. */
+/**
+ * Reverts texts that no longer apply: a warning note after the compaction
+ * that it announced, and a summary that a new one replaces.
+ */
 function spentTexts(
   { log, branch, path, turn }: Draft,
   { view }: Sized,
@@ -157,7 +162,9 @@ function spentTexts(
       place: "undefined",
       strategy,
       reason:
-        strategy === warning ? "What the note announced has come." : "A newer summary says it.",
+        strategy === warning
+          ? "The announced compaction happened."
+          : "A newer summary replaces it.",
       tokensBefore: 0,
       tokensAfter: 0,
     }));
@@ -175,7 +182,7 @@ type ProposedCompaction =
   | { readonly kind: "invalid"; readonly reason: string }
   | { readonly kind: "pointless" };
 
-/** What the compaction comes to with what a strategy proposes. */
+/** The compaction so far plus the proposals of one strategy. */
 async function withProposals(
   world: CompactionWorld,
   { draft, goal }: CompactionTask,
@@ -215,7 +222,7 @@ async function editsFrom(
   return makeEdits(making, proposals);
 }
 
-/** The archive keeps no entry whose handle no edit names any more. */
+/** Removes archive entries whose handle no edit names any more. */
 function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidate): Compaction {
   const handles = new Set(edits.map(({ action }) => ("handle" in action ? action.handle : "")));
   return {
@@ -227,7 +234,7 @@ function withMade(state: Compaction, made: MadeEdits, { edits, sized }: Candidat
   };
 }
 
-/** Edits of this step whose handle is no longer shown: the one that is shown now covers them. */
+/** Edits of this step whose handle the view no longer shows get the new handle, which covers their content too. */
 function underNewHandle(
   { edits }: Compaction,
   before: readonly NewEdit[],
@@ -246,7 +253,10 @@ function summaryHandle(edits: readonly NewEdit[]): string | undefined {
   return edits.flatMap(({ action }) => (action.kind === "insert" ? (action.handle ?? []) : []))[0];
 }
 
-/** What this step has made so far, and takes back: a new summary takes the place of the last one, also of this very step. */
+/**
+ * The edits of this step so far, plus the reverts it needs. A new
+ * summary replaces the last one, even if this same step made that.
+ */
 function pending(
   draft: Draft,
   { edits, sized }: Compaction,
@@ -267,7 +277,7 @@ function pending(
   return [...made, ...spent];
 }
 
-/** What is shorter than the notice in its place stays. */
+/** Keeps only edits that save tokens: content that is shorter than its notice stays. */
 function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdit[] {
   const isKept = ({ action, tokensBefore, tokensAfter }: NewEdit): boolean =>
     action.kind === "insert" ||
@@ -276,7 +286,7 @@ function worthwhile({ media }: Goal, edits: readonly NewEdit[]): readonly NewEdi
   return edits.filter(isKept);
 }
 
-/** What the text of each edit costs. */
+/** Sets the size of each edit's text. */
 async function withSizes(
   { facts }: Pick<CompactionWorld, "facts">,
   { wire, targets }: Draft,
