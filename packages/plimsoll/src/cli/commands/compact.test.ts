@@ -139,7 +139,7 @@ describe("wrong use gets one sentence", () => {
   test.each([
     ["no budget", [good], 2, "--budget"],
     ["a budget that is no number", [good, "--budget", "many"], 2, "many"],
-    ["a budget that is too small", [good, "--budget", "3"], 1, "cannot be brought to 3 tokens"],
+    ["a budget that is too small", [good, "--budget", "3"], 1, "cannot be reduced to 3 tokens"],
   ])("%s, with its exit code and nothing on standard output", async (_, words, code, sentence) => {
     const ran = await run(words);
     expect(ran).toMatchObject({ code, stdout: "" });
@@ -189,7 +189,7 @@ describe("lines of JSON", () => {
     expect(failure).toBeUndefined();
     expect(lines[0]).toEqual({
       id: "tiny",
-      error: expect.stringContaining("cannot be brought to 2 tokens"),
+      error: expect.stringContaining("cannot be reduced to 2 tokens"),
     });
     expect(lines[1]?.messages?.length).toBeGreaterThan(1);
   });
