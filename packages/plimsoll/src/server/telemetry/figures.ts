@@ -1,4 +1,4 @@
-/** OpenTelemetry figures of turns and compactions. No session ids as attributes. */
+/** OpenTelemetry figures of turns and compactions. They have no session ids as attributes. */
 
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { Engine } from "../../engine.ts";
@@ -6,11 +6,11 @@ import type { PlimsollEvent, TurnEndEvent } from "../../message/event.ts";
 import { errorType, operationAttributes, type Upstreams } from "./attributes.ts";
 import { boundedNames, maxModels } from "./metrics-labels.ts";
 
-/** As the convention gives them: powers of four tokens, and hundredths of a second, doubled. */
+/** The convention's buckets: powers of four for tokens, and doubling hundredths of a second. */
 const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const secondBuckets = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
 
-/** Turns that run at once; of those that are forgotten the duration is not counted. */
+/** Maximum number of concurrent turns to track. The duration of further turns is not recorded. */
 const maxRunning = 10_000;
 
 export interface FiguresWorld {
@@ -23,7 +23,7 @@ export function recordFigures(
   { meter, upstreams }: FiguresWorld,
 ): { readonly close: () => void } {
   const tokens = meter.createHistogram("gen_ai.client.token.usage", {
-    description: "Tokens that providers reported of a turn, by type.",
+    description: "Tokens that providers reported for a turn, by type.",
     unit: "{token}",
     advice: { explicitBucketBoundaries: tokenBuckets },
   });
@@ -33,7 +33,7 @@ export function recordFigures(
     advice: { explicitBucketBoundaries: secondBuckets },
   });
   const compactions = meter.createCounter("plimsoll.compaction.count", {
-    description: "Compactions by what called for them.",
+    description: "Compactions by reason.",
     unit: "{compaction}",
   });
   const modelOf = boundedNames(maxModels);

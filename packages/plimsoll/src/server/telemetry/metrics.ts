@@ -1,4 +1,4 @@
-/** Prometheus figures, gathered from the same events that everybody sees. No session ids as labels. docs/metrics.md lists them. */
+/** Prometheus metrics, collected from the public events. They have no session ids as labels. docs/metrics.md lists them. */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Engine } from "../../engine.ts";
@@ -9,17 +9,17 @@ import { boundedNames, maxModels, oneOf } from "./metrics-labels.ts";
 export interface Metrics {
   render(): Promise<string>;
   readonly contentType: string;
-  /** Seconds between a request's last byte and its way to the upstream. */
+  /** Seconds from a request's last byte until it is sent to the upstream. */
   observeOverhead(seconds: number): void;
 }
 
-/** `providers`: the names that requests are counted by. */
+/** `providers`: the provider names to use as labels. */
 export function createMetrics(engine: Engine, providers: ReadonlySet<string>): Metrics {
   const registry = new Registry();
   const registers = [registry];
   const overhead = new Histogram({
     name: "plimsoll_overhead_seconds",
-    help: "Time that a request waits in Plimsoll before it goes on.",
+    help: "Time that a request spends in Plimsoll before it is sent on.",
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 2],
     registers,
   });
@@ -52,32 +52,32 @@ export function createMetrics(engine: Engine, providers: ReadonlySet<string>): M
   };
 }
 
-/** A counter takes no step back, and throws when it is asked to: what is no figure counts as none. */
+/** A counter cannot go down and throws if asked to, so invalid figures count as zero. */
 function amount(figure: number | undefined): number {
   return figure !== undefined && Number.isFinite(figure) ? Math.max(0, figure) : 0;
 }
 
-/** Turns in which something of ours failed and that have not ended: more than ever run at once. */
+/** Maximum number of unfinished turns with a failure in Plimsoll. More never run at once. */
 const maxUnended = 10_000;
 
 function countTurns(engine: Engine, registry: Registry, providers: ReadonlySet<string>): void {
   const registers = [registry];
   const requests = new Counter({
     name: "plimsoll_requests_total",
-    help: "Turns by provider, outcome and how they ended.",
+    help: "Turns by provider, outcome and status.",
     labelNames: ["provider", "outcome", "status"],
     registers,
   });
   const passthrough = new Counter({
     name: "plimsoll_passthrough_total",
-    help: "Turns whose conversation went out as the client sent it, by why: fits, over_limit (nothing could be taken out), failed (Plimsoll did).",
+    help: "Turns whose conversation was sent as it came, by reason: fits, over_limit (nothing could be removed), failed (Plimsoll failed).",
     labelNames: ["reason"],
     registers,
   });
   const providerOf = oneOf(providers);
   const degraded = new Set<string>();
   engine.on("degraded", ({ rung, turn }) => {
-    // On the first rung the view is still there: that is no reason to send what the client sent.
+    // On the first rung the view still exists, so the client's original was not sent because of this failure.
     if (rung !== "view" && degraded.size < maxUnended) degraded.add(turn);
   });
   engine.on("turn-end", (event) => {
@@ -109,7 +109,7 @@ function countTokens(engine: Engine, registry: Registry): void {
   });
   const saved = new Counter({
     name: "plimsoll_tokens_saved_total",
-    help: "Tokens that clients sent and that did not go out, as the provider would count them.",
+    help: "Tokens that clients sent and Plimsoll removed, in the provider's tokens.",
     registers,
   });
   engine.on("turn-end", ({ measurement, tokensBefore, usage }) => {
@@ -130,23 +130,23 @@ function countMoney(engine: Engine, registry: Registry): void {
   const modelOf = boundedNames(maxModels);
   const money = new Counter({
     name: "plimsoll_cost_usd_total",
-    help: "What turns have cost in US dollars, by what providers reported; turns at unknown prices are not in it.",
+    help: "Cost of turns in US dollars, from the usage that providers reported. Turns with unknown prices are not included.",
     labelNames: ["model"],
     registers,
   });
   const unpriced = new Counter({
     name: "plimsoll_unpriced_turns_total",
-    help: "Turns whose cost is unknown: no usage was reported, or no price is known.",
+    help: "Turns whose cost is unknown, because no usage was reported or no price is known.",
     registers,
   });
   const saved = new Counter({
     name: "plimsoll_saved_usd_total",
-    help: "What clients sent and did not go out, at the price of the cache, in US dollars: an estimate.",
+    help: "Estimated value in US dollars of the tokens that Plimsoll removed, at the cache price.",
     registers,
   });
   const spent = new Counter({
     name: "plimsoll_compaction_usd_total",
-    help: "What compactions cost more than the same requests without them, in US dollars: an estimate, where the cache is known.",
+    help: "Estimated extra cost in US dollars of requests because of compactions, if the state of the cache is known.",
     registers,
   });
   engine.on("compaction-end", ({ worth }) => spent.inc(amount(worth?.priceUsd)));
@@ -162,19 +162,19 @@ function countCompactions(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const compactions = new Counter({
     name: "plimsoll_compactions_total",
-    help: "Compactions by what called for them.",
+    help: "Compactions by reason.",
     labelNames: ["reason"],
     registers,
   });
   const duration = new Histogram({
     name: "plimsoll_compaction_duration_seconds",
-    help: "Time from the beginning of a compaction until its edits were stored.",
+    help: "Time from the start of a compaction until its edits were stored.",
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
   const reread = new Counter({
     name: "plimsoll_reread_tokens_total",
-    help: "Tokens that providers had read and must read again, by what changed before them; estimated.",
+    help: "Estimated tokens that providers must read again, by the change that invalidated their cache.",
     labelNames: ["by"],
     registers,
   });
@@ -192,13 +192,13 @@ function countTools(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const ownCalls = new Counter({
     name: "plimsoll_own_calls_total",
-    help: "Calls of Plimsoll's own tools that were answered, by tool.",
+    help: "Answered calls to Plimsoll's own tools, by tool.",
     labelNames: ["tool", "failed"],
     registers,
   });
   const deferred = new Counter({
     name: "plimsoll_tools_deferred_total",
-    help: "Tools that were held back, one count per conversation and tool.",
+    help: "Deferred tools, counted once per conversation and tool.",
     registers,
   });
   engine.on("tools-deferred", ({ deferred: count }) => deferred.inc(amount(count)));
@@ -209,25 +209,25 @@ function countFailures(engine: Engine, registry: Registry): void {
   const registers = [registry];
   const overflows = new Counter({
     name: "plimsoll_overflows_total",
-    help: "Requests that a provider found too long, and whether a smaller one was sent instead.",
+    help: "Requests that a provider rejected as too long, by whether a smaller one was sent instead.",
     labelNames: ["retried"],
     registers,
   });
   const degraded = new Counter({
     name: "plimsoll_degraded_total",
-    help: "Failures of Plimsoll's own, by the rung on which the request went on.",
+    help: "Failures in Plimsoll, by the rung on which the request continued.",
     labelNames: ["rung"],
     registers,
   });
   const rejections = new Counter({
     name: "plimsoll_validator_rejections_total",
-    help: "Views that the validator refused, by the rule that they would have broken; of several the first.",
+    help: "Views that the validator rejected, by the first rule that they would have broken.",
     labelNames: ["rule"],
     registers,
   });
   const storeErrors = new Counter({
     name: "plimsoll_store_errors_total",
-    help: "Commits that failed and were kept for later.",
+    help: "Commits that failed and will be retried.",
     registers,
   });
   engine.on("overflow", ({ isRetried }) => overflows.inc({ retried: String(isRetried) }));
