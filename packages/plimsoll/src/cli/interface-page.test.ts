@@ -1,4 +1,4 @@
-/** The page of what users may rely on names every command, flag and route that is there, and none that is not. */
+/** The page of stable interfaces names every existing command, flag and route, and no others. */
 
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
@@ -27,7 +27,7 @@ function codeIn(text: string): readonly string[] {
 
 const commandRows = rowsBelow("Commands");
 
-/** What the page says in the row of a command. */
+/** The page's description of a command. */
 function rowOf(name: string): string {
   const row = commandRows.find(([, names = ""]) =>
     codeIn(names).some((code) => code.split(" ").slice(0, 2).join(" ") === `plimsoll ${name}`),
@@ -35,7 +35,7 @@ function rowOf(name: string): string {
   return (row ?? []).join(" ");
 }
 
-/** Every command has these, or has them where it reads or prints data: the page says so once. */
+/** Flags that every command has, or every command that reads or prints data. The page names them once. */
 const common: ReadonlySet<string> = new Set(["--help", "--json", "--data", "--config"]);
 
 function flagsOf(command: Command): readonly string[] {
@@ -43,7 +43,7 @@ function flagsOf(command: Command): readonly string[] {
   return flags.filter((flag) => !common.has(flag));
 }
 
-/** Of the flags in a row, also those of the second command in it. */
+/** The flags in a row, including those of a second command in it. */
 function flagsIn(row: string): readonly string[] {
   const flags = row.match(/(?<![\w-])--?[a-z][\w-]*/g) ?? [];
   return [...new Set(flags)].filter((flag) => !common.has(flag));
@@ -81,7 +81,7 @@ describe("commands", () => {
   );
 });
 
-/** `…/undo` and `/{id}/log` are of a session; what stands behind a question mark is said of the route before. */
+/** `…/undo` and `/{id}/log` belong to a session. Text after a question mark describes the route before it. */
 function routesOnPage(): readonly string[] {
   return rowsBelow("HTTP").flatMap(([, cell = ""]) => {
     let method = "";

@@ -230,7 +230,9 @@ export async function handleCount(
         isRefreshable: caller.isByCredential === true,
       })
       .catch((error: unknown) => {
-        gateway.warn(`The tokens of a request were counted without Plimsoll's edits: ${errorMessage(error)}`);
+        gateway.warn(
+          `The tokens of a request were counted without Plimsoll's edits: ${errorMessage(error)}`,
+        );
         return undefined;
       });
     await relay(

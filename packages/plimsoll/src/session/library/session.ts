@@ -182,7 +182,9 @@ async function commit(
 ): Promise<Saved> {
   const { open, wire } = state;
   if (open === undefined || wire === undefined) {
-    throw usage("There is no prepared turn to commit. Call prepare first, and commit its answer once.");
+    throw usage(
+      "There is no prepared turn to commit. Call prepare first, and commit its answer once.",
+    );
   }
   state.open = undefined;
   const { answer, failure } = await readAnswer(open.wire, given);

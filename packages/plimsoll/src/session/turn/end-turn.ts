@@ -198,11 +198,7 @@ function noteRefusal(
   const errorText = `${error} ${answer?.error?.message ?? ""}`;
   if (!deferral.refusal.test(errorText)) return;
   targets.distrust(fitted.target);
-  reportDegraded(
-    draft,
-    "view",
-    `the provider does not defer tools itself: ${errorText.trim()}`,
-  );
+  reportDegraded(draft, "view", `the provider does not defer tools itself: ${errorText.trim()}`);
 }
 
 /** If an answer cannot be read, its request must still be recorded. */
