@@ -1,11 +1,11 @@
-/** Two texts by their lines: what both have, and what differs between. Bounded: what is too long to compare differs as a whole. */
+/** Compares two texts by lines. Bounded: texts that are too long to compare count as entirely different. */
 
-/** Lines that stand together; in order, the lines of one side are its text. */
+/** Adjacent lines. Joined in order, the lines of one side are its text. */
 export type Hunk =
   | { readonly kind: "same"; readonly lines: readonly string[] }
   | { readonly kind: "different"; readonly was: readonly string[]; readonly is: readonly string[] };
 
-/** Comparisons for one pair of texts: about a millisecond. */
+/** Maximum number of comparisons for one pair of texts, about a millisecond. */
 const cellsMost = 250_000;
 
 export function diffLines(was: string, is: string): readonly Hunk[] {
@@ -34,7 +34,7 @@ function hunksBetween(left: readonly string[], right: readonly string[]): readon
     const [was, is] = [runFrom(same.left, i, 0), runFrom(same.right, j, 0)];
     if (was > i || is > j)
       hunks.push({ kind: "different", was: left.slice(i, was), is: right.slice(j, is) });
-    // Both sides have as many lines in common; a run of them ends where either side has one of its own.
+    // Both sides have the same number of common lines. A run of them ends where either side has a line of its own.
     const run = Math.min(runFrom(same.left, was, 1) - was, runFrom(same.right, is, 1) - is);
     if (run > 0) hunks.push({ kind: "same", lines: left.slice(was, was + run) });
     i = was + run;
@@ -43,14 +43,14 @@ function hunksBetween(left: readonly string[], right: readonly string[]): readon
   return hunks;
 }
 
-/** Where the lines of one kind that begin here end. */
+/** The end of the run of lines of this kind that begins at `from`. */
 function runFrom(kinds: Uint8Array, from: number, kind: 0 | 1): number {
   let end = from;
   while (end < kinds.length && kinds[end] === kind) end++;
   return end;
 }
 
-/** 1 for each line that both have, in the same order: a longest common subsequence. */
+/** 1 for each line that both texts have in the same order: a longest common subsequence. */
 function commonLines(
   left: readonly string[],
   right: readonly string[],
@@ -58,7 +58,7 @@ function commonLines(
   const same = { left: new Uint8Array(left.length), right: new Uint8Array(right.length) };
   if (left.length * right.length > cellsMost) return same;
   const width = right.length + 1;
-  // Each cell: the longest that can be had from here on.
+  // Each cell is the length of the longest common subsequence from there on.
   const longest = new Uint32Array((left.length + 1) * width);
   const at = (i: number, j: number): number => longest[i * width + j] ?? 0;
   for (let i = left.length - 1; i >= 0; i--)
@@ -76,17 +76,17 @@ function commonLines(
   return same;
 }
 
-/** What is shown of one side: the middle of much that is the same is left out. */
+/** The shown parts of one side. The middle of a long equal part is left out. */
 export type DiffPiece =
   | { readonly kind: "same" | "different"; readonly text: string }
   | { readonly kind: "left out"; readonly lines: number };
 
-/** Lines of what is the same that stand around what differs. */
+/** Number of equal lines to show around a difference. */
 const context = 3;
-/** To leave out less than this shows nobody anything sooner. */
+/** Leaving out fewer lines than this would not help the reader. */
 const leastLeftOut = 4;
 
-/** One side, and not more than so many characters of it. */
+/** One side, cut to at most `chars` characters. */
 export function sideOf(
   hunks: readonly Hunk[],
   side: "was" | "is",
@@ -131,7 +131,7 @@ function withoutMiddle(
   ];
 }
 
-/** A text that has nothing to be compared with. */
+/** A text with nothing to compare it with. */
 export function wholeOf(text: string): readonly Hunk[] {
   return [{ kind: "same", lines: text.split("\n") }];
 }
