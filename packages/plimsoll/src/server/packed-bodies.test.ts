@@ -89,7 +89,7 @@ async function send(body: Buffer<ArrayBuffer>, encoding: string): Promise<[numbe
 test.each(encodings)("six small bodies of %s do not become gigabytes", async (encoding) => {
   const bomb = bombOf(encoding);
   const answers = await Promise.all(Array.from({ length: 6 }, () => send(bomb, encoding)));
-  const message = `The body unpacks to more than ${maxUnpackRatio} times its size: send it plain.`;
+  const message = `The body unpacks to more than ${maxUnpackRatio} times its size. Send it uncompressed.`;
   const refusal = { type: "error", error: { type: "request_too_large", message } };
   expect(answers.map(([status, text]) => [status, JSON.parse(text)])).toEqual(
     answers.map(() => [413, expect.objectContaining(refusal)]),

@@ -76,7 +76,7 @@ const sessionViews: ReadonlyMap<string, AnswerView> = new Map([
   ["measurement", ({ store }, { session }) => readMeasurement(store, session)],
 ] satisfies [string, AnswerView][]);
 
-/** As `docs/interface.md` names them. */
+/** The names in `docs/interface.md`. */
 export const readRoutes: readonly string[] = [
   ...[...areas.keys()].map((area) => `/api/${area}`),
   ...[...sessionViews.keys()].map((view) => `/api/sessions/{id}${view === "" ? "" : `/${view}`}`),
@@ -95,7 +95,7 @@ export async function answerApi(engine: Engine, request: ApiRequest): Promise<un
   return answer(engine, request);
 }
 
-/** The owner sees those of all. */
+/** Undefined for the owner, who sees all tenants. */
 function tenantOf({ isOwner, tenant }: Caller): string | undefined {
   return isOwner ? undefined : tenant;
 }
@@ -146,7 +146,7 @@ async function answerDiff(
   return query.get("form") === "text" ? diffAsText(diff, session.wire) : diff;
 }
 
-/** `cp_7` is a checkpoint, a number an edit. */
+/** `cp_7` is a checkpoint, and a number is an edit. */
 function pointIn(query: URLSearchParams, name: string): RestorePoint | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
@@ -180,7 +180,7 @@ function pointsOf(query: URLSearchParams): Parameters<Steering["diff"]>[1] {
   };
 }
 
-/** A session of another tenant is not there: nobody learns that it exists. */
+/** A session of another tenant counts as missing, so nobody learns that it exists. */
 export async function findSession(
   store: Store,
   caller: Caller,
@@ -190,7 +190,7 @@ export async function findSession(
   if (session !== undefined && (caller.isOwner || session.tenant === caller.tenant)) return session;
   throw new PlimsollError(
     "SESSION_UNKNOWN",
-    "There is no such session: GET /api/sessions lists them.",
+    "There is no such session. GET /api/sessions lists them.",
     { status: 404 },
   );
 }
@@ -225,11 +225,11 @@ async function readLog(
 interface LogItem extends Omit<NodeRecord, "isComplete"> {
   readonly incomplete?: true;
   readonly message: JsonValue;
-  /** Why the message is not here. */
+  /** Why the message is missing. */
   readonly unavailable?: string;
 }
 
-/** One message whose bytes are damaged must not hide the others: then they are read one by one. */
+/** One damaged message must not hide the others, so after a failure they are read one by one. */
 async function readPage(store: Store, session: string, page: Page): Promise<readonly LogItem[]> {
   try {
     const records = await store.messages(session, page);
@@ -290,7 +290,7 @@ async function answerArchive(
   };
 }
 
-/** One of the messages behind a handle, by the number that the marks in a view name. */
+/** One message of a handle's content, by the number that the marks in a view name. */
 async function answerMessage(
   store: Store,
   record: ArchiveRecord,
@@ -310,22 +310,20 @@ async function answerMessage(
 }
 
 /**
- * Passages of a session that answer a query; without a session, of the newest one. The owner sees all of it; others see the
- * branch that was sent last, for several people may share their token.
+ * Passages of a session that answer a query. Without a session, the newest one is searched. The owner sees all
+ * of it. Others see only the branch that was sent last, because several people may share their token.
  */
 async function answerSearch(
   { store, own }: Engine,
   { query, caller }: ApiRequest,
 ): Promise<unknown> {
   const wanted = query.get("q")?.trim() ?? "";
-  if (wanted === "") throw invalid("`q` must say what to look for.");
+  if (wanted === "") throw invalid("`q` must contain a query.");
   const tenant = caller.isOwner ? undefined : caller.tenant;
   const several =
     tenant === undefined || query.has("session") ? [] : await store.sessions({ tenant, limit: 2 });
   if (several.length > 1)
-    throw invalid(
-      "Several sessions are recorded under this token: say in `session` which one is meant.",
-    );
+    throw invalid("Several sessions are recorded under this token. Name one of them in `session`.");
   const id = query.get("session") ?? (await store.newestSession(tenant))?.id;
   const budgetTokens = countOf(query, "budget", searchBudget);
   if (id === undefined) return { items: [] };

@@ -1,4 +1,4 @@
-/** /api/config: the settings that people change from a page, kept in the user's own file. For the owner only. */
+/** /api/config: the settings that people change on a page, stored in the user's own file. For the owner only. */
 
 import type { IncomingMessage } from "node:http";
 import { readConfigAnswer, writeConfig } from "../../config/settings-file.ts";
@@ -13,7 +13,7 @@ export interface ConfigRequest {
   readonly file: string;
 }
 
-/** Contract: rejects with a PlimsollError that carries the status; then nothing was written. */
+/** Contract: rejects with a PlimsollError that carries the status. Nothing was written then. */
 export async function answerConfig(
   { settings }: Pick<Engine, "settings">,
   { request, caller, file }: ConfigRequest,

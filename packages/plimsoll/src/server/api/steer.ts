@@ -1,4 +1,4 @@
-/** The writing side of /api: undo, restore, checkpoint, pin, compact and reset. */
+/** The write side of /api: undo, restore, checkpoint, pin, compact and reset. */
 
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
@@ -36,7 +36,7 @@ const schemas = {
   }),
 };
 
-/** As `docs/interface.md` names them. */
+/** The names in `docs/interface.md`. */
 export const steerRoutes: readonly string[] = Object.keys(schemas).map(
   (action) => `/api/sessions/{id}/${action}`,
 );
@@ -54,7 +54,7 @@ export async function steerSession(
 ): Promise<unknown> {
   const [area, id = "", action = "", ...rest] = segments;
   if (area !== "sessions" || !isAction(action) || rest.length > 0)
-    throw new PlimsollError("METHOD_NOT_ALLOWED", "This path takes GET only.", { status: 405 });
+    throw new PlimsollError("METHOD_NOT_ALLOWED", "This path accepts only GET.", { status: 405 });
   const { id: session } = await findSession(store, caller, id);
   const asked = await readJson(request);
   switch (action) {
@@ -81,7 +81,7 @@ function isAction(name: string): name is keyof typeof schemas {
   return Object.hasOwn(schemas, name);
 }
 
-/** A body that is not there wishes for the usual. */
+/** A missing body means default options. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const { headers } = request;
   const isEmpty =
@@ -98,7 +98,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** `undefined` and absent are the same to us, not to the compiler. */
+/** `undefined` and absent mean the same here, but not to the compiler. */
 type Given<T> = T extends unknown ? { [K in keyof T]: Exclude<T[K], undefined> } : never;
 
 function checked<T>(schema: z.ZodType<T>, asked: unknown): Given<T> {
@@ -108,7 +108,7 @@ function checked<T>(schema: z.ZodType<T>, asked: unknown): Given<T> {
   const where = issue?.path.join(".") ?? "";
   throw new PlimsollError(
     "BODY_INVALID",
-    `${where === "" ? "The body" : `\`${where}\``} is not right: ${issue?.message ?? "see docs/interface.md"}.`,
+    `${where === "" ? "The body" : `\`${where}\``} is not valid: ${issue?.message ?? "see docs/interface.md"}.`,
     { status: 400 },
   );
 }

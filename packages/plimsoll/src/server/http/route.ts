@@ -1,4 +1,4 @@
-/** Which door a request came through: pure, from method, path and headers. */
+/** Finds the route of a request. Pure: from method, path and headers. */
 
 import type { WireName } from "../../wire/format/wire.ts";
 import {
@@ -17,24 +17,24 @@ export type Route =
       readonly wire: WireName;
       readonly path: string;
     }
-  /** How many tokens would it be? */
+  /** Counts the tokens of a conversation. */
   | {
       readonly kind: "count";
       readonly provider: string;
       readonly wire: WireName;
       readonly path: string;
     }
-  /** Anything else of a provider's: passed on untouched. */
+  /** Any other path of a provider. It is passed on untouched. */
   | { readonly kind: "relay"; readonly provider: string; readonly path: string }
   | { readonly kind: "api"; readonly segments: readonly string[] }
   /** A file of the dashboard. */
   | { readonly kind: "page"; readonly path: string }
   | { readonly kind: OwnKind | "unknown" };
 
-/** hello: a client asks whether anybody is there. */
+/** hello: a client asks whether the service is there. */
 type OwnKind = "root" | "health" | "metrics" | "events" | "mcp" | "hello";
 
-/** Paths of the service itself, beside `/api` and the files of the dashboard. */
+/** Paths of the service itself, besides `/api` and the dashboard's files. */
 export const ownPaths: ReadonlyMap<string, OwnKind> = new Map([
   ["/", "root"],
   ["/healthz", "health"],
@@ -46,7 +46,7 @@ export const ownPaths: ReadonlyMap<string, OwnKind> = new Map([
 
 export interface Routed {
   readonly route: Route;
-  /** From a path that begins with /t/{token}. */
+  /** The token of a path that begins with /t/{token}. */
   readonly pathToken?: string;
   readonly query: URLSearchParams;
 }
@@ -56,7 +56,7 @@ export interface RouteInput {
   /** Path and query as they came. */
   readonly url: string;
   readonly headers: Readonly<Record<string, unknown>>;
-  /** The providers of the configuration, and whose format each speaks. */
+  /** The configured providers, and the vendor whose format each one uses. */
   readonly providers: ReadonlyMap<string, ServedVendor>;
 }
 
@@ -70,7 +70,7 @@ export function routeRequest(input: RouteInput): Routed {
   return { route, query: url.searchParams, ...(pathToken === undefined ? {} : { pathToken }) };
 }
 
-/** The URL parser also resolves dot segments, plain and percent-encoded: no path climbs out of its prefix. */
+/** The URL parser also resolves dot segments, plain or percent-encoded, so no path can leave its prefix. */
 function parseUrl(url: string): URL | undefined {
   return url.startsWith("/")
     ? (URL.parse(`http://plimsoll.invalid${url}`) ?? undefined)
@@ -113,7 +113,7 @@ function providerRoute(
     : { kind: "relay", provider, path: full };
 }
 
-/** Below the provider's base address; a version that the address already ends with is not repeated. */
+/** The path below the provider's base address. A version at the end of the address is not repeated. */
 export function upstreamUrl(baseUrl: string, path: string): URL {
   const base = new URL(baseUrl);
   const basePath = base.pathname.replace(/\/+$/, "");
