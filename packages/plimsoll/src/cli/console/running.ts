@@ -31,7 +31,7 @@ export async function findService(data: string): Promise<RunningService | undefi
 
 /**
  * The right to be the service of this folder until the process ends. The operating system holds the lock, so neither a
- * stopped service nor one that starts at the same moment is overlooked. Commands and the library do not need it.
+ * suspended service nor one that starts at the same moment is overlooked. Commands and the library do not need it.
  */
 export function takeService(data: string): FolderLock {
   const lock = takeLock(join(data, serviceLockName), 0);

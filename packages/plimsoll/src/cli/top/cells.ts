@@ -18,7 +18,7 @@ const isShown = /[\p{L}\p{N}\p{P}\p{S}\p{Mc}]/u;
 const isMark = /\p{Mn}/u;
 /** Marks that take no cell in any terminal. The width of marks in other scripts depends on the terminal's age. */
 const isKnownMark = /[\u0300-\u036f]/u;
-/** Characters without a width, if the terminal understands them. */
+/** Characters that have no width if the terminal understands them, and some width if it does not. */
 const isUnseen = /\p{Default_Ignorable_Code_Point}/u;
 /**
  * Letters that join into syllables, emoji, and characters that became wide in a later Unicode version. Terminals differ on these.

@@ -5,7 +5,7 @@ import { wholePercent } from "../../watch/figures.ts";
 import type { FillState } from "../../watch/phase-words.ts";
 import { cellsOf, cut } from "./cells.ts";
 
-/** The reason why a piece of text looks different. Text or position always carry the same information. */
+/** The reason why a piece of text looks different. Its text or its position always says the same. */
 export type Tone = "dim" | "strong" | FillState | SegmentKind;
 
 export interface Span {

@@ -77,7 +77,7 @@ function countTurns(engine: Engine, registry: Registry, providers: ReadonlySet<s
   const providerOf = oneOf(providers);
   const degraded = new Set<string>();
   engine.on("degraded", ({ rung, turn }) => {
-    // On the first rung the view still exists, so the client's original was not sent because of this failure.
+    // On the first rung the view still exists, so this failure is not the reason for sending the client's original.
     if (rung !== "view" && degraded.size < maxUnended) degraded.add(turn);
   });
   engine.on("turn-end", (event) => {

@@ -158,7 +158,7 @@ function callSpan(tracer: Tracer, event: OwnCallEvent, { context }: Place): void
   span.end(new Date(at));
 }
 
-/** A compaction starts with its first phase or, if that is unknown, with its end event. */
+/** A compaction starts with its first phase or, if that is unknown, with its turn. */
 function compactionSpan(
   tracer: Tracer,
   event: CompactionEndEvent,

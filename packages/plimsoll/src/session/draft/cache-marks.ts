@@ -1,8 +1,8 @@
 /**
- * Cache marks. From a mark, a provider looks back about twenty blocks for a cached prefix. A turn that
- * adds more blocks would miss the cache and pay for everything, so Plimsoll also marks the place where
- * the last request ended. It marks a client's request only if the client uses marks itself. It marks a
- * library session, which nobody else marks, also where its stable parts end.
+ * Cache marks. From a mark, a provider looks back about twenty blocks for a cached prefix. A turn that adds
+ * more blocks would miss the cache and pay for everything, so Plimsoll also marks the place where the last
+ * request ended. In a client's request, it does so only if the client uses marks itself. In a library
+ * session, which nobody else marks, it also marks the ends of the stable parts.
  */
 
 import type { JsonValue } from "../../message/json.ts";
@@ -74,7 +74,10 @@ function isOutOfReach(draft: Draft, last: number, rule: CacheRule): boolean {
   return mustMarkBetween(blocks, rule);
 }
 
-/** The client's next mark after that place. Plimsoll's mark gets the same lifetime, so that no longer-lived mark follows it. */
+/**
+ * The client's next mark after that place. Plimsoll's mark gets the same
+ * lifetime, so that no mark with a longer lifetime follows it.
+ */
 function nextMark({ wire, path }: Draft, last: number): JsonValue | undefined {
   for (let index = last + 1; index < path.length; index++) {
     const mark = wire.cache.markIn(path.bytesAt(index), "first");

@@ -30,8 +30,8 @@ import { mustRecover } from "./when-to-recover.ts";
 /** A compaction should not go below this share of its goal. It may stop a little above the goal instead. */
 const shallowest = 0.86;
 /**
- * A compaction that frees less than this share, or comes this few turns
- * after another, goes one level deeper instead of repeating.
+ * A compaction that frees less than this share, or comes within this many
+ * turns after another, goes one level deeper instead of repeating.
  */
 const thrash = { freedShare: 0.1, turns: 3 };
 const deeper = 0.7;

@@ -187,9 +187,10 @@ interface Refused {
 }
 
 /**
- * A guess half-way between the most that the provider accepted and the size it refused. Some servers reserve room for
- * the requested answer and others do not, and a refusal without figures does not say which. A long answer is therefore
- * shortened first, which costs nothing. If the provider still refuses, the request itself is too long.
+ * A guess half-way between the most that the provider accepted and the size it refused, or a little below the
+ * refused size if no smaller one was accepted. Some servers reserve room for the requested answer and others
+ * do not, and a refusal without figures does not say which. A long answer is therefore shortened first, which
+ * costs nothing. If the provider still refuses, the request itself is too long.
  */
 function windowBelow(
   { tokens, answer }: Refused,

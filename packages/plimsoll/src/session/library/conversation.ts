@@ -27,7 +27,7 @@ export function useWire(state: SessionState, wire: Wire): void {
     state.log.record = { ...state.log.record, wire: state.wire.name };
 }
 
-/** Adds the messages appended since the last turn to the log. This is all that a turn costs. */
+/** Adds the messages appended since the last turn to the log. The cost of a turn is the cost of this step. */
 export async function appendPending(
   context: Pick<TurnContext, "facts">,
   state: SessionState,

@@ -109,7 +109,7 @@ test("neutral parts stay what they are, and an image costs what its provider mak
 test("what JSON cannot hold is refused, and takes nothing", async () => {
   const { publicApi } = await begun();
   const before = publicApi.remaining;
-  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or parts/);
+  expect(() => publicApi.reserve(call, { id: 1n })).toThrowError(/text, JSON or neutral parts/);
   expect(publicApi.remaining).toBe(before);
 });
 
